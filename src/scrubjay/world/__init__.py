@@ -1,0 +1,1 @@
+"""Household rooms that can be built, walked through, opened, looked at and acted in."""
