@@ -88,6 +88,17 @@ class Compiled:
     goals: dict[str, Goal]
     volumes: Volumes
 
+    def qpos(self, is_open: np.ndarray, goal: np.ndarray, pose: np.ndarray) -> np.ndarray:
+        """Joint positions (W, nq) of W copies: open (W, openables or more), goals' numbers (W,), poses (W, 7)."""
+        qpos = np.tile(self.model.qpos0, (len(goal), 1))
+        for number, openable in enumerate(self.openables):
+            qpos[:, openable.qpos] = is_open[:, number, None] * openable.travel
+        for number, kind in enumerate(GOALS):
+            there = goal == number
+            start = self.goals[kind].qpos
+            qpos[there, start : start + 7] = pose[there]
+        return qpos
+
     @property
     def visual_geoms(self) -> int:
         return int((self.model.geom_group != SOLID).sum())
@@ -146,11 +157,14 @@ class _Compiler:
         for number, solid in enumerate(part.solids):
             name = f"{body_name}/{index}/solid{number}"
             kind = mujoco.mjtGeom.mjGEOM_BOX if solid.kind == "box" else mujoco.mjtGeom.mjGEOM_CAPSULE
-            body.add_geom(
+            geom = body.add_geom(
                 name=name, type=kind, size=[*solid.size, 0][:3], pos=turn @ solid.position + position,
                 quat=_quaternion(turn @ solid.rotation), group=SOLID, contype=touch[0], conaffinity=touch[1], mass=0,
             )  # fmt: skip
             self.thing_of_geom[name] = index
+            if group == GOAL:
+                # Rolling and spinning friction, or a tomato rolls for ever; stiff contacts, or a knife sinks in.
+                geom.condim, geom.priority, geom.friction, geom.solref = 6, 1, [0.8, 0.01, 0.002], [0.01, 1.0]
         for space in part.spaces:
             self.volumes.append((index, body_name, turn @ space.position + position, turn, space.half))
 
@@ -174,7 +188,7 @@ class _Compiler:
         shape = catalog.draw(kind, (width, depth, height), np.random.default_rng(GOALS.index(kind)), {}, {})
         middle = np.array([0, 0, -height / 2])
         body = self.spec.worldbody.add_body(name=kind, pos=[2.0 * GOALS.index(kind), 0, PARKED_HEIGHT])
-        body.add_freejoint(name=kind)
+        body.add_freejoint(name=kind).damping = [0.002] * 3
         body.explicitinertial = True
         sides = np.array([width, depth, height])
         body.mass, body.ipos = mass, [0, 0, 0]

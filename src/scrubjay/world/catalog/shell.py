@@ -49,6 +49,8 @@ def _wall(s: Shape, room: Room) -> None:
         middle = (a + b) / 2 - inward * THICKNESS / 2
         turn = np.column_stack([[*along, 0], [*inward, 0], [0, 0, 1]])
         s.solid_box([*middle, room.height / 2], (length, THICKNESS, room.height), turn)
+    for x0, y0, x1, y1 in rectangles(room.outline, outside=True):
+        s.solid_box(((x0 + x1) / 2, (y0 + y1) / 2, room.height / 2), (x1 - x0, y1 - y0, room.height))
 
 
 def _level(x0, y0, x1, y1, z, up: bool) -> Mesh:
@@ -58,13 +60,13 @@ def _level(x0, y0, x1, y1, z, up: bool) -> Mesh:
     return Mesh(vertices, np.tile(normal, (4, 1)), vertices[:, :2] * [1, -1], faces if up else faces[:, ::-1])
 
 
-def rectangles(outline) -> list[tuple[float, float, float, float]]:
-    """Cuts a floor with walls along x and y into rectangles (west, south, east, north)."""
+def rectangles(outline, outside: bool = False) -> list[tuple[float, float, float, float]]:
+    """Cuts a floor with walls along x and y, or what its box has outside of it, into rectangles (west, south, east, north)."""
     corners = np.asarray(outline, float)
     xs, ys = np.unique(corners[:, 0]), np.unique(corners[:, 1])
     found = []
     for x0, x1 in zip(xs[:-1], xs[1:], strict=True):
-        inside = [_within(((x0 + x1) / 2, (y0 + y1) / 2), corners) for y0, y1 in zip(ys[:-1], ys[1:], strict=True)]
+        inside = [_within(((x0 + x1) / 2, (y0 + y1) / 2), corners) != outside for y0, y1 in zip(ys[:-1], ys[1:], strict=True)]
         start = None
         for j, kept in enumerate([*inside, False]):
             if kept and start is None:

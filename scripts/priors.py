@@ -1,0 +1,77 @@
+"""Makes the generator's priors from the table of objects: `python scripts/priors.py ithor_objects.csv`.
+
+The table lists the objects of AI2-THOR's 120 rooms (type, pose, box, what is inside what): facts taken from the Apache-2.0
+`procthor` package. The priors keep, for each room type and object type, how many rooms hold it and how many of them, the
+quantiles of its size in its own frame, and what it stands on.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+
+OUTPUT = Path(__file__).parent.parent / "src/scrubjay/world/generate/priors.json"
+SOURCE = "Facts of the objects in AI2-THOR's 120 rooms, taken from the Apache-2.0 procthor package."
+ROOM_TYPES = {0: "kitchen", 2: "living_room", 3: "bedroom", 4: "bathroom"}
+QUANTILES = (0.1, 0.5, 0.9)
+SHELL = ("Floor",)
+
+
+def room_type(scene: str) -> str:
+    """FloorPlan12 is a kitchen, FloorPlan212 a living room."""
+    return ROOM_TYPES[int(scene.removeprefix("FloorPlan")) // 100]
+
+
+def own_size(record: dict[str, str]) -> tuple[float, float, float] | None:
+    """Width, depth and height at yaw 0; None for records turned by an odd angle, whose box says nothing."""
+    yaw = float(record["yaw"]) % 90
+    if min(yaw, 90 - yaw) > 10:
+        return None
+    width, depth, height = (float(record[key]) for key in ("size_x", "size_z", "size_y"))
+    return (depth, width, height) if 45 < float(record["yaw"]) % 180 < 135 else (width, depth, height)
+
+
+def prior(records: list[dict[str, str]], types: dict[tuple[str, str], str], rooms: int) -> dict:
+    """What the rooms of one type say about one object type."""
+    per_room = Counter(record["scene"] for record in records)
+    sizes = [size for record in records if (size := own_size(record))] or [(0.1, 0.1, 0.1)]
+    parents = Counter(
+        types[record["scene"], record["inside"].split()[0]] if record["inside"] else "Wall" for record in records
+    )
+    return {
+        "share": round(len(per_room) / rooms, 3),
+        "count": [int(q) for q in np.quantile(list(per_room.values()), QUANTILES)],
+        "size": np.maximum(np.quantile(sizes, QUANTILES, axis=0), 0.004).round(3).tolist(),
+        "on": {parent: round(n / len(records), 2) for parent, n in sorted(parents.items()) if n / len(records) > 0.05},
+    }
+
+
+def main(table: str) -> None:
+    with open(table, newline="") as file:
+        records = list(csv.DictReader(file))
+    types = {(record["scene"], record["index"]): record["type"] for record in records}
+    groups: dict[str, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+    scenes: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        kind = room_type(record["scene"])
+        scenes[kind].add(record["scene"])
+        if record["type"] not in SHELL:
+            groups[kind][record["type"]].append(record)
+    rooms = {
+        kind: {name: prior(found, types, len(scenes[kind])) for name, found in sorted(by_type.items())}
+        for kind, by_type in groups.items()
+    }
+    lines = ",\n".join(
+        f' "{kind}": {{\n' + ",\n".join(f'  "{n}": {json.dumps(p)}' for n, p in by_type.items()) + "\n }"
+        for kind, by_type in rooms.items()
+    )
+    OUTPUT.write_text(f'{{\n "source": {json.dumps(SOURCE)},\n{lines}\n}}\n')
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,59 @@
+"""Pieces of furniture that come together: chests with their drawers, tables with their chairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scrubjay.world.catalog import storage
+from scrubjay.world.catalog.mesh import rotation
+from scrubjay.world.generate import priors
+from scrubjay.world.generate.layout import FRONT, Plan, box_of
+from scrubjay.world.room import Thing
+
+
+def fittings(plan: Plan) -> dict[str, float]:
+    """The handles and panels that all drawers and cabinets of a room share."""
+    return {"handle": int(plan.rng.integers(4)), "panel": int(plan.rng.integers(3))}
+
+
+def fill_cells(plan: Plan, furniture: Thing, fitting: dict[str, float]) -> list[Thing]:
+    """Puts the drawers, cabinets or shelves of a piece of furniture into it."""
+    turn, found = rotation("z", -furniture.yaw), []
+    for kind, at, size in storage.cells(furniture.type, furniture.size, furniture.options):
+        position = np.asarray(furniture.position) + turn @ np.asarray(at)
+        options = {} if kind == "Shelf" else {**fitting, "housing": 0.0}
+        if kind == "Cabinet":
+            options["hinge"] = 1.0 if at[0] <= 0 else -1.0
+        found.append(plan.add(kind, position, furniture.yaw, size, inside=furniture.name, options=options))
+    return found
+
+
+def chest(plan: Plan, kind: str, size, fitting, walls=None, where="any", options=None, **how) -> list[Thing]:
+    """A piece with drawers at a wall and free ground before it: the piece, then what is in it; empty if there is no room."""
+    opens = bool(storage.cells(kind, size, options or {})) and kind != "ShelvingUnit"
+    front = FRONT if opens else 0.5
+    piece = plan.furnish(kind, size, walls=walls, where=where, front=front, opens=opens, options=options, **how)
+    return [piece, *fill_cells(plan, piece, fitting)] if piece else []
+
+
+def seats(plan: Plan, table: Thing, kind: str, count: int, under: float = 0.42) -> list[Thing]:
+    """Chairs or stools around a table, pushed a little under it, along its longer sides first."""
+    rng = plan.rng
+    width, depth, _ = table.size
+    size = priors.size(rng, plan.type, kind)
+    size = (min(size[0], 0.52), min(size[1], 0.56), min(size[2], 1.0) if kind == "Chair" else min(size[2], 0.74))
+    tuck = under * min(size[1], depth / 2 - 0.08)
+    sides = [(side, offset) for offset in ((-0.22, 0.22) if width > 1.4 else (0.0,)) for side in (0, 180)]
+    sides += [(90, 0.0), (270, 0.0)] if width > 1.0 else []
+    alike = int(rng.integers(2**31))
+    found = []
+    for side, offset in sides[:count]:
+        half = (depth if side in (0, 180) else width) / 2
+        along = offset * width if side in (0, 180) else 0.0
+        out = half + size[1] / 2 - tuck + float(rng.uniform(0, 0.05))
+        local = rotation("z", -side) @ np.array([along * (1 if side == 0 else -1), out, 0])
+        at = np.asarray(table.position) + rotation("z", -table.yaw) @ local
+        yaw = table.yaw + side + 180 + float(rng.normal(0, 3))
+        if plan.fits(box_of(tuple(at), size, yaw), 0.0, (table.name,)):
+            found.append(plan.add(kind, at, yaw, size, seed=alike))
+    return found

@@ -1,0 +1,68 @@
+"""What cameras see, and what a renderer is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from scrubjay.world.mjcf import FIXED, GOAL, MOVING
+
+EVERYTHING = (FIXED, MOVING, GOAL)
+WITHOUT_OPENABLES = (FIXED, GOAL)
+"""The room with the moving parts of openables left out: what one would see through them."""
+GOAL_ALONE = (GOAL,)
+"""The goal object with all else invisible."""
+
+
+class RendererError(RuntimeError):
+    """A renderer that cannot work here; the message says what would help."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Pictures of B worlds on the renderer's device. What was not asked for is None."""
+
+    rgb: torch.Tensor | None = None
+    """(B, height, width, 3) uint8."""
+    depth: torch.Tensor | None = None
+    """(B, height, width) float32: metres along the camera's axis, 0 where nothing is."""
+    ids: torch.Tensor | None = None
+    """(B, height, width) int16: the number of the thing in its room, -1 where nothing is."""
+    normals: torch.Tensor | None = None
+    """(B, height, width, 3) float32: unit vectors in the room's axes, 0 where nothing is."""
+
+
+KINDS = ("rgb", "depth", "ids", "normals")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What is to be drawn: every world's camera and joint positions. Worlds are in the order of their rooms."""
+
+    eye: np.ndarray
+    """(B, 3)"""
+    matrix: np.ndarray
+    """(B, 3, 3): the camera's right, up and backward axes as columns."""
+    qpos: Sequence[np.ndarray]
+    """For each room (copies, nq)."""
+
+
+class Renderer(Protocol):
+    """Turns shots into views. `name` says which one it is, and on what."""
+
+    name: str
+
+    def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View: ...
+
+    def close(self) -> None: ...
+
+
+def pixel_rays(size: int) -> np.ndarray:
+    """Directions (size * size, 3) of the pixels' centres in a camera's axes, for a field of view of 90 degrees."""
+    ticks = (np.arange(size) + 0.5) / size * 2 - 1
+    x, y = np.meshgrid(ticks, -ticks)
+    return np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)
