@@ -34,8 +34,8 @@ COMPASS = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
 """One lattice step to the (turned) north, east, south and west."""
 
 
-def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[float, ...] | None:
-    """A solid's rectangle on the floor, (x, y, ux, uy, half along u, half across), or None if no body bumps into it.
+def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[tuple[float, ...], bool]:
+    """A solid's rectangle on the floor, (x, y, ux, uy, half along u, half across), and whether bodies bump into it.
 
     Solids turned about the vertical keep their rectangle; others get the one around them in their thing's axes.
     """
@@ -47,18 +47,17 @@ def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[flo
         radius, half = solid.size
         corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * (radius, radius, radius + half)
     heights = middle[2] + corners @ rotation[2]
-    if heights.max() < STEP_OVER or heights.min() > BODY_HEIGHT:
-        return None
+    bumped = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
     axes = rotation[:2, :2] if abs(rotation[2, 2]) > 0.999 else turn[:2, :2]
     local = (corners @ rotation.T)[:, :2] @ axes
     half_u, half_v = np.abs(local).max(axis=0)
-    return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v)
+    return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v), bool(bumped)
 
 
-def rectangles(part: Drawn, position: np.ndarray, turn: np.ndarray) -> list[tuple[float, ...]]:
-    """The floor rectangles of a part's solids."""
+def rectangles(part: Drawn, position: np.ndarray, turn: np.ndarray, any_height: bool = False) -> list[tuple[float, ...]]:
+    """The floor rectangles of a part's solids: of those at body height, or of all."""
     found = (footprint(solid, position, turn) for solid in part.solids)
-    return [rectangle for rectangle in found if rectangle is not None]
+    return [rectangle for rectangle, bumped in found if bumped or any_height]
 
 
 def opened(part: Moving, fraction: float, position: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +101,7 @@ class Floor:
         west, south, east, north = room.bounds
         self.origin = np.array([west, south])
         obstacles: list[tuple[float, ...]] = []
-        open_parts, swept = [], []
+        open_parts, swept, within = [], [], []
         for thing, shape in zip(room.things, shapes, strict=True):
             position, turn = _frame(thing)
             obstacles += rectangles(shape, position, turn)
@@ -115,11 +114,15 @@ class Floor:
                 ]
                 open_parts.append(moments[-1])
                 swept.append([rectangle for moment in moments for rectangle in moment])
+                ends = [(part, fraction) for part in shape.moving for fraction in (0.0, 1.0)]
+                within.append([r for part, end in ends for r in rectangles(part, *opened(part, end, position, turn), True)])
         self.obstacles = np.array(obstacles).reshape(-1, 6)
         self.open_parts = _stacked(open_parts)
         """Rectangles of each openable's parts when open, (openables, k, 6)."""
         self.swept = _stacked(swept)
         """Rectangles that each openable's parts sweep on their way, (openables, k, 6)."""
+        self.within = _stacked(within)
+        """Rectangles of each openable's parts, open and closed and at any height: what a hand must reach."""
         shape = (int(np.ceil((east - west) / PITCH)) + 1, int(np.ceil((north - south) / PITCH)) + 1)
         self.map = self._clearance_map(shape)
 

@@ -61,7 +61,9 @@ def edges(size: int, count: int, width: float, shift: np.ndarray | int = 0) -> n
     return 1 - smooth(width / 2 - 0.5, width / 2 + 1, np.minimum(distance, period - distance))
 
 
-def courses(rng: Rng, height: int, width: int, columns: int, joint: float, shifts: np.ndarray):
+def courses(
+    rng: Rng, height: int, width: int, columns: int, joint: float, shifts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Courses of bricks or tiles, each moved by its `shifts` of a brick.
 
     Where the joints are, (h, w), and a random number for each brick, (h, w).
@@ -84,6 +86,7 @@ def grain(rng: Rng, height: int, width: int, rings: int) -> np.ndarray:
 
 
 def plain(rng: Rng, variant: int) -> np.ndarray:
+    """White."""
     return np.ones((4, 4, 3))
 
 
@@ -94,7 +97,7 @@ def wood(rng: Rng, variant: int) -> np.ndarray:
 
 
 def planks(rng: Rng, variant: int) -> np.ndarray:
-    """Floor boards of 20 cm along v, each with its own tone; variant 2 is narrow, 3 wide."""
+    """Floor boards of 20 cm along v, each with its own tone; variant 2 is narrower and shorter, 3 wider."""
     size, boards = 240, (10, 10, 12, 8)[variant]
     streaks = grain(rng, size, size, 32)
     ends = (rng.permutation(boards) + 0.5) / boards
@@ -145,7 +148,7 @@ def bricks(rng: Rng, height: int, width: int, rows: int, columns: int) -> np.nda
     joints, tone = courses(rng, height, width, columns, 3, np.arange(rows) % 2 / 2)
     body = 0.68 + 0.2 * tone + 0.12 * (clouds(rng, height, width, 12, 8) - 0.5)
     warm = mix([1, 0.95, 0.9], [1, 1, 1], (tone * 7) % 1)
-    return mix(warm * grey(body), [0.98, 0.98, 0.97], 0.85 * joints)
+    return mix(warm * grey(body), [0.98, 0.98, 0.97], 0.7 * joints)
 
 
 def plaster(rng: Rng, variant: int) -> np.ndarray:
@@ -162,12 +165,12 @@ def carpet(rng: Rng, variant: int) -> np.ndarray:
 
 def woven(rng: Rng, variant: int) -> np.ndarray:
     """Threads over and under each other."""
-    size, threads = 64, (4, 4, 6, 8)[variant]
+    size, threads = 64, (4, 2, 6, 8)[variant]
     cell = np.arange(size) * threads / size
     bulge = 1 - (2 * (cell % 1) - 1) ** 2
     over = (cell.astype(int)[:, None] + cell.astype(int)) % 2 == 0
     thread = np.where(over, 0.96 * bulge[:, None] ** 0.5, 0.86 * bulge[None, :] ** 0.5)
-    return grey(0.68 + 0.28 * thread + 0.06 * (noise(rng, size, size, 5, 5) - 0.5))
+    return grey(0.72 + 0.23 * thread + 0.06 * (noise(rng, size, size, 5, 5) - 0.5))
 
 
 INKS = np.array(
@@ -183,7 +186,7 @@ def printed(rng: Rng, variant: int) -> np.ndarray:
     first, second = INKS[rng.permutation(len(INKS))[:2]]
     cloth = grey(0.97 + 0.03 * noise(rng, size, size, 30, 30))
     y, x = np.meshgrid(np.arange(size) + 0.5, np.arange(size) + 0.5, indexing="ij")
-    for share, ink in zip(pattern(rng, x / size, y / size), (first, second), strict=False):
+    for share, ink in zip(pattern(x / size, y / size), (first, second), strict=False):
         cloth = mix(cloth, ink, share)
     return cloth
 
@@ -202,17 +205,20 @@ def scattered(x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.ndarray, np.
     return np.where(other, ex, dx), np.where(other, ey, dy), other
 
 
-def dots(rng: Rng, x, y):
+def dots(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Round spots in two inks."""
     dx, dy, other = scattered(x, y, 3)
     spot = inside(0.24 - np.sqrt(dx**2 + dy**2), 0.04)
     return spot * ~other, spot * other
 
 
-def stripes(rng: Rng, x, y):
+def stripes(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Broad stripes with thin ones between, along v."""
     return inside(0.25 - np.abs(x * 4 % 1 - 0.5), 0.04), inside(0.04 - np.abs((x * 4 + 0.5) % 1 - 0.5), 0.03)
 
 
-def flowers(rng: Rng, x, y):
+def flowers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Five petals around a heart."""
     dx, dy, other = scattered(x, y, 2)
     radius = np.sqrt(dx**2 + dy**2)
     cosine = dx / np.maximum(radius, 1e-6)
@@ -222,22 +228,26 @@ def flowers(rng: Rng, x, y):
     return inside(size * (1 + 0.3 * petals) - radius, 0.03), inside(0.09 - radius, 0.03)
 
 
-def checks(rng: Rng, x, y):
+def checks(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Gingham."""
     across, down = inside(0.25 - np.abs(x * 4 % 1 - 0.5), 0.03), inside(0.25 - np.abs(y * 4 % 1 - 0.5), 0.03)
-    return 0.45 * (across + down), 0.0 * x
+    return (0.45 * (across + down),)
 
 
-def zigzags(rng: Rng, x, y):
-    wave = y * 5 + 0.45 * np.abs((x * 4) % 2 - 1)
+def zigzags(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Broad and thin zigzags."""
+    wave = y * 4 + 0.45 * np.abs(x * 4 % 2 - 1)
     return inside(0.2 - np.abs(wave % 1 - 0.5), 0.05), inside(0.05 - np.abs((wave + 0.5) % 1 - 0.5), 0.03)
 
 
-def diamonds(rng: Rng, x, y):
+def diamonds(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Diamonds in diamonds."""
     far = np.abs(x * 3 % 1 - 0.5) + np.abs(y * 3 % 1 - 0.5)
     return inside(0.36 - far, 0.04), inside(0.12 - far, 0.04)
 
 
-def leaves(rng: Rng, x, y):
+def leaves(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Leaves that lean left and right."""
     dx, dy, other = scattered(x, y, 3)
     lean = np.where(other, 0.5, -0.5)
     along, across = dy + lean * dx, dx - lean * dy
@@ -245,7 +255,8 @@ def leaves(rng: Rng, x, y):
     return blade * ~other, blade * other
 
 
-def bands(rng: Rng, x, y):
+def bands(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Two broad and thin bands across."""
     return inside(0.16 - np.abs(y - 0.5), 0.01), inside(0.045 - np.abs((y + 0.18) % 0.5 - 0.25), 0.01)
 
 
@@ -317,6 +328,7 @@ def wall(rng: Rng, variant: int) -> np.ndarray:
 
 
 def painted(rng: Rng, height: np.ndarray) -> np.ndarray:
+    """Plaster under paint."""
     return grey(0.9 + 0.04 * clouds(rng, *WALL, 5, 2, 4))
 
 
@@ -325,8 +337,7 @@ def wainscot(rng: Rng, height: np.ndarray) -> np.ndarray:
     u = np.arange(WALL[1]) / WALL[1] * 2 % 1
     frame = np.minimum((0.5 - np.abs(u - 0.5))[None, :] * 0.5, np.minimum(height - 0.16, 0.84 - height))
     groove = inside(0.014 - np.abs(frame - 0.06), 0.012)
-    panel = mix_value(0.97, 0.92, inside(frame - 0.06))
-    panel = panel - 0.22 * groove
+    panel = mix_value(0.97, 0.92, inside(frame - 0.06)) - 0.22 * groove
     rail = inside(0.03 - np.abs(height - 0.92), 0.008)
     lower = mix_value(mix_value(panel, 1.0, rail), 0.68, inside(0.012 - np.abs(height - 0.88), 0.01))
     return mix(grey(lower), painted(rng, height) * [0.88, 0.9, 0.92], inside(height - 0.95, 0.008))
@@ -352,6 +363,7 @@ def half_tiled(rng: Rng, height: np.ndarray) -> np.ndarray:
 
 
 def brick_wall(rng: Rng, height: np.ndarray) -> np.ndarray:
+    """Bricks of 25 x 10 cm."""
     return bricks(rng, *WALL, 24, 4)
 
 

@@ -21,6 +21,7 @@ class Floors:
             stacked[: floor.map.shape[0], : floor.map.shape[1]] = floor.map
         self.open_parts = _stacked([floor.open_parts for floor in floors])
         self.swept = _stacked([floor.swept for floor in floors])
+        self.within = _stacked([floor.within for floor in floors])
 
     def clearance(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Distances to the nearest fixed obstacle, (B,), interpolated from the maps."""
@@ -47,6 +48,10 @@ class Floors:
     def swept_by(self, room: np.ndarray, points: np.ndarray, openable: np.ndarray) -> np.ndarray:
         """Would a body be hit by an openable (B,) on its way to open or closed?"""
         return (distance(points[:, None], self.swept[room, openable]) < BODY_RADIUS).any(1)
+
+    def reach(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """How far bodies' axes are from each openable's parts, (B, openables)."""
+        return distance(points[:, None, None], self.within[room]).min(2)
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 import numpy as np
 import torch
@@ -190,7 +190,8 @@ class World:
     def close_near(self, worlds: np.ndarray) -> np.ndarray:
         """Closes all open things within reach; succeeds where at least one closed."""
         worlds = np.asarray(worlds, bool)
-        near = self.state.open & worlds[:, None] & (self._openable_distance() <= REACH)
+        near = self.state.open & worlds[:, None]
+        near &= self._walking.reach(self.room_of, self.state.position) <= REACH
 
         def closed(world: int, physics: Physics, now: Situation) -> Situation | None:
             start = now
@@ -291,7 +292,10 @@ class World:
         def one(world: int) -> Situation | None:
             number = self.room_of[world]
             room, idle = self.rooms[number], self._physics[number]
-            physics = idle.get_nowait() if not idle.empty() else Physics(room)
+            try:
+                physics = idle.get_nowait()
+            except Empty:
+                physics = Physics(room)
             kind = GOALS[kinds[world]] if kinds[world] != NOTHING else ""
             now = Situation(s.position[world], s.rotation[world], bool(s.standing[world]),
                             s.open[world, : len(room.openables)], kind, s.pose[world], bool(s.held[world]))  # fmt: skip
@@ -343,13 +347,6 @@ class World:
         y = 1 - (pixel // self.size + 0.5) / self.size * 2
         local = np.stack([x, y, -np.ones_like(x)], 1) * depth[:, None]
         return eye + np.einsum("bij,bj->bi", matrix, local)
-
-    def _openable_distance(self) -> np.ndarray:
-        """How far agents' axes are from the nearest point of each openable's open parts, (B, openables)."""
-        from scrubjay.world.floor import distance
-
-        gaps = distance(self.state.position[:, None, None], self._walking.open_parts[self.room_of])
-        return gaps.min(2)[:, : self._openables]
 
 
 def make_renderer(name: str, rooms: Sequence[Compiled], copies: int, size: int, shadows: bool = False) -> Renderer:

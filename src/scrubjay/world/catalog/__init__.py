@@ -6,14 +6,44 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scrubjay.world.catalog import shell
+from scrubjay.world.catalog import (
+    appliances,
+    bathroom,
+    cutlery,
+    decor,
+    electronics,
+    fixtures,
+    food,
+    kitchen,
+    leisure,
+    seating,
+    shell,
+    storage,
+    tables,
+    tableware,
+    toiletries,
+)
 from scrubjay.world.catalog.shape import Shape
 from scrubjay.world.room import Room, RoomError, Thing
 
 Draw = Callable[[Shape, np.random.Generator], None]
 
-from scrubjay.world.catalog import _try
-TYPES: dict[str, Draw] = {"Cup": _try.cup, "Drawer": _try.drawer, **{k: _try.cup for k in ("Bread","Knife","Plunger","Tomato")}}
+TYPES: dict[str, Draw] = {
+    **appliances.TYPES,
+    **bathroom.TYPES,
+    **cutlery.TYPES,
+    **decor.TYPES,
+    **electronics.TYPES,
+    **fixtures.TYPES,
+    **food.TYPES,
+    **kitchen.TYPES,
+    **leisure.TYPES,
+    **seating.TYPES,
+    **storage.TYPES,
+    **tables.TYPES,
+    **tableware.TYPES,
+    **toiletries.TYPES,
+}
 """Every type and the function that draws it. The room's own shell (floor, walls, ceiling) is drawn from its outline."""
 
 

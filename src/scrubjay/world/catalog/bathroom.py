@@ -39,17 +39,17 @@ def bathtub(s: Shape, rng: np.random.Generator) -> None:
         s.surface(ceramic, vessel([(w / 2, d / 2, rim, np.inf), *inside], 24))
     else:
         round_ = rng.uniform(2.4, 3.2)
-        outside = [(w * 0.36, d * 0.36, 0, round_), (w * 0.4, d * 0.4, 0.03, round_), (w * 0.45, d * 0.45, rim * 0.6, round_),
-                   (w / 2, d / 2, rim - 0.02, round_), (w / 2, d / 2, rim, round_)]  # fmt: skip
-        s.surface(ceramic, vessel([*outside, *[(a * 0.97, b * 0.97, z, round_) for a, b, z, _ in inside]], 24))
+        outside = ((0.36, 0), (0.4, 0.03), (0.45, rim * 0.6), (0.5, rim - 0.02), (0.5, rim))
+        inside = [(a * 0.97, b * 0.97, z, round_) for a, b, z, _ in inside]
+        s.surface(ceramic, vessel([*[(w * k, d * k, z, round_) for k, z in outside], *inside], 24))
     turn = rotation("z", 0 if long_x else 90)
     length = max(w, d) / 2
     x = length - end * 0.55
     reach = end * 0.9
     for side in (-0.08, 0.08):
         s.cylinder(metal, turn @ (x, side, rim), 0.02, (h - rim) * 0.7, segments=8)
-    bend = [(x, 0, rim), (x, 0, h - 0.02), (x - reach * 0.4, 0, h - 0.016), (x - reach, 0, h - 0.035)]
-    s.tube(metal, [turn @ p for p in bend], 0.016, 8)
+    s.cylinder(metal, turn @ (x, 0, rim), 0.018, h - rim, segments=8)
+    s.tube(metal, [turn @ (x, 0, h - 0.02), turn @ (x - reach, 0, h - 0.035)], 0.014, 8)
     s.cylinder(metal, turn @ (length - end - 0.3 * length, 0, bottom), 0.03, 0.004, segments=10)
     _basin_solids(s, (w, d), (2 * iw * 0.9, 2 * id_ * 0.88), bottom, rim)
     s.support((0, 0, bottom), (iw * 1.3, id_ * 1.2), h - bottom)
@@ -107,17 +107,18 @@ def toilet(s: Shape, rng: np.random.Generator) -> None:
     s.box(ceramic, (0, -d / 2 + tank_depth / 2, (tank_low + h - lid_thick) / 2),
           (tw, tank_depth - 0.02, h - lid_thick - tank_low), solid=False)  # fmt: skip
     s.box(ceramic, (0, -d / 2 + tank_depth / 2, h - lid_thick / 2), (tw + 0.03, tank_depth, lid_thick), solid=False)
-    s.box(ceramic, (0, (tank_front + back) / 2 - 0.05, rim * 0.45), (a * 1.2, 0.3, rim * 0.9), solid=False)
+    neck = (-d / 2 + tank_depth * 0.3, back + b * 0.3)
+    s.box(ceramic, (0, sum(neck) / 2, rim * 0.45), (a * 1.2, neck[1] - neck[0], rim * 0.9), solid=False)
     s.solid_box((0, -d / 2 + tank_depth / 2, (tank_low + h) / 2), (tw + 0.03, tank_depth, h - tank_low))
-    s.tube(metal, [(tw * 0.4, tank_front - 0.01, h * 0.88), (tw * 0.4, tank_front + 0.012, h * 0.88),
-                   (tw * 0.24, tank_front + 0.012, h * 0.87)], 0.011, 6)  # fmt: skip
+    s.cylinder(metal, (tw * 0.38, tank_front - 0.012, h * 0.88), 0.016, 0.03, FORWARD, 8)
+    s.tube(metal, [(tw * 0.38, tank_front + 0.012, h * 0.88), (tw * 0.22, tank_front + 0.012, h * 0.87)], 0.009, 6)
     _basin_solids(s, (2 * a, 2 * b), (a * 1.24, b * 1.3), bottom, rim, y)
     s.support((0, -d / 2 + tank_depth / 2, h), (tw, tank_depth), 0.4)
     lid = s.hinge((1, 0, 0), (0, back - 0.01, rim + 0.035), 95)
     z = rim + 0.024
     lid.surface(seat, vessel([
-        (0, 0, z, 2, y), (a * 0.97, b * 0.97, z, square, y), (a, b, z + 0.012, square, y), (a * 0.95, b * 0.95, z + 0.026, square, y),
-        (0, 0, z + 0.032, 2, y),
+        (0, 0, z, 2, y), (a * 0.97, b * 0.97, z, square, y), (a, b, z + 0.012, square, y),
+        (a * 0.95, b * 0.95, z + 0.026, square, y), (0, 0, z + 0.032, 2, y),
     ], 20))  # fmt: skip
     lid.box(seat, (0, back - 0.002, rim + 0.034), (a * 1.1, 0.035, 0.02), solid=False)
     lid.solid_box((0, y, z + 0.014), (2 * a * 0.92, 2 * b * 0.95, 0.026))
@@ -161,11 +162,12 @@ def shower_door(s: Shape, rng: np.random.Generator) -> None:
     s.box(frame, (*(turn @ (0, 0)), 0.01), (w, min(d, 0.05), 0.02) if w >= d else (min(w, 0.05), d, 0.02), solid=False)
     door = s.hinge((0, 0, side), (*pivot, 0), 85)
     _panel(door, frame, pivot, edge, 0.02, h, strips, width)
-    for out in (-1, 1):
-        reach = out * min(0.045, min(w, d) / 2 - 0.006)
-        grip = [turn @ p for p in ((side * length * 0.41, 0), (side * length * 0.41, reach))]
-        path = [(*grip[0], h * 0.46), (*grip[1], h * 0.46), (*grip[1], h * 0.58), (*grip[0], h * 0.58)]
-        door.tube(frame, path, 0.009, 6)
+    reach = min(0.045, min(w, d) / 2 - 0.01)
+    for out in (-reach, reach):
+        x, y = turn @ (side * length * 0.41, out)
+        door.tube(frame, [(x, y, h * 0.45), (x, y, h * 0.59)], 0.009, 6)
+    for z in (h * 0.47, h * 0.57):
+        door.tube(frame, [(*(turn @ (side * length * 0.41, out)), z) for out in (-reach, reach)], 0.007, 5)
 
 
 def shower_glass(s: Shape, rng: np.random.Generator) -> None:
@@ -186,23 +188,20 @@ def shower_glass(s: Shape, rng: np.random.Generator) -> None:
 def shower_curtain(s: Shape, rng: np.random.Generator) -> None:
     """A curtain in three wavy parts on a rod: two slide behind the third."""
     w, d, h = s.size
-    if rng.random() < 0.6:
-        fabric = tinted(rng, TOWELS, f"printed-{rng.integers(8)}")
-    else:
-        fabric = tinted(rng, TOWELS, "woven")
+    fabric = tinted(rng, TOWELS, f"printed-{rng.integers(32)}" if rng.random() < 0.6 else "woven")
     side = 1.0 if s.options.get("hinge", 1.0) > 0 else -1.0
     s.tube(s.material("metal", CHROME), [(-w / 2, 0, h - 0.02), (w / 2, 0, h - 0.02)], 0.014, 8)
     third = w / 3
     depth = min(d, 0.16) - 0.02
-    sway, layer = depth * 0.3, depth * 0.2
     folds = max(1.5, third / rng.uniform(0.13, 0.2))
+    sway, layer = min(depth * 0.3, third / folds * 0.22), depth * 0.2
     phase, foot = rng.uniform(0, 6.3), 0.02
     for number in range(3):
         part: Drawn = s if number == 0 else s.slide((-side, 0, 0), number * third)
         # Neighbours overlap a little, so that the closed curtain has no gap.
         extra = 0.02 if number < 2 else 0.0
         left = -w / 2 + number * third if side > 0 else w / 2 - (number + 1) * third - extra
-        x = np.linspace(left, left + third + extra, max(7, int(folds * 6)))
+        x = np.linspace(left, left + third + extra, max(9, int(folds * 7)))
         y = layer * (1 - number) + sway * np.sin((x + w / 2) / third * 6.28 * folds + phase)
         rows = [np.column_stack([x, y * (0.6 if z > h / 2 else 1.0), np.full(len(x), z)]) for z in (h - 0.035, foot)]
         part.surface(fabric, sheet(np.array(rows)))
@@ -221,8 +220,10 @@ def shower_head(s: Shape, rng: np.random.Generator) -> None:
     top, y = h - pipe, d / 2 - rose
     tilt = rng.uniform(0, 18)
     neck = min(0.08, h * 0.1)
-    s.tube(metal, [(0, wall, h * 0.12), (0, wall, top - 0.03), (0, wall + 0.03, top), (0, y - 0.02, top), (0, y, top - 0.02),
-                   (0, y, top - neck)], pipe, 8)  # fmt: skip
+    s.tube(metal, [
+        (0, wall, h * 0.12), (0, wall, top - 0.03), (0, wall + 0.03, top), (0, y - 0.02, top), (0, y, top - 0.02),
+        (0, y, top - neck),
+    ], pipe, 8)  # fmt: skip
     profile = [(0, -0.012), (rose * 0.92, -0.012), (rose * 0.96, 0.0), (rose * 0.5, 0.02), (pipe, 0.035)]
     s.lathe(metal, profile, (0, y, top - neck - 0.03), rotation("x", tilt), 14)
     s.lathe(DARK, [(0, -0.0135), (rose * 0.75, -0.0135)], (0, y, top - neck - 0.03), rotation("x", tilt), 14)

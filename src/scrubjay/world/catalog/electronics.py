@@ -56,7 +56,9 @@ def television(s: Shape, rng: np.random.Generator) -> None:
     y = 0.0 if standing else -d / 2 + thick / 2
     bezel, chin = rng.uniform(0.012, 0.022), rng.uniform(0.02, 0.045)
     s.box(case, (0, y, (low + h) / 2), (w, thick, h - low))
-    plate(s, screen, (0, y + 0.001, (low + chin + h - bezel) / 2), (w - 2 * bezel, thick, h - low - chin - bezel), "front")
+    plate(
+        s, screen, (0, y + 0.001, (low + chin + h - bezel) / 2), (w - 2 * bezel, thick, h - low - chin - bezel), "front"
+    )
     if not standing:
         return
     if rng.random() < 0.5:
@@ -84,7 +86,14 @@ def laptop(s: Shape, rng: np.random.Generator) -> None:
     y = back + depth / 2
     outline = rounded(width, depth, 0.015)
     s.prism(case, outline, half, (0, y, 0))
-    plate(s, "keys#ffffff", (0, back + depth * 0.36, half / 2 + 0.0005), (width * 0.9, depth * 0.5, half), "top", rotation("z", 180))
+    plate(
+        s,
+        "keys#ffffff",
+        (0, back + depth * 0.36, half / 2 + 0.0005),
+        (width * 0.9, depth * 0.5, half),
+        "top",
+        rotation("z", 180),
+    )
     s.box(dark, (0, back + depth * 0.82, half), (width * 0.3, depth * 0.26, 0.001), solid=False, without=("bottom",))
     s.solid_box((0, y, half / 2), (width, depth, half))
     lid = s.hinge((1, 0, 0), (0, back + 0.006, half + 0.002), 105)
@@ -177,7 +186,12 @@ def _bell_clock(s: Shape, rng: np.random.Generator) -> None:
         bell = min(r * 0.42, (h - at[2]) * 1.1)
         s.lathe(metal, [(bell, 0), (bell * 0.8, bell * 0.4), (bell * 0.3, bell * 0.62), (0, bell * 0.66)], at, lean, 10)
         s.tube(metal, [(side * r * 0.45, 0, z - r * 0.7), (side * r * 0.72, 0, r * 0.04)], r * 0.06, 6)
-    s.tube(metal, [(-r * 0.25, 0, z + r * 0.9), (-r * 0.2, 0, h - 0.006), (r * 0.2, 0, h - 0.006), (r * 0.25, 0, z + r * 0.9)], r * 0.04, 5)
+    s.tube(
+        metal,
+        [(-r * 0.25, 0, z + r * 0.9), (-r * 0.2, 0, h - 0.006), (r * 0.2, 0, h - 0.006), (r * 0.25, 0, z + r * 0.9)],
+        r * 0.04,
+        5,
+    )
     s.solid_box((0, 0, h / 2), (2 * r, thick, h))
 
 
@@ -201,7 +215,13 @@ def _digital_clock(s: Shape, rng: np.random.Generator) -> None:
             size = (digit[0] * 0.85, 0.005, digit[1] * 0.22) if lies else (digit[0] * 0.24, 0.005, digit[1] * 0.85)
             s.box(glow, at, size, solid=False, without=away)
     for up in (-0.45, 0.45):
-        s.box(glow, (0, y - 0.002, z + up * digit[1]), (digit[0] * 0.25, 0.005, digit[0] * 0.25), solid=False, without=away)
+        s.box(
+            glow,
+            (0, y - 0.002, z + up * digit[1]),
+            (digit[0] * 0.25, 0.005, digit[0] * 0.25),
+            solid=False,
+            without=away,
+        )
     s.solid_box((0, 0, high / 2), (w, d, high))
 
 
@@ -215,7 +235,12 @@ def watch(s: Shape, rng: np.random.Generator) -> None:
     z = h * 0.44
     s.lathe(strap, [(a, 0), (a, band), (a - t, band), (a - t, 0), (a, 0)], (0, -band / 2, z), FORWARD, 16, (1, z / a))
     r = min(d / 2, w * 0.4)
-    s.lathe(metal, [(r * 0.9, 0), (r, h * 0.06), (r, h * 0.16), (r * 0.88, h * 0.2), (0, h * 0.2)], (0, 0, h * 0.79), segments=14)
+    s.lathe(
+        metal,
+        [(r * 0.9, 0), (r, h * 0.06), (r, h * 0.16), (r * 0.88, h * 0.2), (0, h * 0.2)],
+        (0, 0, h * 0.79),
+        segments=14,
+    )
     s.surface(f"dial-{rng.integers(8)}#ffffff", disc(r * 0.86), (0, 0, h), rotation("z", 90 * int(rng.integers(4))))
     s.solid_box((0, 0, h / 2), (w, d * 0.8, h))
 
@@ -232,7 +257,11 @@ def desk_lamp(s: Shape, rng: np.random.Generator) -> None:
     r = min(w, d) / 2
     if rng.random() < 0.6:
         shade = h * rng.uniform(0.36, 0.5)
-        body = s.material("ceramic", tinted(rng, PASTELS)) if rng.random() < 0.6 else s.material("metal", tinted(rng, FITTINGS, "metal"))
+        body = (
+            s.material("ceramic", tinted(rng, PASTELS))
+            if rng.random() < 0.6
+            else s.material("metal", tinted(rng, FITTINGS, "metal"))
+        )
         foot, belly, neck = r * rng.uniform(0.45, 0.65), r * rng.uniform(0.3, 0.72), r * 0.1
         top = h - shade
         s.lathe(body, [(foot, 0), (foot, 0.012), (foot * 0.6, top * 0.12), (belly, top * rng.uniform(0.35, 0.6)),
@@ -279,7 +308,9 @@ def floor_lamp(s: Shape, rng: np.random.Generator) -> None:
     s.solid_capsule((0, 0, 0), (0, 0, top), 0.025)
     if kind == 2:
         bowl = shade * 0.55
-        s.lathe(metal, [(0.02, 0), (r * 0.6, bowl * 0.35), (r * 0.95, bowl), (r * 0.9, bowl)], (0, 0, h - bowl), segments=16)
+        s.lathe(
+            metal, [(0.02, 0), (r * 0.6, bowl * 0.35), (r * 0.95, bowl), (r * 0.9, bowl)], (0, 0, h - bowl), segments=16
+        )
         s.lathe("shade#fff3d6", [(r * 0.9, bowl * 0.96), (0, bowl * 0.9)], (0, 0, h - bowl), segments=16)
         s.tube(metal, [(0, 0, top), (0, 0, h - bowl)], 0.013, 6)
         s.solid_box((0, 0, h - bowl / 2), (r * 1.5, r * 1.5, bowl))
@@ -295,7 +326,7 @@ def vacuum_cleaner(s: Shape, rng: np.random.Generator) -> None:
     head = d * 0.42
     s.ellipsoid(case, (0, d / 2 - head / 2, 0.06), (w * 0.42, head / 2, 0.06), segments=14, rings=6, power=0.4)
     s.box(paint, (0, d / 2 - head * 0.4, 0.118), (w * 0.6, head * 0.4, 0.012), solid=False)
-    lean, r = 10.0, min(w, d) * 0.24
+    lean, r = 10.0, min(w, d) * rng.uniform(0.21, 0.25)
     turn = rotation("x", lean)
     foot = np.array((0, d * 0.06, 0.05))
     length = (h - 0.08) / np.cos(np.radians(lean)) - 0.02
@@ -304,9 +335,21 @@ def vacuum_cleaner(s: Shape, rng: np.random.Generator) -> None:
         return foot + turn @ (right, ahead, amount * length)
 
     s.lathe(case, [(r * 0.9, 0), (r, 0.03), (r, length * 0.16), (r * 0.8, length * 0.18)], foot, turn, 14)
-    s.lathe(paint, [(r * 0.86, 0), (r * 0.9, length * 0.28), (r * 0.6, length * 0.36), (0, length * 0.37)], up(0.16), turn, 14)
+    s.lathe(
+        paint,
+        [(r * 0.86, 0), (r * 0.9, length * 0.28), (r * 0.6, length * 0.36), (0, length * 0.37)],
+        up(0.16),
+        turn,
+        14,
+    )
     s.tube(case, [up(0.5), up(0.9), up(0.98, 0.05), up(1.0, 0.12)], 0.016, 8)
-    hose = [up(0.6, 0.0, r * 0.2), up(0.55, 0, r * 0.8), up(0.35, 0, r * 1.3), up(0.12, 0, r * 1.25), up(0.03, 0.02, r * 0.8)]
+    hose = [
+        up(0.6, 0.0, r * 0.2),
+        up(0.55, 0, r * 0.8),
+        up(0.35, 0, r * 1.3),
+        up(0.12, 0, r * 1.25),
+        up(0.03, 0.02, r * 0.8),
+    ]
     s.tube("plain#8d9095", hose, 0.017, 6)
     s.solid_box((0, d / 2 - head / 2, 0.06), (w * 0.84, head, 0.12))
     s.solid_box(up(0.27), (r * 1.8, r * 1.8, length * 0.5), turn)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from scrubjay.world.catalog.joinery import FABRICS, FORWARD, METALS, PAINTS, UPRIGHT, WOODS, moulded, option, pick
-from scrubjay.world.catalog.mesh import Mesh
+from scrubjay.world.catalog.joinery import FABRICS, METALS, PAINTS, UPRIGHT, WOODS, moulded, option, pick
+from scrubjay.world.catalog.mesh import Mesh, joined
 from scrubjay.world.catalog.shape import Drawn, Shape
 
 EDGES = ("left", "right", "top", "bottom", "back")
 FRAMES = WOODS + ("plain#f4f2ec", "plain#2c2b2a", "metal#c9a860", "metal#b9bcbf")
-CURTAINS = FABRICS + tuple(f"printed-{i}#{tint}" for i, tint in enumerate(("e6ddcf", "c9d3dc", "d8c0b4", "bccab6")))
+CURTAINS = FABRICS + ("printed-0#e6ddcf", "printed-1#c9d3dc", "printed-2#d8c0b4")
 
 
 def _picture(part: Drawn, material: str, y: float, z: float, width: float, height: float) -> None:
@@ -18,7 +18,9 @@ def _picture(part: Drawn, material: str, y: float, z: float, width: float, heigh
     part.box(material, (0, y - 0.0005, z), (width, 0.001, height), solid=False, without=EDGES, fitted=True)
 
 
-def _frame(part: Drawn, material: str, width: float, height: float, z: float, rim: float, back: float, front: float) -> None:
+def _frame(
+    part: Drawn, material: str, width: float, height: float, z: float, rim: float, back: float, front: float
+) -> None:
     """Four mouldings around a rectangle, from the wall at `back` to `front`, falling inwards to what they frame."""
     deep = front - back
     steps = [(0, 0), (0, 0.7 * deep), (0.25 * rim, deep), (0.7 * rim, 0.9 * deep), (rim, 0.35 * deep)]
@@ -31,7 +33,9 @@ def _frame(part: Drawn, material: str, width: float, height: float, z: float, ri
 def window(s: Shape, rng: np.random.Generator) -> None:
     """A frame with bars before a bright view, and a sill."""
     w, d, h = s.size
-    paint = s.material("frame", pick(rng, ("plain#f6f4ee", "plain#e9e4d8", "plain#ffffff", "wood#b98a56", "plain#6a7074")))
+    paint = s.material(
+        "frame", pick(rng, ("plain#f6f4ee", "plain#e9e4d8", "plain#ffffff", "wood#b98a56", "plain#6a7074"))
+    )
     deep, rim = min(d, 0.1), min(rng.uniform(0.05, 0.08), 0.12 * min(w, h))
     back, glass = -d / 2, 0.3 * deep - d / 2
     _frame(s, paint, w, h, h / 2, rim, back, back + 0.8 * deep)
@@ -39,7 +43,7 @@ def window(s: Shape, rng: np.random.Generator) -> None:
     _picture(s, view, glass, h / 2, w - 1.6 * rim, h - 1.6 * rim)
     bar = 0.45 * rim
     columns = int(s.options.get("columns", rng.integers(1, 3) if w < 1.3 else rng.integers(2, 4)))
-    rows = int(s.options.get("rows", rng.integers(1, 4)))
+    rows = int(s.options.get("rows", rng.integers(1 if columns > 1 else 2, 4)))
     for x in np.linspace(-0.5, 0.5, columns + 1)[1:-1] * (w - 2 * rim):
         s.box(paint, (x, glass + 0.01, h / 2), (bar, 0.02, h - 2 * rim), solid=False, without=("back", "top", "bottom"))
     for z in np.linspace(0, 1, rows + 1)[1:-1] * (h - 2 * rim) + rim:
@@ -51,12 +55,14 @@ def window(s: Shape, rng: np.random.Generator) -> None:
 def blinds(s: Shape, rng: np.random.Generator) -> None:
     """Slats under a head rail, in three bunches that slide up into one another."""
     w, d, h = s.size
-    slats = s.material("frame", pick(rng, ("plain#eeeae0", "plain#d8d2c4", "wood#c79a63", "wood#8a5a34", "plain#c4ccd0")))
+    slats = s.material(
+        "frame", pick(rng, ("plain#eeeae0", "plain#d8d2c4", "wood#c79a63", "wood#8a5a34", "plain#c4ccd0"))
+    )
     head, bunches = min(0.045, 0.2 * h), 3
     s.box(slats, (0, 0, h - head / 2), (w, d, head))
     each = (h - head) / bunches
     pitch = each / max(2, round(each / rng.uniform(0.035, 0.05)))
-    tilt, deep = 0.82 * pitch, min(0.6 * d, 0.02)
+    tilt, deep = rng.uniform(0.8, 0.9) * pitch, min(0.6 * d, 0.02)
     for i in range(bunches):
         top = h - head - i * each
         # Each bunch stops a third of a slat lower than the one above it, so that no two slats fall together.
@@ -67,14 +73,17 @@ def blinds(s: Shape, rng: np.random.Generator) -> None:
 
 
 def _slat(width: float, deep: float, tall: float) -> Mesh:
-    """A thin leaning strip, seen from both sides."""
-    x, y, z = width / 2, deep / 2, tall / 2
-    corners = np.array([[x, -y, z], [-x, -y, z], [-x, y, -z], [x, y, -z]])
-    normal = np.array([0.0, tall, deep]) / np.hypot(tall, deep)
-    uv = np.array([[0, 0], [width, 0], [width, tall], [0, tall]])
-    faces = np.array([[0, 1, 2], [0, 2, 3]])
-    both = np.concatenate([corners, corners - 0.001 * normal])
-    return Mesh(both, np.repeat([normal, -normal], 4, axis=0), np.tile(uv, (2, 1)), np.concatenate([faces, faces[:, ::-1] + 4]))
+    """A thin strip bent along its middle, seen from both sides; the bend draws a line that tells slats apart."""
+    x, bend = width / 2, [(-0.5 * deep, 0.5 * tall), (0.3 * deep, 0.2 * tall), (0.5 * deep, -0.5 * tall)]
+    strips = []
+    for (y1, z1), (y0, z0) in zip(bend, bend[1:], strict=False):
+        normal = np.array([0.0, z1 - z0, y0 - y1]) / np.hypot(z1 - z0, y0 - y1)
+        corners = np.array([[x, y0, z0], [-x, y0, z0], [-x, y1, z1], [x, y1, z1]])
+        uv = np.array([[0, -z0], [width, -z0], [width, -z1], [0, -z1]])
+        faces = np.array([[0, 1, 2], [0, 2, 3]])
+        strips.append(Mesh(corners, np.tile(normal, (4, 1)), uv, faces))
+        strips.append(Mesh(corners - 0.001 * normal, np.tile(-normal, (4, 1)), uv, faces[:, ::-1]))
+    return joined(strips)
 
 
 def curtains(s: Shape, rng: np.random.Generator) -> None:
@@ -107,7 +116,9 @@ def _folds(width: float, height: float, swing: float, waves: int) -> Mesh:
     low, high = np.column_stack([x, y, np.zeros(steps)]), np.column_stack([x, y, np.full(steps, height)])
     front = np.concatenate([low, high])
     normals = np.concatenate([normal, normal])
-    uv = np.concatenate([np.column_stack([-along, np.zeros(steps)]), np.column_stack([-along, np.full(steps, -height)])])
+    uv = np.concatenate(
+        [np.column_stack([-along, np.zeros(steps)]), np.column_stack([-along, np.full(steps, -height)])]
+    )
     a = np.arange(steps - 1)
     faces = np.concatenate([np.column_stack([a, a + steps, a + steps + 1]), np.column_stack([a, a + steps + 1, a + 1])])
     vertices = np.concatenate([front, front - 0.002 * normals])
@@ -123,9 +134,9 @@ def mirror(s: Shape, rng: np.random.Generator) -> None:
     back = -d / 2
     _frame(s, frame, w, h, h / 2, rim, back, back + deep)
     wide, high, glass = w - 1.8 * rim, h - 1.8 * rim, back + 0.4 * deep
-    s.box("plain#a9bcc6", (0, glass - 0.002, h / 2), (wide, 0.004, high), solid=False, without=EDGES)
+    s.box("plain#c6d8e0", (0, glass - 0.002, h / 2), (wide, 0.004, high), solid=False, without=EDGES)
     for start, width in ((rng.uniform(-0.3, -0.1), rng.uniform(0.1, 0.16)), (rng.uniform(0.1, 0.2), 0.05)):
-        s.surface("plain#d3e0e6", _streak(wide, high, start * wide, width * wide), (0, glass + 0.002, h / 2))
+        s.surface("plain#eef6f8", _streak(wide, high, start * wide, width * wide), (0, glass + 0.002, h / 2))
     s.solid_box((0, back + deep / 2, h / 2), (w, deep, h))
 
 
@@ -177,10 +188,10 @@ def doorway(s: Shape, rng: np.random.Generator) -> None:
     """A closed door in its frame."""
     w, d, h = s.size
     frame = s.material("frame", pick(rng, PAINTS[:2] + WOODS[:3]))
-    leaf = s.material("front", pick(rng, PAINTS + WOODS))
+    leaf = s.material("front", pick(rng, PAINTS + WOODS[:3]))
     metal = s.material("handle", pick(rng, METALS))
     rim, back = min(0.08, 0.1 * w), -d / 2
-    deep = min(0.35 * d, 0.04)
+    deep = min(0.45 * d, 0.045)
     for x in (-1, 1):
         s.box(frame, (x * (w - rim) / 2, back + deep / 2, h / 2), (rim, deep, h), solid=False, without=("back",))
     s.box(frame, (0, back + deep / 2, h - rim / 2), (w - 2 * rim, deep, rim), solid=False, without=("back",))
@@ -201,17 +212,21 @@ def doorway(s: Shape, rng: np.random.Generator) -> None:
     side = 1 if s.options.get("hinge", 1.0) > 0 else -1
     reach = min(0.05, d - thick - 0.012)
     at = np.array((side * (wide / 2 - 0.06), back + thick, min(1.02, 0.5 * h)))
-    s.box(metal, at + [0, 0.003, 0], (0.035, 0.006, 0.18), solid=False, without=("back",))
+    s.box(metal, at + [0, 0.003, 0], (0.045, 0.006, 0.22), solid=False, without=("back",))
     lever = [at, at + [0, 0.8 * reach, 0], at + [-side * 0.02, reach, 0], at + [-side * 0.12, reach, 0]]
-    s.tube(metal, lever, 0.009, 6)
+    s.tube(metal, lever, 0.011, 6)
     s.solid_box((0, back + deep / 2, h / 2), (w, deep, h))
 
 
 def rug(s: Shape, rng: np.random.Generator) -> None:
     """A flat rug with a border and a field; it has no solid, so that feet walk over it."""
     w, d, h = s.size
-    field = s.material("fabric", pick(rng, tuple(f"printed-{i}#d8ccb8" for i in range(6)) + ("carpet#b7a48a", "carpet#8c97a3")))
-    border = s.material("frame", pick(rng, ("carpet#7c4a3c", "carpet#46586a", "carpet#d9cdb6", "carpet#5f6d55", "carpet#a98a5c")))
+    field = s.material(
+        "fabric", pick(rng, tuple(f"printed-{i}#d8ccb8" for i in range(6)) + ("carpet#b7a48a", "carpet#8c97a3"))
+    )
+    border = s.material(
+        "frame", pick(rng, ("carpet#7c4a3c", "carpet#46586a", "carpet#d9cdb6", "carpet#5f6d55", "carpet#a98a5c"))
+    )
     high, rim = min(h, 0.012), rng.uniform(0.07, 0.14) * min(w, d)
     if s.options.get("round", 0) > 0:
         scale = (1.0, d / w)
@@ -222,7 +237,9 @@ def rug(s: Shape, rng: np.random.Generator) -> None:
     ring = Mesh(whole.vertices[:-4], whole.normals[:-4], whole.uv[:-4], whole.faces[:-2])
     s.surface(border, ring, turn=UPRIGHT)
     inner = (w - 2 * rim - 0.008, d - 2 * rim - 0.008)
-    s.box(field, (0, 0, high - 0.001), (*inner, 0.002), solid=False, without=("left", "right", "front", "back", "bottom"))
+    s.box(
+        field, (0, 0, high - 0.001), (*inner, 0.002), solid=False, without=("left", "right", "front", "back", "bottom")
+    )
     if rng.random() < 0.5:
         line = 0.12 * rim
         for x in (-1, 1):
@@ -241,11 +258,20 @@ def _disc(a: float, b: float, z: float, segments: int = 32) -> Mesh:
 def ceiling_lamp(s: Shape, rng: np.random.Generator) -> None:
     """A glowing shade: on a rod under the ceiling, or close to it."""
     w, d, h = s.size
-    metal, glow = s.material("metal", pick(rng, METALS)), s.material("shade", pick(rng, ("shade#fff1d6", "shade#fff8ea", "shade#ffe6bd")))
+    metal, glow = (
+        s.material("metal", pick(rng, METALS)),
+        s.material("shade", pick(rng, ("shade#fff1d6", "shade#fff8ea", "shade#ffe6bd"))),
+    )
     r, scale, kind = w / 2, (1.0, d / w), option(s, "kind", rng, 3)
     s.lathe(metal, [(0.25 * r, h - 0.025), (0.3 * r, h - 0.02), (0.3 * r, h)], segments=14, scale=scale)
     if kind == 0 or h < 0.2:
-        profile = [(0, 0), (0.5 * r, 0.12 * h), (0.85 * r, 0.4 * h), (r, 0.8 * h), (0.3 * r, h - 0.02)]
+        profile = [
+            (0, 0),
+            (0.5 * r, 0.12 * h),
+            (0.85 * r, rng.uniform(0.35, 0.5) * h),
+            (r, 0.8 * h),
+            (0.3 * r, h - 0.02),
+        ]
         s.lathe(glow, profile, segments=20, scale=scale, smooth=80)
         low = 0.0
     else:

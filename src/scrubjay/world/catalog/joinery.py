@@ -19,9 +19,25 @@ FORWARD = rotation("x", -90)
 """Turns a lathe's axis to the front: for knobs and dials."""
 
 WOODS = ("wood#b98a56", "wood#d6b27c", "wood#8a5a34", "wood#6b4428", "wood#c79a63", "wood#e4cfa8", "wood#a3673a")
-PAINTS = ("plain#f1eee6", "plain#d9dcd6", "plain#b7c4bd", "plain#8fa3ad", "plain#e6dccb", "plain#5f6f76", "plain#c9b8a3")
+PAINTS = (
+    "plain#f1eee6",
+    "plain#d9dcd6",
+    "plain#b7c4bd",
+    "plain#8fa3ad",
+    "plain#e6dccb",
+    "plain#5f6f76",
+    "plain#c9b8a3",
+)
 METALS = ("metal#c4c7ca", "metal#8d8f92", "metal#4b4a48", "metal#c9a860", "metal#a9714b")
-FABRICS = ("woven#8c97a3", "woven#b7a48a", "woven#5f7488", "woven#9c5f4d", "woven#7f8f6c", "woven#d3c9b8", "woven#5b5560")
+FABRICS = (
+    "woven#8c97a3",
+    "woven#b7a48a",
+    "woven#5f7488",
+    "woven#9c5f4d",
+    "woven#7f8f6c",
+    "woven#d3c9b8",
+    "woven#5b5560",
+)
 
 Corner = tuple[float, float, float]
 
@@ -29,6 +45,12 @@ Corner = tuple[float, float, float]
 def pick(rng: np.random.Generator, choices: tuple[str, ...]) -> str:
     """One of several, at random."""
     return choices[int(rng.integers(len(choices)))]
+
+
+def shaded(material: str, light: float = 0.72) -> str:
+    """The same material where less light comes: the back of a shelf, the inside of a chest."""
+    texture, _, tint = material.partition("#")
+    return f"{texture}#" + "".join(f"{round(int(tint[i : i + 2], 16) * light):02x}" for i in (0, 2, 4))
 
 
 def option(s: Shape, name: str, rng: np.random.Generator, kinds: int) -> int:
@@ -40,14 +62,18 @@ def option(s: Shape, name: str, rng: np.random.Generator, kinds: int) -> int:
 def moulded(width: float, height: float, profile, back: bool = False) -> Mesh:
     """A rectangular panel that faces +y, with a moulding of (inset, y) steps from its rim to its middle.
 
-    `[(0, 0), (0, 0.02)]` is a board of 2 cm; one more step `(0.005, 0.025)` bevels its edge. The back is left open unless
-    asked for, since it mostly lies against something.
+    `[(0, 0), (0, 0.02)]` is a board of 2 cm; one more step `(0.005, 0.025)` bevels its edge. The back is left open
+    unless asked for, since it mostly lies against something.
     """
     rings = []
     for inset, y in profile:
         x, z = max(width / 2 - inset, 0.0), max(height / 2 - inset, 0.0)
         rings.append(np.array([[-x, y, -z], [x, y, -z], [x, y, z], [-x, y, z]]))
-    quads = [[low[i], high[i], high[i - 3], low[i - 3]] for low, high in zip(rings, rings[1:], strict=False) for i in range(4)]
+    quads = [
+        [low[i], high[i], high[i - 3], low[i - 3]]
+        for low, high in zip(rings, rings[1:], strict=False)
+        for i in range(4)
+    ]
     quads.append(rings[-1][[0, 3, 2, 1]])
     if back:
         quads.append(rings[0])
@@ -75,7 +101,8 @@ def _quads(quads) -> Mesh:
 def cushion(size, side: float = 0.4, cells: int = 6, underside: bool = True) -> Mesh:
     """A stuffed cushion about the origin; `side` is how much of its height its edges keep: 0 is a bed pillow."""
     half = np.asarray(size, float) / 2
-    steps = np.sin(np.linspace(-np.pi / 2, np.pi / 2, cells + 1))
+    steps = np.linspace(-1, 1, cells + 1)
+    steps = np.sign(steps) * np.abs(steps) ** 0.5
     u, v = (grid.ravel() for grid in np.meshgrid(steps, steps, indexing="ij"))
     # Between the corners the seam is drawn in a little, as stuffing does.
     pull = 0.06 * (1 - side)
@@ -97,6 +124,7 @@ def cushion(size, side: float = 0.4, cells: int = 6, underside: bool = True) -> 
     normals = np.zeros_like(vertices)
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
     for i in range(3):
         np.add.at(normals, faces[:, i], across)
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
@@ -129,18 +157,20 @@ def between(part: Drawn, material: str, low: Corner, high: Corner, solid: bool =
 def slab(part: Drawn, material: str, at: Corner, size, bevel: float = 0.006) -> None:
     """A level board or mattress with a bevelled upper edge, standing on `at`."""
     width, depth, height = size
-    part.surface(material, moulded(width, depth, [(0, 0), (0, height - bevel), (bevel, height)], back=True), at, UPRIGHT)
+    part.surface(
+        material, moulded(width, depth, [(0, 0), (0, height - bevel), (bevel, height)], back=True), at, UPRIGHT
+    )
     part.solid_box((at[0], at[1], at[2] + height / 2), size)
 
 
 def front(part: Drawn, material: str, at: Corner, width: float, height: float, kind: int) -> None:
     """A door or drawer front that stands on its back face's middle `at`: 0 plain, 1 framed, 2 with a raised field."""
     rim = min(0.055, 0.22 * min(width, height))
-    steps = [(0, 0), (0, PANEL - 0.003), (0.003, PANEL)]
+    steps = [(0, 0), (0, PANEL - 0.006), (0.006, PANEL)]
     if kind == 1:
-        steps += [(rim, PANEL), (rim + 0.004, PANEL - 0.009)]
+        steps += [(rim, PANEL), (rim + 0.008, PANEL - 0.011)]
     if kind == 2:
-        steps += [(0.7 * rim, PANEL), (0.8 * rim, PANEL - 0.008), (1.5 * rim, PANEL - 0.001)]
+        steps += [(0.7 * rim, PANEL), (0.85 * rim, PANEL - 0.01), (1.5 * rim, PANEL - 0.001)]
     part.surface(material, moulded(width, height, steps, back=True), at)
     part.solid_box((at[0], at[1] + PANEL / 2, at[2]), (width, PANEL, height))
 
@@ -155,7 +185,14 @@ def handle(part: Drawn, material: str, at: Corner, kind: int, length: float, upr
         part.tube(material, [turn @ point + np.asarray(at) for point in path], 0.0048, 6)
     elif kind == 1:
         r = 0.014
-        knob = [(0.5 * r, 0), (0.4 * r, 0.5 * REACH), (r, 0.65 * REACH), (r, 0.85 * REACH), (0.5 * r, REACH), (0, REACH)]
+        knob = [
+            (0.5 * r, 0),
+            (0.4 * r, 0.5 * REACH),
+            (r, 0.65 * REACH),
+            (r, 0.85 * REACH),
+            (0.5 * r, REACH),
+            (0, REACH),
+        ]
         part.lathe(material, knob, at, FORWARD, segments=10, smooth=60)
     elif kind == 2:
         part.ellipsoid(material, at, (0.04, REACH, 0.014), turn, segments=10, rings=6, power=0.7)
@@ -170,7 +207,7 @@ def leg(part: Drawn, material: str, at: Corner, height: float, thick: float, kin
         part.surface(material, moulded(thick, thick, [(foot, 0), (0, 0.85 * height), (0, height)]), at, UPRIGHT)
     else:
         r = thick / 2
-        turned = [(0.6, 0), (0.75, 0.06), (0.55, 0.12), (0.9, 0.55), (0.6, 0.66), (1, 0.72), (1, 1)]
+        turned = [(0.6, 0), (0.75, 0.08), (0.55, 0.14), (0.9, 0.6), (0.6, 0.68), (1, 0.74), (1, 1)]
         profile = turned if kind == 2 else [(0.7, 0), (1, 1)]
         part.lathe(material, [(r * a, height * b) for a, b in profile], at, segments=8, smooth=70)
     part.solid_box((at[0], at[1], at[2] + height / 2), (0.9 * thick, 0.9 * thick, height))

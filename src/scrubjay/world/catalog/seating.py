@@ -5,8 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from scrubjay.world.catalog.joinery import (
-    FABRICS, METALS, PAINTS, UPRIGHT, WOODS, between, cushion, leg, legs, moulded, option, pick, slab,
-)  # fmt: skip
+    FABRICS,
+    FORWARD,
+    METALS,
+    PAINTS,
+    UPRIGHT,
+    WOODS,
+    between,
+    cushion,
+    leg,
+    legs,
+    moulded,
+    option,
+    pick,
+    slab,
+)
 from scrubjay.world.catalog.mesh import rotation
 from scrubjay.world.catalog.shape import Shape
 
@@ -84,7 +97,7 @@ def arm_chair(s: Shape, rng: np.random.Generator) -> None:
 
 def sofa(s: Shape, rng: np.random.Generator) -> None:
     """A padded bench with a back, arms and a cushion for each seat."""
-    _couch(s, rng, int(s.options.get("seats", np.clip(round((s.size[0] - 0.35) / 0.72), 2, 4))))
+    _couch(s, rng, int(s.options.get("seats", np.clip(round((s.size[0] - 0.35) / 0.72), 2, 3))))
 
 
 def _couch(s: Shape, rng: np.random.Generator, seats: int) -> None:
@@ -99,18 +112,30 @@ def _couch(s: Shape, rng: np.random.Generator, seats: int) -> None:
     slab(s, cloth, (0, 0, foot), (w - 2 * arm + 0.02, d - 0.03, seat - thick - foot), 0.02)
     bevel = rng.uniform(0.03, 0.06)
     slab(s, cloth, (0, (back - d) / 2, foot), (w - 2 * arm + 0.02, back, h - foot - 0.03), bevel)
+    rolled = option(s, "rolled", rng, 2) and arm > 0.13
     for x in (-1, 1):
         at = (x * (w - arm) / 2, 0, foot)
-        if rolled := arm > 0.13 and option(s, "rolled", np.random.default_rng(seats), 2):
-            s.surface(cloth, cushion((arm, d, arm), 0.35, 4, False), (at[0], 0, arm_top - arm / 2))
-        slab(s, cloth, at, (arm * (0.86 if rolled else 1.0), d - 0.01, arm_top - foot - (arm / 2 if rolled else 0)), 0.5 * bevel)
+        if rolled:
+            s.surface(cloth, cushion((arm, d, arm), 0.35, 3, False), (at[0], 0, arm_top - arm / 2))
+        slab(
+            s,
+            cloth,
+            at,
+            (arm * (0.86 if rolled else 1.0), d - 0.01, arm_top - foot - (arm / 2 if rolled else 0)),
+            0.5 * bevel,
+        )
     span, deep = (w - 2 * arm) / seats, d - back
     for i in range(seats):
         x = (i + 0.5) * span - (w - 2 * arm) / 2
-        s.surface(pillow, cushion((span - 0.004, deep, thick + 0.02), 0.55, 4, False), (x, back / 2, seat - thick / 2))
+        s.surface(pillow, cushion((span - 0.004, deep, thick + 0.02), 0.55, 3, False), (x, back / 2, seat - thick / 2))
         tall = h - seat
-        turn = rotation("x", -9) @ UPRIGHT
-        s.surface(pillow, cushion((span - 0.01, tall, 0.17), 0.3, 4, False), (x, back - d / 2 + 0.06, seat + 0.47 * tall), turn)
+        turn = rotation("x", 8) @ FORWARD
+        s.surface(
+            pillow,
+            cushion((span - 0.01, tall, 0.17), 0.3, 3, False),
+            (x, back - d / 2 + 0.06, seat + 0.47 * tall),
+            turn,
+        )
     s.solid_box((0, back / 2, seat - thick / 2), (w - 2 * arm, deep - 0.02, thick))
     s.solid_box((0, back - d / 2 + 0.06, (seat + h) / 2 - 0.03), (w - 2 * arm, 0.12, h - seat - 0.06))
     s.support((0, back / 2 + 0.05, seat + 0.01), (w - 2 * arm - 0.06, deep - 0.22), 0.5)
@@ -125,7 +150,14 @@ def stool(s: Shape, rng: np.random.Generator) -> None:
     thick, r, scale = rng.uniform(0.035, 0.07), w / 2, (1.0, d / w)
     low, size = h - thick, (rng.uniform(0.78, 0.92), 0.5 * thick)
     edge = size[0] * r
-    profile = [(0, low), (edge - 0.01, low), (edge, low + 0.4 * thick), (edge - 0.01, h - 0.15 * thick), (0.6 * edge, h), (0, h)]
+    profile = [
+        (0, low),
+        (edge - 0.01, low),
+        (edge, low + 0.4 * thick),
+        (edge - 0.01, h - 0.15 * thick),
+        (0.6 * edge, h),
+        (0, h),
+    ]
     s.lathe(seat, profile, segments=18, scale=scale, smooth=60)
     s.solid_box((0, 0, low + thick / 2), (1.5 * edge, 1.5 * edge * d / w, thick))
     s.support((0, 0, h), (1.2 * edge, 1.2 * edge * d / w), 0.4)
@@ -152,7 +184,7 @@ def ottoman(s: Shape, rng: np.random.Generator) -> None:
     w, d, h = s.size
     cloth, wood = s.material("fabric", pick(rng, SOFT)), s.material("wood", pick(rng, WOODS))
     foot, pad = rng.uniform(0.12, 0.25) * h, rng.uniform(0.3, 0.4) * h
-    legs(s, wood, (0.03 - w / 2, 0.03 - d / 2, 0), (w / 2 - 0.03, d / 2 - 0.03, foot), 0.05, int(rng.integers(1, 4)))
+    legs(s, wood, (0.03 - w / 2, 0.03 - d / 2, 0), (w / 2 - 0.03, d / 2 - 0.03, foot), 0.05, int(rng.choice((1, 3))))
     slab(s, cloth, (0, 0, foot), (w - 0.02, d - 0.02, h - pad - foot), 0.01)
     s.surface(cloth, cushion((w, d, pad), 0.5, 6), (0, 0, h - pad / 2))
     s.solid_box((0, 0, h - 0.6 * pad), (0.96 * w, 0.96 * d, 0.8 * pad))
@@ -168,11 +200,18 @@ def footstool(s: Shape, rng: np.random.Generator) -> None:
         profile = [(0, 0.3 * h), (0.9 * r, 0.3 * h), (r, 0.5 * h), (r, 0.8 * h), (0.9 * r, 0.95 * h), (0, h)]
         s.lathe(cloth, profile, segments=16, scale=(1.0, d / w), smooth=60)
         s.solid_box((0, 0, 0.65 * h), (0.75 * w, 0.75 * d, 0.7 * h))
-        legs(s, wood, (-0.32 * w, -0.32 * d, 0), (0.32 * w, 0.32 * d, 0.32 * h), 0.035, 2)
+        legs(s, wood, (-0.32 * w, -0.32 * d, 0), (0.32 * w, 0.32 * d, 0.32 * h), 0.035, 3)
     else:
         slab(s, wood, (0, 0, h - 0.03), (w, d, 0.03), 0.008)
-        legs(s, wood, (0.01 - w / 2, 0.01 - d / 2, 0), (w / 2 - 0.01, d / 2 - 0.01, h - 0.03), 0.04, int(rng.integers(0, 3)))
-        s.box(wood, (0, 0, 0.35 * h), (w - 0.06, 0.025, 0.03), solid=False)
+        legs(
+            s,
+            wood,
+            (0.01 - w / 2, 0.01 - d / 2, 0),
+            (w / 2 - 0.01, d / 2 - 0.01, h - 0.03),
+            0.04,
+            int(rng.integers(0, 3)),
+        )
+        s.box(wood, (0, 0, rng.uniform(0.25, 0.5) * h), (w - 0.06, 0.025, 0.03), solid=False)
     s.support((0, 0, h), (0.7 * w, 0.7 * d), 0.4)
 
 

@@ -60,7 +60,10 @@ def vessel(rings, segments: int = 16) -> Mesh:
 
 
 def sheet(points: np.ndarray, thickness: float = 0.004) -> Mesh:
-    """A cloth seen from both sides through a grid of points (rows, columns, 3); its front is along x turned to y."""
+    """A cloth through a grid of points (rows, columns, 3), seen from both sides, or with no thickness from its front.
+
+    Its front is where rows go down and columns go right.
+    """
     rows, columns = points.shape[:2]
     down, right = np.gradient(points, axis=0), np.gradient(points, axis=1)
     normals = np.cross(down, right).reshape(-1, 3)
@@ -75,4 +78,6 @@ def sheet(points: np.ndarray, thickness: float = 0.004) -> Mesh:
         np.column_stack([corner, corner + columns + 1, corner + 1]),
     ])  # fmt: skip
     front = Mesh(vertices, normals, uv, faces)
+    if not thickness:
+        return front
     return joined([front, Mesh(vertices - thickness * normals, -normals, uv, faces[:, ::-1])])

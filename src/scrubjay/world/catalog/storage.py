@@ -1,7 +1,7 @@
 """Things that hold things: drawers, cabinets, shelves, and the furniture that is built around them.
 
-A Drawer or a Cabinet is a thing of its own, with its own housing, so that it can stand in a kitchen's run of units as well
-as in a dresser. Furniture leaves its cells empty; `cells` says where they are and what belongs in them.
+A Drawer or a Cabinet is a thing of its own, with its own housing, so that it can stand in a kitchen's run of units as
+well as in a dresser. Furniture leaves its cells empty; `cells` says where they are and what belongs in them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,24 @@ from collections.abc import Mapping
 import numpy as np
 
 from scrubjay.world.catalog.joinery import (
-    FORWARD, GAP, METALS, PAINTS, PANEL, REACH, WOODS, between, front, handle, hollow, legs, moulded, option, pick, slab,
-)  # fmt: skip
+    FORWARD,
+    GAP,
+    METALS,
+    PAINTS,
+    PANEL,
+    REACH,
+    WOODS,
+    between,
+    front,
+    handle,
+    hollow,
+    legs,
+    moulded,
+    option,
+    pick,
+    shaded,
+    slab,
+)
 from scrubjay.world.catalog.mesh import rotation
 from scrubjay.world.catalog.shape import Shape
 
@@ -149,16 +165,19 @@ def cabinet(s: Shape, rng: np.random.Generator) -> None:
     metal = s.material("handle", pick(rng, METALS))
     grip, panel = option(s, "handle", rng, 4), option(s, "panel", rng, 3)
     back_of_door, wall = d / 2 - REACH - PANEL, 0.015
-    hollow(s, wood, (-w / 2, -d / 2, 0), (w / 2, back_of_door, h), wall, ("front",))
+    housed = s.options.get("housing", 1) > 0
+    if housed:
+        hollow(s, wood, (-w / 2, -d / 2, 0), (w / 2, back_of_door, h), wall, ("front",))
     middle, floor = (wall - d / 2 + back_of_door) / 2, (w - 2 * wall, back_of_door + d / 2 - wall)
     shelves = int(s.options.get("shelves", np.clip(np.floor(h / 0.5), 0, 4)))
-    room = (h - 2 * wall - shelves * wall) / (shelves + 1)
+    bottom = wall if housed else 0.0
+    room = (h - 2 * bottom - shelves * wall) / (shelves + 1)
     for i in range(shelves + 1):
-        z = wall + i * (room + wall)
+        z = bottom + i * (room + wall)
         if i:
             s.box(wood, (0, middle - 0.01, z - wall / 2), (floor[0], floor[1] - 0.02, wall))
         s.support((0, middle - 0.01, z), (floor[0], floor[1] - 0.02), room)
-    s.space((0, middle, h / 2), (*floor, h - 2 * wall))
+    s.space((0, middle, h / 2), (*floor, h - 2 * bottom))
     double = w > 0.55
     left = s.options.get("hinge", 1.0) > 0
     for hinge in (-1, 1) if double else (-1 if left else 1,):
@@ -168,9 +187,9 @@ def cabinet(s: Shape, rng: np.random.Generator) -> None:
         front(door, face, (x, back_of_door, h / 2), wide, h - 2 * GAP, panel)
         low = s.options.get("wall", 0) > 0
         z = (min(0.16, 0.3 * h) if low else h - min(0.16, 0.3 * h)) if h < 1.2 else 0.5 * h
-        # Two doors carry their handles in the colour of their fronts: a geom less for each.
+        # Two doors on a housing are three geoms already: handles in the fronts' colour save two more.
         at = (x - hinge * (wide / 2 - 0.035), d / 2 - REACH, z)
-        handle(door, face if double else metal, at, grip, min(0.14, 0.3 * h), upright=True)
+        handle(door, face if double and housed else metal, at, grip, min(0.14, 0.3 * h), upright=True)
 
 
 def shelf(s: Shape, rng: np.random.Generator) -> None:
@@ -187,7 +206,7 @@ def shelf(s: Shape, rng: np.random.Generator) -> None:
         metal, arm = s.material("metal", pick(rng, METALS)), min(0.8 * d, 0.22)
         for x in (-0.36 * w, 0.36 * w):
             s.box(metal, (x, 0.006 - d / 2, bottom / 2), (0.025, 0.01, bottom), solid=False)
-            s.prism(metal, [(0, 0), (arm, 0), (0, -bottom)], 0.012, (x - 0.006, -d / 2, bottom), TO_SIDE)
+            s.prism(metal, [(0, 0), (0, -bottom), (arm, 0)], 0.012, (x - 0.006, -d / 2, bottom), TO_SIDE)
 
 
 TO_SIDE = rotation("z", 90) @ rotation("x", 90)
@@ -204,7 +223,7 @@ def shelving_unit(s: Shape, rng: np.random.Generator) -> None:
     if posts:
         metal = s.material("metal", pick(rng, METALS))
         legs(s, metal, (-w / 2, -d / 2, 0), (w / 2, d / 2, h - BOARD), BOARD, 0)
-        for z in np.linspace(0.045, h - 0.1, 3):
+        for z in np.linspace(0.04, h - rng.uniform(0.06, 0.14), 3):
             for x in (BOARD / 2 - w / 2, w / 2 - BOARD / 2):
                 s.box(metal, (x, 0, z), (0.01, d - BOARD, 0.012), solid=False)
         s.solid_box((0, 0.004 - d / 2, h / 2), (w, 0.008, h))
@@ -212,8 +231,8 @@ def shelving_unit(s: Shape, rng: np.random.Generator) -> None:
     for x in (-1, 1):
         a, b = sorted((x * w / 2, x * (w / 2 - BOARD)))
         between(s, wood, (a, -d / 2, 0), (b, d / 2, h - BOARD))
-    between(s, wood, (BOARD - w / 2, -d / 2, 0), (w / 2 - BOARD, 0.01 - d / 2, h - BOARD))
-    between(s, wood, (BOARD - w / 2, 0.01 - d / 2, 0), (w / 2 - BOARD, d / 2 - 0.03, 0.05))
+    between(s, shaded(wood), (BOARD - w / 2, -d / 2, 0), (w / 2 - BOARD, 0.01 - d / 2, h - BOARD))
+    between(s, wood, (BOARD - w / 2, 0.01 - d / 2, 0), (w / 2 - BOARD, d / 2 - rng.uniform(0.01, 0.04), 0.05))
 
 
 def _carcass(s: Shape, rng: np.random.Generator, wood: str, around: list[Cell]) -> None:
@@ -222,7 +241,8 @@ def _carcass(s: Shape, rng: np.random.Generator, wood: str, around: list[Cell]) 
     base, edge = base_height(s.size, s.options), d / 2 - FLUSH - REACH
     slab(s, s.material("top", wood), (0, 0, h - TOP), (w, d, TOP))
     hollow(s, wood, (0.008 - w / 2, -d / 2, base), (w / 2 - 0.008, edge, h - TOP), BOARD, ("front", "top", "back"))
-    between(s, wood, (0.02 - w / 2, -d / 2, base + BOARD), (w / 2 - 0.02, 0.008 - d / 2, h - TOP))
+    back = (0.02 - w / 2, -d / 2, base + BOARD), (w / 2 - 0.02, 0.008 - d / 2, h - TOP)
+    between(s, shaded(wood), *back)
     s.support((0, 0, h), (w - 0.02, d - 0.02), 1.0)
     for x in sorted({round(at[0] + size[0] / 2, 6) for _, at, size in around})[:-1]:
         ends = max(at[2] + size[2] for _, at, size in around)
@@ -231,7 +251,7 @@ def _carcass(s: Shape, rng: np.random.Generator, wood: str, around: list[Cell]) 
         low, high = (0.02 - w / 2, 0.02 - d / 2, 0), (w / 2 - 0.02, edge - 0.01, base)
         legs(s, wood, low, high, rng.uniform(0.04, 0.06), int(rng.integers(1, 4)))
     else:
-        between(s, wood, (0.02 - w / 2, -d / 2, 0), (w / 2 - 0.02, edge - 0.03, base))
+        between(s, wood, (0.02 - w / 2, -d / 2, 0), (w / 2 - 0.02, edge - rng.uniform(0.02, 0.05), base))
 
 
 def dresser(s: Shape, rng: np.random.Generator) -> None:
@@ -293,7 +313,14 @@ def box(s: Shape, rng: np.random.Generator) -> None:
     label = f"label-{rng.integers(8)}#ffffff"
     wide, x = min(0.5 * w, rng.uniform(0.12, 0.2)), rng.uniform(-0.15, 0.15) * w
     faces = ("left", "right", "top", "bottom", "back")
-    s.box(label, (x, d / 2 + 0.001, rng.uniform(0.45, 0.6) * h), (wide, 0.001, 0.35 * h), solid=False, without=faces, fitted=True)
+    s.box(
+        label,
+        (x, d / 2 + 0.001, rng.uniform(0.45, 0.6) * h),
+        (wide, 0.001, 0.35 * h),
+        solid=False,
+        without=faces,
+        fitted=True,
+    )
     tape = pick(rng, ("plain#d9c39a", "plain#b5895a", "plain#e8e2d2"))
     if option(s, "lid", rng, 3) == 2:
         lid = s.hinge((1, 0, 0), (0, -d / 2, h), rng.uniform(100, 115))
@@ -317,7 +344,7 @@ def laundry_hamper(s: Shape, rng: np.random.Generator) -> None:
     lid = s.hinge((1, 0, 0), (0, -d / 2, rim), 105)
     if option(s, "round", rng, 2):
         r, scale = w / 2, (1.0, d / w)
-        foot = rng.uniform(0.8, 0.95)
+        foot = rng.uniform(0.86, 0.96)
         outside = [(0, 0), (foot * r, 0), (r, rim), (r - wall, rim), (foot * r - wall, wall), (0, wall)]
         s.lathe(weave, outside, segments=20, scale=scale)
         lid.lathe(weave, [(0, rim), (r, rim), (r, rim + 0.012), (0.85 * r, h), (0, h)], segments=20, scale=scale)
@@ -327,7 +354,7 @@ def laundry_hamper(s: Shape, rng: np.random.Generator) -> None:
             x, y = (r - wall) * np.cos(np.radians(angle)), (d / 2 - wall) * np.sin(np.radians(angle))
             s.solid_box((x, y, rim / 2), (wall, length, rim), rotation("z", angle))
         s.solid_box((0, 0, wall / 2), (0.9 * w, 0.9 * d, wall))
-        inner = (0.68 * w, 0.68 * d)
+        inner = (0.62 * w, 0.62 * d)
     else:
         hollow(s, weave, (0.008 - w / 2, 0.008 - d / 2, 0.02), (w / 2 - 0.008, d / 2 - 0.008, rim), wall, ("top",))
         legs(s, frame, (-w / 2, -d / 2, 0), (w / 2, d / 2, rim), 0.026, 0)

@@ -43,7 +43,11 @@ def side_table(s: Shape, rng: np.random.Generator) -> None:
     legs(s, wood, low, high, leg_thick, int(rng.integers(0, 3)))
     bottom = min(at[2] for _, at, _ in drawers)
     for x in (0.01 + leg_thick / 2 - w / 2, w / 2 - 0.01 - leg_thick / 2):
-        s.box(wood, (x, (edge - d / 2) / 2, (bottom + h - TOP) / 2), (0.4 * leg_thick, d - 2 * leg_thick, h - TOP - bottom))
+        s.box(
+            wood,
+            (x, (edge - d / 2) / 2, (bottom + h - TOP) / 2),
+            (0.4 * leg_thick, d - 2 * leg_thick, h - TOP - bottom),
+        )
     between(s, wood, (leg_thick - w / 2, -d / 2, bottom), (w / 2 - leg_thick, 0.008 - d / 2, h - TOP))
     if rng.random() < 0.5 and bottom > 0.35:
         _lower_shelf(s, wood, leg_thick, rng.uniform(0.1, 0.16))

@@ -1,24 +1,19 @@
-"""Tableware: what one eats, drinks and cooks with, and what stands beside the sink."""
+"""Tableware: what one eats and drinks from and cooks in, and what stands beside the sink."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from scrubjay.world.catalog import cutlery
+from scrubjay.world.catalog.cutlery import BLACK, STEEL, lengthwise
+from scrubjay.world.catalog.joinery import pick
 from scrubjay.world.catalog.loft import loft, strip, superellipse
-from scrubjay.world.catalog.mesh import Mesh, box, lathe, prism, rotation
+from scrubjay.world.catalog.mesh import Mesh, lathe, rotation
 from scrubjay.world.catalog.shape import Drawn, Shape
 
-STEEL = "metal#dfe3e6"
-BLACK = "plain#26272a"
 WHITE = "plain#f3f0ea"
 SATURATED = ("1f6fd0", "f2a516", "12a08c", "7a3fc0", "e0457b", "2e9e3f")
 GLAZES = ("f3f0ea", "3f6ea8", "c8553d", "e3b04b", "5f8f6b", "2f4858", "b9c6cf", "8c5a7a")
-
-
-def lengthwise(s: Shape) -> tuple[float, float, np.ndarray]:
-    """The box's shorter and longer side, and the turn that lays y along the longer."""
-    w, d, _ = s.size
-    return (w, d, np.eye(3)) if d >= w else (d, w, rotation("z", -90))
 
 
 def walls_around(part: Drawn, radii, bottom: float, top: float, thickness: float, at=(0, 0), count: int = 8) -> None:
@@ -32,7 +27,9 @@ def walls_around(part: Drawn, radii, bottom: float, top: float, thickness: float
         part.solid_box([*middle, (bottom + top) / 2], (np.hypot(*(b - a)), thickness, top - bottom), turn)
 
 
-def label_around(s: Shape, rng: np.random.Generator, radius: float, bottom: float, top: float, scale=(1.0, 1.0)) -> None:
+def label_around(
+    s: Shape, rng: np.random.Generator, radius: float, bottom: float, top: float, scale=(1.0, 1.0)
+) -> None:
     """A paper label wrapped around a bottle, its picture twice."""
     band = lathe([(radius, bottom), (radius, top)], 14, scale)
     uv = band.uv / [np.ptp(band.uv[:, 0]) / 2, np.ptp(band.uv[:, 1])]
@@ -43,7 +40,7 @@ def cup(s: Shape, rng: np.random.Generator) -> None:
     """A tall cup of one strong colour, pale inside, with a pale band."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
-    glaze = f"plain#{rng.choice(SATURATED)}"
+    glaze = f"plain#{pick(rng, SATURATED)}"
     foot, waist = rng.uniform(0.62, 0.74), rng.uniform(0.78, 0.9)
     outline = [(0, 0), (foot, 0), (foot + 0.03, 0.03), (waist, 0.5), (0.97, 0.96), (0.98, 1), (0.9, 1), (0.89, 0.96)]
     s.lathe(glaze, [(r * a, h * b) for a, b in outline], scale=scale, segments=14)
@@ -53,21 +50,24 @@ def cup(s: Shape, rng: np.random.Generator) -> None:
     band = [(waist + (b - 0.5) / 0.46 * (0.97 - waist) + 0.012, b) for b in (low, low + wide)]
     s.lathe(WHITE, [(r * a, h * b) for a, b in band], scale=scale, segments=14)
     for angle in (0, 45):
-        s.solid_box((0, 0, h / 2), (0.66 * w, 0.66 * d, h), rotation("z", angle))
+        s.solid_box((0, 0, h / 4), (0.58 * w, 0.58 * d, h / 2), rotation("z", angle))
+        s.solid_box((0, 0, 3 * h / 4), (0.7 * w, 0.7 * d, h / 2), rotation("z", angle))
 
 
 def mug(s: Shape, rng: np.random.Generator) -> None:
     """A straight mug with a round handle to its right."""
     w, d, h = s.size
-    r = min(d / 2, 0.4 * w)
+    r = min(d / 2, 0.38 * w)
     x = r - w / 2
-    glaze = f"plain#{rng.choice(GLAZES)}"
+    glaze = f"plain#{pick(rng, GLAZES)}"
     base = rng.uniform(0.82, 1)
     s.lathe(glaze, [(0, 0), (base * r, 0), (r, 0.12 * h), (r, h), (0.88 * r, h)], (x, 0, 0), segments=12)
     s.lathe(WHITE, [(0.88 * r, h), (0.86 * r, 0.08 * h), (0, 0.08 * h)], (x, 0, 0), segments=12)
-    low, high, reach = rng.uniform(0.18, 0.28) * h, rng.uniform(0.74, 0.86) * h, w / 2 - 0.007
-    bow = [(x + 0.95 * r, high), (reach - 0.006, high), (reach, (low + high) / 2), (reach - 0.01, low), (x + 0.93 * r, low)]
-    s.tube(glaze, [(a, 0, b) for a, b in bow], 0.007, segments=6)
+    low, high, bar = rng.uniform(0.18, 0.28) * h, rng.uniform(0.74, 0.86) * h, 0.06 * h
+    reach = w / 2 - bar - x - 0.95 * r
+    turns = np.linspace(np.pi / 2, -np.pi / 2, 7)
+    bow = [(x + 0.95 * r + np.cos(a) * reach, 0, (low + high) / 2 + np.sin(a) * (high - low) / 2) for a in turns]
+    s.tube(glaze, bow, bar, segments=6)
     s.solid_box((x, 0, h / 2), (1.5 * r, 1.5 * r, h))
 
 
@@ -106,14 +106,18 @@ def pan(s: Shape, rng: np.random.Generator) -> None:
     h = s.size[2]
     r = min(across / 2, 0.36 * length)
     centre = turn @ [0, r - length / 2, 0]
-    body = rng.choice(["plain#2b2c2f", "metal#8d9297", "plain#7c2f2a"])
+    body = pick(rng, ("plain#2b2c2f", "metal#8d9297", "plain#7c2f2a"))
     rim, flare = 0.75 * h, rng.uniform(0.76, 0.88)
     s.lathe(body, [(0, 0), (flare * r, 0), (r, rim), (0.96 * r, rim)], centre, segments=16)
     s.lathe("metal#4a4d50", [(0.96 * r, rim), (flare * r * 0.97, 0.12 * h), (0, 0.12 * h)], centre, segments=16)
     grip = rng.uniform(0.02, 0.03)
     y = 2 * r - length / 2
-    stations = [(y - 0.04 * length, 0.6 * rim, grip), (y + 0.1 * length, 0.85 * h, 0.7 * grip), (length / 2, 0.9 * h, grip)]
-    s.surface(rng.choice([BLACK, "wood#8a5a33", STEEL]), strip(stations, 0.2 * h), turn=turn)
+    stations = [
+        (y - 0.04 * length, 0.6 * rim, grip),
+        (y + 0.1 * length, 0.85 * h, 0.7 * grip),
+        (length / 2, 0.9 * h, grip),
+    ]
+    s.surface(pick(rng, (BLACK, "wood#8a5a33", STEEL)), strip(stations, 0.2 * h), turn=turn)
     s.solid_box([*centre[:2], 0.08 * h], (1.45 * r, 1.45 * r, 0.16 * h))
     walls_around(s, (r, r), 0, rim, 0.08 * r, centre[:2])
     s.solid_box(turn @ [0, (y + length / 2) / 2, 0.82 * h], (grip, length / 2 - y, 0.3 * h), turn)
@@ -125,10 +129,12 @@ def pot(s: Shape, rng: np.random.Generator) -> None:
     across, length, turn = lengthwise(s)
     h = s.size[2]
     r = min(across / 2, 0.42 * length)
-    body = rng.choice([STEEL, "metal#b5babf", "plain#b23a2e", "plain#2f4858", "plain#d98b2b"])
+    body = pick(rng, (STEEL, "metal#b5babf", "plain#b23a2e", "plain#2f4858", "plain#d98b2b"))
     rim, bottom = 0.97 * h, 0.06 * h
     round_foot = rng.uniform(0.86, 0.97)
-    s.lathe(body, [(0, 0), (round_foot * r, 0), (0.98 * r, 0.1 * h), (0.98 * r, rim), (r, h), (0.93 * r, h)], segments=16)
+    s.lathe(
+        body, [(0, 0), (round_foot * r, 0), (0.98 * r, 0.1 * h), (0.98 * r, rim), (r, h), (0.93 * r, h)], segments=16
+    )
     s.lathe("metal#9da2a6", [(0.93 * r, h), (0.92 * r, bottom), (0, bottom)], segments=16)
     high, spread, bar = rng.uniform(0.72, 0.88) * h, 0.34 * r, 0.035 * r + 0.002
     for side in (-1, 1):
@@ -144,17 +150,37 @@ def pot(s: Shape, rng: np.random.Generator) -> None:
 def kettle(s: Shape, rng: np.random.Generator) -> None:
     """A kettle with a spout to the front, a handle behind and a lid that lifts."""
     w, d, h = s.size
-    r, y = min(w / 2, 0.34 * d), -0.03 * d
-    body = rng.choice([STEEL, "plain#b23a2e", "plain#e9e2d0", "plain#3f6ea8", "plain#2b2c2f"])
+    r, y = min(w / 2, 0.31 * d), -0.03 * d
+    body = pick(rng, (STEEL, "plain#b23a2e", "plain#e9e2d0", "plain#3f6ea8", "plain#4f8f80"))
     neck, rim, belly = rng.uniform(0.55, 0.68) * r, 0.78 * h, rng.uniform(0.3, 0.45) * h
-    s.lathe(body, [(0, 0), (0.95 * r, 0), (r, 0.08 * h), (0.97 * r, belly), (neck, rim), (0.9 * neck, rim)], (0, y, 0), segments=14)
-    s.lathe("metal#6d7175", [(0.9 * neck, rim), (0.88 * r, belly), (0.9 * r, 0.06 * h), (0, 0.06 * h)], (0, y, 0), segments=10)
+    s.lathe(
+        body,
+        [(0, 0), (0.95 * r, 0), (r, 0.08 * h), (0.97 * r, belly), (neck, rim), (0.9 * neck, rim)],
+        (0, y, 0),
+        segments=14,
+    )
+    s.lathe(
+        "metal#6d7175",
+        [(0.9 * neck, rim), (0.88 * r, belly), (0.9 * r, 0.06 * h), (0, 0.06 * h)],
+        (0, y, 0),
+        segments=10,
+    )
     ring = superellipse(8) * [1, -1]
-    spout = [(0.16, y + 0.8 * r, 0.4 * h), (0.1, 0.42 * d, 0.58 * h), (0.07, d / 2 - 0.01, 0.72 * h)]
-    rings = [[(a * k * r, q + b * k * r * 0.6, z - b * k * r) for a, b in ring] for k, q, z in spout]
+    spout = [
+        (0.3, y + 0.7 * r, 0.3 * h),
+        (0.22, y + 1.2 * r, 0.42 * h),
+        (0.13, 0.36 * d, 0.6 * h),
+        (0.13, d / 2 - 0.01, 0.74 * h),
+    ]
+    rings = [[(a * k * r, q - 0.6 * b * k * r, z + b * k * r) for a, b in ring] for k, q, z in spout]
     s.surface(body, loft([*rings, [(0, *spout[-1][1:])] * 8]))
     back = 0.014 - d / 2
-    bow = [(0, y - 0.8 * neck, rim), (0, y - 1.1 * neck, 0.95 * h), (0, 0.6 * back - 0.4 * r, h - 0.016), (0, back, 0.8 * h)]
+    bow = [
+        (0, y - 0.8 * neck, rim),
+        (0, y - 1.1 * neck, 0.95 * h),
+        (0, 0.6 * back - 0.4 * r, h - 0.016),
+        (0, back, 0.8 * h),
+    ]
     s.tube(BLACK, [*bow, (0, back, 0.45 * h), (0, y - 0.9 * r, 0.3 * h)], 0.011, segments=6)
     s.solid_box((0, y, 0.03 * h), (1.4 * r, 1.4 * r, 0.06 * h))
     walls_around(s, (r, r), 0, rim, 0.1 * r, (0, y))
@@ -168,12 +194,19 @@ def kettle(s: Shape, rng: np.random.Generator) -> None:
 
 def bottle(s: Shape, rng: np.random.Generator) -> None:
     """A bottle with a label and a cap."""
-    _bottle(s, rng, rng.choice(["7fb7c9", "4f9a6a", "c98b3a", "d9e4e6"]), rng.choice(["c8372d", "2f4858", "f0f0f0"]), 0.36, 0.62)
+    _bottle(
+        s,
+        rng,
+        pick(rng, ("7fb7c9", "4f9a6a", "c98b3a", "d9e4e6")),
+        pick(rng, ("c8372d", "2f4858", "f0f0f0")),
+        0.36,
+        0.62,
+    )
 
 
 def wine_bottle(s: Shape, rng: np.random.Generator) -> None:
     """A tall dark bottle with a label and foil about its neck."""
-    _bottle(s, rng, rng.choice(["1f3a26", "2c1d1a", "3a4a1e"]), rng.choice(["6d1a2b", "b08d3c", "1c1c1e"]), 0.31, 0.6)
+    _bottle(s, rng, pick(rng, ("1f3a26", "2c1d1a", "3a4a1e")), pick(rng, ("6d1a2b", "b08d3c", "1c1c1e")), 0.31, 0.6)
 
 
 def _bottle(s: Shape, rng: np.random.Generator, glass: str, cap: str, neck: float, shoulder: float) -> None:
@@ -182,7 +215,15 @@ def _bottle(s: Shape, rng: np.random.Generator, glass: str, cap: str, neck: floa
     shoulder += rng.uniform(-0.04, 0.04)
     neck *= rng.uniform(0.9, 1.1)
     foil = rng.uniform(0.8, 0.88)
-    outline = [(0, 0), (0.94, 0), (1, 0.03), (1, shoulder), (0.82, shoulder + 0.07), (neck + 0.06, shoulder + 0.15), (neck, foil)]
+    outline = [
+        (0, 0),
+        (0.94, 0),
+        (1, 0.03),
+        (1, shoulder),
+        (0.82, shoulder + 0.07),
+        (neck + 0.06, shoulder + 0.15),
+        (neck, foil),
+    ]
     s.lathe(f"plain#{glass}", [(r * a, h * b) for a, b in outline], scale=scale, segments=14)
     top = [(neck, foil), (neck + 0.05, foil), (neck + 0.05, 1), (0, 1)]
     s.lathe(f"plain#{cap}", [(r * a, h * b) for a, b in top], scale=scale, segments=10)
@@ -195,12 +236,14 @@ def soap_bottle(s: Shape, rng: np.random.Generator) -> None:
     """A bottle of soap with a pump."""
     w, d, h = s.size
     r, scale = w / 2, (1, min(1, 0.8 * d / w))
-    soap = f"plain#{rng.choice(['e58fb0', '8cc7b5', 'f0d27a', '9bb8e0', 'f1efe9', '3f7a63'])}"
+    soap = f"plain#{pick(rng, ('e58fb0', '8cc7b5', 'f0d27a', '9bb8e0', 'f1efe9', '3f7a63'))}"
     top = rng.uniform(0.58, 0.68)
     outline = [(0, 0), (0.92, 0), (1, 0.04), (1, top), (0.8, top + 0.06), (0.36, top + 0.08), (0, top + 0.08)]
     s.lathe(soap, [(r * a, h * b) for a, b in outline], scale=scale, segments=14)
-    pump = rng.choice([WHITE, BLACK, STEEL])
-    s.lathe(pump, [(0.36 * r, (top + 0.08) * h), (0.36 * r, (top + 0.16) * h), (0.1 * r, (top + 0.16) * h)], segments=10)
+    pump = pick(rng, (WHITE, BLACK, STEEL))
+    s.lathe(
+        pump, [(0.36 * r, (top + 0.08) * h), (0.36 * r, (top + 0.16) * h), (0.1 * r, (top + 0.16) * h)], segments=10
+    )
     s.tube(pump, [(0, 0, (top + 0.1) * h), (0, 0, 0.95 * h)], 0.1 * r, segments=6)
     s.box(pump, (0, 0.14 * d, 0.97 * h), (0.3 * r, 0.62 * d, 0.05 * h), solid=False)
     label_around(s, rng, 1.01 * r, 0.12 * h, (top - 0.08) * h, scale)
@@ -221,106 +264,12 @@ def _shaker(s: Shape, rng: np.random.Generator, body: str, cap: str) -> None:
 
 def salt_shaker(s: Shape, rng: np.random.Generator) -> None:
     """A white salt shaker with a steel cap."""
-    _shaker(s, rng, rng.choice([WHITE, "plain#dfe8ea", "plain#e9dcc4"]), STEEL)
+    _shaker(s, rng, pick(rng, (WHITE, "plain#dfe8ea", "plain#e9dcc4")), STEEL)
 
 
 def pepper_shaker(s: Shape, rng: np.random.Generator) -> None:
     """A dark pepper mill."""
-    _shaker(s, rng, rng.choice(["wood#5a3620", "plain#35322f", "wood#7d4f2a"]), rng.choice([STEEL, "wood#5a3620"]))
-
-
-def knife(s: Shape, rng: np.random.Generator) -> None:
-    """A kitchen knife lying along y: a steel blade, and a dark handle with rivets."""
-    w, d, h = s.size
-    w = min(w, 0.16 * d)
-    grip, tip = rng.uniform(0.38, 0.44) * d, d / 2
-    start, back, edge = grip - d / 2, -w / 2, w / 2
-    drop = rng.uniform(0.1, 0.4) * w
-    outline = [(back, start), (edge, start), (edge, tip - 0.3 * d), (0.32 * w, tip - 0.14 * d), (0.1 * w, tip - 0.05 * d)]
-    outline += [(drop - 0.4 * w, tip), (back + 0.2 * drop, tip - 0.12 * d)]
-    steel, handle = "metal#e8edf0", rng.choice(["plain#241d1a", "wood#4a2c1b", "plain#1d2026"])
-    s.prism(steel, outline, 0.16 * h, (0, 0, 0.42 * h))
-    s.box(steel, (back + 0.36 * w, start + 0.008, h / 2), (0.68 * w, 0.022, 0.7 * h), solid=False)
-    ring = superellipse(10, 0.6) * [-1, 1]
-    swell = rng.uniform(0.74, 0.82)
-    stations = [(0, 0.5), (0, 0.75), (0.08, 1), (0.35, swell), (0.7, 0.92), (1, 0.78), (1, 0.4)]
-    rings = [[(back + 0.36 * w + a * k * 0.36 * w, q * grip - d / 2, h / 2 * (1 + b * k)) for a, b in ring] for q, k in stations]
-    ends = [[np.mean(rings[i], axis=0)] * 10 for i in (0, -1)]
-    s.surface(handle, loft([ends[0], *rings, ends[1]]))
-    for q in (0.28, 0.52, 0.76):
-        s.cylinder(steel, (back + 0.36 * w, q * grip - d / 2, 0.5 * h), 0.09 * w, 0.49 * h, segments=6)
-    s.solid_box((back + 0.36 * w, grip / 2 - d / 2, h / 2), (0.66 * w, grip, 0.9 * h))
-    s.solid_box((0, (start + tip) / 2 - 0.06 * d, h / 2), (w, tip - start - 0.14 * d, max(0.3 * h, 0.008)))
-    s.solid_box((-0.15 * w, tip - 0.08 * d, h / 2), (0.6 * w, 0.13 * d, max(0.3 * h, 0.008)))
-
-
-def _cutlery(s: Shape, rng: np.random.Generator, parts) -> None:
-    """Flat steel along the longer side; a part's stations and widths are fractions of the box."""
-    across, length, turn = lengthwise(s)
-    h = s.size[2]
-    across = min(across, 0.2 * length)
-    metal, thick = s.material("metal", STEEL), max(0.18 * h, 0.0025)
-    stretch = rng.uniform(0.8, 1.0)
-    for x, stations in parts:
-        points = [(q * length, thick / 2 + z * (h - thick), k * across * stretch) for q, z, k in stations]
-        s.surface(metal, strip(points, thick), turn @ [x * across * stretch, 0, 0], turn)
-    s.solid_box((0, 0, h / 2), (0.5 * across, length, h), turn)
-
-
-def fork(s: Shape, rng: np.random.Generator) -> None:
-    """A fork with four tines."""
-    neck = rng.uniform(0.12, 0.18)
-    handle = [(-0.5, 0.3, 0.5), (-0.35, 0.4, 0.6), (0, 0.9, 0.25), (neck, 0.4, 0.3), (neck + 0.06, 0.15, 0.95), (0.28, 0.05, 1)]
-    tines = [(x, [(0.27, 0.05, 0.16), (0.4, 0.1, 0.14), (0.5, 0.5, 0.07)]) for x in (-0.42, -0.14, 0.14, 0.42)]
-    _cutlery(s, rng, [(0, handle), *tines])
-
-
-def spoon(s: Shape, rng: np.random.Generator) -> None:
-    """A spoon with an oval bowl."""
-    tip = rng.uniform(0.4, 0.6)
-    handle = [(-0.5, 0.3, 0.35), (-0.35, 0.5, 0.45), (0.05, 0.95, 0.16), (0.16, 0.7, 0.22)]
-    bowl_part = [(0.24, 0.2, 0.75), (0.32, 0, 1), (0.4, 0.1, 0.95), (0.46, 0.35, 0.7), (0.5, 0.6, tip * 0.6)]
-    _cutlery(s, rng, [(0, handle + bowl_part)])
-
-
-def butter_knife(s: Shape, rng: np.random.Generator) -> None:
-    """A table knife with a round tip."""
-    waist = rng.uniform(0.4, 0.55)
-    stations = [(-0.5, 0.4, 0.4), (-0.4, 0.5, 0.5), (0, 0.5, waist * 0.6), (0.04, 0.3, 0.45), (0.2, 0.3, 0.55), (0.42, 0.3, 0.5)]
-    _cutlery(s, rng, [(0, [*stations, (0.48, 0.3, 0.3), (0.5, 0.3, 0.1)])])
-
-
-def ladle(s: Shape, rng: np.random.Generator) -> None:
-    """A deep round bowl on a long handle."""
-    across, length, turn = lengthwise(s)
-    h = s.size[2]
-    metal = s.material("metal", STEEL)
-    r = min(across / 2, rng.uniform(0.17, 0.2) * length)
-    deep = min(0.9 * h, r)
-    outer = [(0, 0), (0.5 * r, 0.1 * deep), (0.86 * r, 0.45 * deep), (r, deep), (0.94 * r, deep)]
-    inner = [(0.8 * r, 0.5 * deep), (0.45 * r, 0.18 * deep), (0, 0.1 * deep)]
-    centre = turn @ [0, length / 2 - r, 0]
-    s.lathe(metal, outer + inner, centre, segments=12)
-    stations = [(-length / 2, h - 0.006, 0.022), (0, h - 0.004, 0.013), (length / 2 - 1.9 * r, 0.85 * deep, 0.012)]
-    s.surface(rng.choice([BLACK, "wood#8a5a33"]), strip(stations, 0.005), turn=turn)
-    s.solid_box([*centre[:2], deep / 2], (1.4 * r, 1.4 * r, deep))
-    s.solid_box(turn @ [0, -r, h - 0.006], (0.02, length - 2 * r, 0.01), turn)
-
-
-def spatula(s: Shape, rng: np.random.Generator) -> None:
-    """A slotted turner."""
-    across, length, turn = lengthwise(s)
-    h = s.size[2]
-    across = min(across, 0.34 * length)
-    handle = [(-0.5 * length, 0.8 * h, 0.026), (-0.15 * length, 0.8 * h, 0.02), (0.18 * length, 0.15 * h, 0.016)]
-    s.surface(rng.choice([BLACK, "wood#8a5a33", "plain#b23a2e"]), strip(handle, 0.35 * h), turn=turn)
-    blade, start = rng.choice([STEEL, BLACK]), rng.uniform(0.14, 0.2) * length
-    bars = [((0, start), (across, 0.03 * length)), ((0, 0.48 * length), (across, 0.04 * length))]
-    bars += [((x * across, (start + 0.5 * length) / 2), (0.16 * across, 0.5 * length - start)) for x in (-0.42, -0.14, 0.14, 0.42)]
-    for (x, y), size in bars:
-        s.surface(blade, box((*size, 0.2 * h)), turn @ [x, y, 0.1 * h], turn)
-    s.solid_box((0, 0, 0.4 * h), (0.4 * across, length, 0.8 * h), turn)
-    s.solid_box(turn @ [0, (start + 0.5 * length) / 2, 0.15 * h], (across, 0.5 * length - start, 0.3 * h), turn)
+    _shaker(s, rng, pick(rng, ("wood#5a3620", "plain#35322f", "wood#7d4f2a")), pick(rng, (STEEL, "wood#5a3620")))
 
 
 def aluminum_foil(s: Shape, rng: np.random.Generator) -> None:
@@ -346,24 +295,23 @@ def paper_towel_roll(s: Shape, rng: np.random.Generator) -> None:
 def dish_sponge(s: Shape, rng: np.random.Generator) -> None:
     """A soft sponge with a scouring side."""
     w, d, h = s.size
-    soft = rng.choice(["f2cf3b", "f08fb0", "7cc4e8", "f2a23b"])
+    soft = pick(rng, ("f2cf3b", "f08fb0", "7cc4e8", "f2a23b"))
     cut = rng.uniform(0.6, 0.75) * h
     s.ellipsoid(f"carpet#{soft}", (0, 0, cut / 2), (w / 2, d / 2, cut / 2), segments=12, rings=6, power=0.25)
-    s.box(rng.choice(["carpet#3f7d3a", "carpet#35577d"]), (0, 0, (cut + h) / 2), (0.96 * w, 0.96 * d, h - cut), solid=False)
+    s.box(
+        pick(rng, ("carpet#3f7d3a", "carpet#35577d")), (0, 0, (cut + h) / 2), (0.96 * w, 0.96 * d, h - cut), solid=False
+    )
     s.solid_box((0, 0, h / 2), (0.94 * w, 0.94 * d, h))
 
 
 TYPES = {
+    **cutlery.TYPES,
     "AluminumFoil": aluminum_foil,
     "Bottle": bottle,
     "Bowl": bowl,
-    "ButterKnife": butter_knife,
     "Cup": cup,
     "DishSponge": dish_sponge,
-    "Fork": fork,
     "Kettle": kettle,
-    "Knife": knife,
-    "Ladle": ladle,
     "Mug": mug,
     "Pan": pan,
     "PaperTowelRoll": paper_towel_roll,
@@ -372,7 +320,5 @@ TYPES = {
     "Pot": pot,
     "SaltShaker": salt_shaker,
     "SoapBottle": soap_bottle,
-    "Spatula": spatula,
-    "Spoon": spoon,
     "WineBottle": wine_bottle,
 }

@@ -59,8 +59,8 @@ def toilet_paper_hanger(s: Shape, rng: np.random.Generator) -> None:
 def _hung_towel(s: Shape, rng: np.random.Generator, columns: int) -> None:
     """A towel folded over a bar: its front longer than its back, with stripes near the hem."""
     w, d, h = s.size
-    fabric = s.material("fabric", tinted(rng, TOWELS, "woven"))
-    stripe = tinted(rng, TOWELS, "woven")
+    fabric = s.material("fabric", tinted(rng, TOWELS, "carpet"))
+    stripe = tinted(rng, TOWELS, "carpet")
     sag = min(0.008, d * 0.18)
     back = h * rng.uniform(0.12, 0.35)
     front_y, back_y = d / 2 - sag, -d / 2 + sag + 0.004
@@ -148,20 +148,20 @@ def plunger(s: Shape, rng: np.random.Generator) -> None:
     """A red rubber cup on a turned wooden stick."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
-    rubber = tinted(rng, ("c8231c", "d02a20", "b81f1f"))
-    wood = s.material("wood", tinted(rng, ("dba868", "c98f52", "e3bb80"), "wood"))
-    cup = min(h * 0.27, r * 1.9)
+    rubber = tinted(rng, ("e02a20", "d8261f", "e5352a"))
+    wood = s.material("wood", tinted(rng, ("e3b575", "d6a05e", "ebc890"), "wood"))
+    cup = min(h * 0.24, r * 1.5)
     s.lathe(rubber, [
-        (0, cup * 0.62), (0.55 * r, cup * 0.5), (0.84 * r, 0.004), (0.93 * r, 0), (r, cup * 0.05), (r, cup * 0.13),
-        (0.9 * r, cup * 0.19), (0.9 * r, cup * 0.3), (0.84 * r, cup * 0.5), (0.66 * r, cup * 0.7), (0.42 * r, cup * 0.82),
-        (0.26 * r, cup * 0.87), (0.26 * r, cup), (0.2 * r, cup * 1.04), (0, cup * 1.04),
+        (0, cup * 0.62), (0.55 * r, cup * 0.5), (0.84 * r, 0.004), (0.95 * r, 0), (r, cup * 0.04), (r, cup * 0.12),
+        (0.88 * r, cup * 0.18), (0.88 * r, cup * 0.32), (0.8 * r, cup * 0.52), (0.62 * r, cup * 0.7),
+        (0.4 * r, cup * 0.8), (0.25 * r, cup * 0.85), (0.25 * r, cup), (0.17 * r, cup * 1.05), (0, cup * 1.05),
     ], scale=scale)  # fmt: skip
-    stick = max(0.011, 0.15 * r)
+    stick, grip = max(0.011, 0.15 * r), rng.uniform(0.86, 0.91)
     s.lathe(wood, [
-        (stick, cup), (stick, h * 0.9), (stick * 1.35, h * 0.93), (stick * 1.4, h * 0.97), (stick * 0.9, h), (0, h),
+        (stick, cup), (stick, h * grip), (stick * 1.35, h * 0.93), (stick * 1.4, h * 0.97), (stick * 0.9, h), (0, h),
     ], segments=10)  # fmt: skip
     # Two crossed boxes are as round as boxes get: it rolls over its edge instead of sticking to a corner.
-    side = r * 1.62
+    side = r * 1.46
     for turn in (0, 45):
         s.solid_box((0, 0, cup * 0.25), (side, side * d / w, cup * 0.5), rotation("z", turn))
     s.solid_box((0, 0, cup * 0.7), (r * 1.05, r * 1.05 * d / w, cup * 0.4))
@@ -194,7 +194,7 @@ def scrub_brush(s: Shape, rng: np.random.Generator) -> None:
 def cloth(s: Shape, rng: np.random.Generator) -> None:
     """A wiping cloth, thrown down in folds."""
     w, d, h = s.size
-    fabric = tinted(rng, TOWELS, "woven") if rng.random() < 0.5 else tinted(rng, TOWELS, f"printed-{rng.integers(8)}")
+    fabric = tinted(rng, TOWELS, "carpet" if rng.random() < 0.5 else f"printed-{rng.integers(32)}")
     n = 10
     u = np.linspace(-1, 1, n)
     y, x = np.meshgrid(u, u, indexing="ij")
@@ -216,12 +216,19 @@ def spray_bottle(s: Shape, rng: np.random.Generator) -> None:
     y = -d / 2 + depth / 2
     r, scale = depth / 2, (w / depth, 1)
     shoulder = h * rng.uniform(0.5, 0.6)
-    s.lathe(bottle, [(0.92 * r, 0), (r, 0.008), (r, shoulder * 0.8), (0.8 * r, shoulder), (0.34 * r, h * 0.7), (0.3 * r, h * 0.78)],
-            (0, y, 0), segments=14, scale=scale)  # fmt: skip
+    belly = [
+        (0.92 * r, 0),
+        (r, 0.008),
+        (r, shoulder * 0.8),
+        (0.8 * r, shoulder),
+        (0.34 * r, h * 0.7),
+        (0.3 * r, h * 0.78),
+    ]
+    s.lathe(bottle, belly, (0, y, 0), segments=14, scale=scale)
     label = lathe([(r * 1.015, shoulder * 0.15), (r * 1.015, shoulder * 0.72)], 14, scale)
     # The label goes round twice: it shows from both sides.
     label = replace(label, uv=(label.uv - label.uv.min(0)) / np.ptp(label.uv, axis=0) * [2, 1])
-    s.surface(f"label-{rng.integers(12)}#ffffff", label, (0, y, 0))
+    s.surface(f"label-{rng.integers(32)}#ffffff", label, (0, y, 0))
     grip = min(w * 0.6, 0.032)
     s.cylinder(head, (0, y, h * 0.74), grip * 0.55, h * 0.09, segments=10)
     back = y - min(depth * 0.3, 0.03)
@@ -241,30 +248,27 @@ def candle(s: Shape, rng: np.random.Generator) -> None:
     lit = rng.random() < 0.6
     flame = h * 0.16 if lit else h * 0.07
     top = h - flame
-    dip = 0.25 * r
+    melted = top - min(0.25 * r, 0.006)
     if kind == 0 or h < 1.3 * w:
-        s.lathe(wax, [(0.97 * r, 0), (r, 0.004), (0.97 * r, top), (0.8 * r, top), (0.3 * r, top - min(dip, 0.006)), (0, top - min(dip, 0.006))],
-                segments=14, scale=scale)  # fmt: skip
+        profile = [(0.97 * r, 0), (r, 0.004), (0.97 * r, top), (0.8 * r, top), (0.3 * r, melted), (0, melted)]
+        s.lathe(wax, profile, segments=14, scale=scale)
     elif kind == 1:
         thin = min(0.42 * r, 0.014)
-        s.lathe(s.material("metal", tinted(rng, ("b99b5e", "d2d5d9", "4a4a4d"), "metal")), [
-            (0, 0), (r, 0), (r, 0.006), (0.35 * r, h * 0.08), (0.25 * r, h * 0.2), (thin * 1.5, h * 0.3), (thin * 1.4, h * 0.36), (0, h * 0.36),
+        s.lathe(s.material("metal", tinted(rng, FITTINGS, "metal")), [
+            (0, 0), (r, 0), (r, 0.006), (0.35 * r, h * 0.08), (0.25 * r, h * 0.2), (thin * 1.5, h * 0.3),
+            (thin * 1.4, h * 0.36), (0, h * 0.36),
         ], segments=12, scale=scale)  # fmt: skip
         s.lathe(wax, [(thin, h * 0.36), (thin * 0.8, top - 0.004), (0, top)], segments=10)
     else:
         glass = tinted(rng, ("cfe3e2", "d8b98a", "a9c7d8", "e3d0d8"))
-        s.lathe(
-            glass, [(0.9 * r, 0), (r, 0.008), (r, top), (0.9 * r, top), (0.9 * r, top * 0.7)], segments=14, scale=scale
-        )
+        jar = [(0.9 * r, 0), (r, 0.008), (r, top), (0.9 * r, top), (0.9 * r, top * 0.7)]
+        s.lathe(glass, jar, segments=14, scale=scale)
         s.lathe(wax, [(0.9 * r, top * 0.8), (0, top * 0.8)], segments=14, scale=scale)
     foot = top * 0.8 if kind == 2 and h >= 1.3 * w else top - 0.006
     s.tube(DARK, [(0, 0, foot), (0, 0, top + flame * 0.5)], max(0.001, 0.03 * r), 4)
     if lit:
-        s.lathe(
-            "shade#ffb347",
-            [(0, top + flame * 0.2), (0.3 * flame, top + flame * 0.5), (0.12 * flame, top + flame * 0.8), (0, h)],
-            segments=8,
-        )
+        drop = [(0, 0.15), (0.2, 0.3), (0.26, 0.5), (0.14, 0.78), (0, 1)]
+        s.lathe("shade#ffc25a", [(a * flame, top + b * flame) for a, b in drop], segments=8, smooth=80)
     s.solid_box((0, 0, h / 2), (w * 0.9, d * 0.9, h))
 
 

@@ -8,7 +8,7 @@ from scrubjay.world.generate.furniture import chest, fill_cells, fittings
 from scrubjay.world.generate.layout import FRONT, GAP, NoRoom, Plan, box_of
 from scrubjay.world.room import Thing
 
-SIZE = ((3.9, 6.0), (4.8, 6.6))
+SIZE = ((3.8, 5.4), (4.7, 6.0))
 SMALL = ("AlarmClock", "Book", "Bowl", "CD", "CellPhone", "CreditCard", "HousePlant", "KeyChain", "Mug", "Pen", "Pencil",
          "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
 IN_DRAWERS = ("CD", "CreditCard", "KeyChain", "Pen", "Watch", "Cloth", "Pencil", "Book", "CellPhone")

@@ -21,7 +21,9 @@ def fill_cells(plan: Plan, furniture: Thing, fitting: dict[str, float]) -> list[
     turn, found = rotation("z", -furniture.yaw), []
     for kind, at, size in storage.cells(furniture.type, furniture.size, furniture.options):
         position = np.asarray(furniture.position) + turn @ np.asarray(at)
-        options = {} if kind == "Shelf" else {**fitting, "housing": 0.0}
+        options = {} if kind == "Shelf" else dict(fitting)
+        if furniture.type != "SideTable" and kind == "Drawer":
+            options["housing"] = 0.0
         if kind == "Cabinet":
             options["hinge"] = 1.0 if at[0] <= 0 else -1.0
         found.append(plan.add(kind, position, furniture.yaw, size, inside=furniture.name, options=options))

@@ -258,11 +258,11 @@ def _overlaps(box: Box, others: list[Box], slack: float) -> bool:
 
 
 def _lamps(rng: np.random.Generator, height: float) -> tuple[Lamp, Lamp, Lamp]:
-    """Three lights without shadows: one leads, one fills from the other side, one lifts what both miss."""
+    """Three lights without shadows: one leads, one fills from the other side, one lifts the ceiling."""
     turn = float(rng.uniform(0, 2 * np.pi))
     warmth = float(rng.uniform(-0.03, 0.03))
     lamps = []
-    for angle, down, strength, tint in ((0.0, 0.8, 0.42, 1.0), (2.6, 0.5, 0.23, -1.0), (4.4, 0.25, 0.13, 0.0)):
+    for angle, down, strength, tint in ((0.0, 0.8, 0.4, 1.0), (2.6, 0.5, 0.24, -1.0), (4.4, -0.55, 0.28, 0.5)):
         flat = np.sqrt(1 - down**2)
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
         colour = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))

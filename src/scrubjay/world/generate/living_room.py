@@ -8,7 +8,7 @@ from scrubjay.world.generate.furniture import chest, fill_cells, fittings, seats
 from scrubjay.world.generate.layout import FRONT, NoRoom, Plan, Wall, box_of
 from scrubjay.world.room import Thing
 
-SIZE = ((4.8, 7.2), (5.8, 8.6))
+SIZE = ((4.6, 6.2), (5.6, 7.4))
 SMALL = ("Book", "Bowl", "Candle", "CellPhone", "CreditCard", "DeskLamp", "HousePlant", "KeyChain", "Laptop", "Newspaper", "Pen",
          "Pencil", "Plate", "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
 IN_DRAWERS = ("CreditCard", "KeyChain", "Pen", "Watch", "RemoteControl", "CellPhone", "Candle", "Pencil", "Book")

@@ -30,6 +30,7 @@ FABRICS = ("woven#8c97a3", "woven#b7a48a", "woven#5f7488", "woven#9c5f4d", "wove
            "leather#7a4f34", "leather#3f3a38", "woven#4f6b66")  # fmt: skip
 ACCENTS = ("printed-{}#d8c9a8", "printed-{}#b8c7d4", "printed-{}#d9b3a0", "printed-{}#b9c9b0", "woven#c9b48f", "woven#a8b6be",
            "woven#b98d86", "woven#93a38c", "printed-{}#cdbcd0")  # fmt: skip
+SINKS = ("metal#cfd4d8", "plain#f3f2ee", "metal#b3b8bc")
 METALS = ("metal#c4c7ca", "metal#8d8f92", "metal#4b4a48", "metal#c9a860")
 
 CARPENTRY = ("wood", "front", "handle", "top", "metal")
@@ -64,6 +65,7 @@ def palette(rng: np.random.Generator, room_type: str) -> dict[str, str]:
         "metal": metal,
         "top": wood,
         "counter": pick(rng, COUNTERS),
+        "sink": pick(rng, SINKS),
         "fabric": pick(rng, FABRICS),
         "curtain": pick(rng, ACCENTS),
         "rug": pick(rng, ACCENTS),

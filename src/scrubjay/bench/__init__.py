@@ -1,0 +1,1 @@
+"""Measurements: every claim of speed has a command here."""

@@ -1,0 +1,129 @@
+"""The command line. Flags come from the functions' parameters; nothing is parsed by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.progress import track
+
+Renderer = Literal["auto", "opengl", "warp"]
+err = Console(stderr=True)
+
+
+def rooms(
+    scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    json: bool = False,
+    out: Path = Path("out/rooms.png"),
+    size: int = 192,
+    renderer: Renderer = "auto",
+) -> None:
+    """A contact sheet of the 150 rooms, or of those named.
+
+    Args:
+        scenes: Scenes such as FloorPlan12 or kitchen-81723; all 150 if none is named.
+        json: Print what each room holds, one JSON object a line, instead of drawing.
+        out: Where the sheet goes.
+        size: The edge of a room's picture in pixels.
+        renderer: What draws.
+    """
+    from scrubjay.show.picture import png, tiled
+    from scrubjay.show.rooms import survey, tile
+    from scrubjay.world.files import write_atomically
+    from scrubjay.world.generate import SCENES, make_room
+    from scrubjay.world.mjcf import compile_room
+
+    chosen = scenes or SCENES
+    if json:
+        for _, facts in survey(map(make_room, chosen)):
+            _print_json(asdict(facts))
+        return
+    tiles = [tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
+    write_atomically(out, png(tiled(tiles, columns=min(10, len(tiles)))))
+    print(out)
+
+
+def room(
+    scene: Annotated[str, tyro.conf.Positional],
+    /,
+    out: Path | None = None,
+    save: Path | None = None,
+    renderer: Renderer = "auto",
+) -> None:
+    """A page about one room: plan, views, depth, ids, normals, openables closed and open.
+
+    Args:
+        scene: FloorPlan12, or a type and a seed such as kitchen-81723, or a room file ending in .json.
+        out: Where the page goes; out/SCENE.html if not given.
+        save: Also write the room as a file that can be edited and read again.
+        renderer: What draws.
+    """
+    from scrubjay.show.page import write_page
+    from scrubjay.show.rooms import room_page
+    from scrubjay.world.generate import make_room
+    from scrubjay.world.room import load_room, save_room
+
+    made = load_room(scene) if scene.endswith(".json") else make_room(scene)
+    title, facts, sections = room_page(made, renderer)
+    path = out or Path("out") / f"{title}.html"
+    if save:
+        save_room(made, save)
+    write_page(path, title, facts, sections)
+    print(path)
+
+
+def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
+    """Builds rooms, walks, opens a drawer, hides an object in it, and writes a page with pictures.
+
+    Args:
+        out: The folder for the page.
+        renderer: What draws.
+    """
+    from scrubjay.show.demo import write_demo
+
+    page = write_demo(out, renderer, err)
+    print(f"Done: open {page} in a browser.")
+
+
+def bench(
+    what: Annotated[Literal["world"], tyro.conf.Positional], /, rooms: int = 10, copies: int = 1, seconds: float = 5.0, size: int = 224, renderer: Renderer = "auto"
+) -> None:
+    """Measures the world: building, looking, hand actions, settling, memory. Prints one JSON object last.
+
+    Args:
+        what: What is measured.
+        rooms: How many different rooms.
+        copies: Copies of each.
+        seconds: How long each speed is measured.
+        size: The edge of an image in pixels.
+        renderer: What draws.
+    """
+    from scrubjay.bench.world import measure
+
+    _print_json(measure(rooms, copies, seconds, size, renderer, err))
+
+
+def main() -> None:
+    """Runs a command; what the user did wrong is said in one line, without a traceback."""
+    from scrubjay.world.room import RoomError
+    from scrubjay.world.view import RendererError
+
+    commands = {"rooms": rooms, "room": room, "demo": demo, "bench": bench}
+    app = tyro.extras.SubcommandApp()
+    for name, command in commands.items():
+        app.command(command, name=name)
+    try:
+        app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")
+    except (RoomError, RendererError, ValueError, OSError) as error:
+        err.print(f"[red]scrubjay:[/red] {error}", highlight=False)
+        sys.exit(2)
+
+
+def _print_json(record: dict) -> None:
+    print(json.dumps(record), flush=True)
