@@ -1,8 +1,8 @@
 """Makes the generator's priors from the table of objects: `python scripts/priors.py ithor_objects.csv`.
 
-The table lists the objects of AI2-THOR's 120 rooms (type, pose, box, what is inside what): facts taken from the Apache-2.0
-`procthor` package. The priors keep, for each room type and object type, how many rooms hold it and how many of them, the
-quantiles of its size in its own frame, and what it stands on.
+The table lists the objects of AI2-THOR's 120 rooms (type, pose, box, what is inside what): facts taken from the
+Apache-2.0 `procthor` package. The priors keep, for each room type and object type, how many rooms hold it and how many
+of them, the quantiles of its size in its own frame, and what it stands on.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from scrubjay.world.catalog import TYPES, mesh
 from scrubjay.world.floor import opened
 from scrubjay.world.generate import priors
 from scrubjay.world.mjcf import GOAL_BOXES
-from scrubjay.world.room import GOALS, RoomError
+from scrubjay.world.room import GOALS, ROOM_TYPES, RoomError
 
 OPENABLE = (
     "Drawer Cabinet Fridge Microwave Oven Dishwasher Safe ShowerDoor Toilet Box LaundryHamper Kettle Laptop Book Blinds "
@@ -30,14 +30,16 @@ OWN_SIZES = {
     "Mirror": (0.6, 0.05, 0.85),
     "Oven": (0.6, 0.6, 0.85),
     "Rug": (2.0, 1.4, 0.01),
+    "ShowerCurtain": (1.6, 0.12, 1.9),
 }
 """Of types that the table of real rooms does not hold, or holds only rolled up or turned."""
 
 
 @cache
 def size_of(kind: str) -> tuple[float, float, float]:
-    """The median size in real rooms."""
-    return OWN_SIZES.get(kind) or tuple(np.maximum(priors.of("kitchen", kind).size[1], 0.004))
+    """The median size in the real rooms that hold it most often."""
+    room = max(ROOM_TYPES, key=lambda room: priors.share(room, kind))
+    return OWN_SIZES.get(kind) or tuple(np.maximum(priors.of(room, kind).size[1], 0.004))
 
 
 def draw(kind: str, seed: int = 0, scale: float = 1.0):
@@ -127,16 +129,18 @@ def test_doors_and_drawers_open_to_the_front(kind):
 
 @pytest.mark.parametrize("kind", ["Drawer", "Cabinet", "Fridge", "Microwave", "Safe", "Box", "LaundryHamper", "GarbageCan"])
 def test_containers_contain(kind):
-    """There is a space, and its middle is not inside any solid."""
+    """There is a space, and most of it is free of solids."""
     shape = draw(kind)
     spaces = [space for part in parts(shape) for space in part.spaces]
     assert spaces
     for space in spaces:
+        points = space.position + np.random.default_rng(0).uniform(-1, 1, (400, 3)) * space.half
+        taken = np.zeros(len(points), bool)
         for part in parts(shape):
             for solid in part.solids:
                 if solid.kind == "box":
-                    local = np.abs(solid.rotation.T @ (space.position - solid.position))
-                    assert not (local < np.array(solid.size) - 1e-6).all()
+                    taken |= (np.abs((points - solid.position) @ solid.rotation) < solid.size).all(1)
+        assert taken.mean() < 0.15
 
 
 @pytest.mark.parametrize("kind", GOALS)

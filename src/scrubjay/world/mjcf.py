@@ -14,8 +14,9 @@ import mujoco
 import numpy as np
 
 from scrubjay.world import catalog, materials
-from scrubjay.world.catalog import mesh
+from scrubjay.world.catalog import mesh, shell
 from scrubjay.world.catalog.shape import Drawn, Moving, Shape
+from scrubjay.world.floor import PITCH, Floor
 from scrubjay.world.room import GOALS, Room, Thing
 
 FIXED, MOVING, GOAL, SOLID = 0, 1, 2, 3
@@ -26,6 +27,9 @@ PARKED_HEIGHT = 100.0
 
 TIMESTEP = 0.004
 UNPUSHABLE = 1e6
+FLOOR_PIXEL = 0.0125
+SHADE, SHADE_REACH = 0.4, 0.12
+"""How dark the floor is right beside a thing, and within how many metres that fades."""
 GOAL_BOXES = {
     "Bread": (0.15, 0.28, 0.13, 0.5),
     "Cup": (0.10, 0.10, 0.14, 0.3),
@@ -200,6 +204,8 @@ class _Compiler:
         if material in self.materials:
             return
         self.materials.add(material)
+        if material == shell.BAKED:
+            return self._floor()
         texture, tint = materials.parse(material)
         made = materials.texture_of(texture)
         new = self.spec.add_material(name=material, rgba=[*tint, 1], specular=0, shininess=0, emission=made.glow)
@@ -208,12 +214,21 @@ class _Compiler:
             return
         if texture not in self.materials:
             self.materials.add(texture)
-            pixels = materials.image(texture)
-            added = self.spec.add_texture(
-                name=texture, type=mujoco.mjtTexture.mjTEXTURE_2D, width=pixels.shape[1], height=pixels.shape[0], nchannel=3
-            )
-            added.data = pixels.tobytes()
+            self._texture(texture, materials.image(texture))
         new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture
+
+    def _floor(self) -> None:
+        """The floor's material: its texture all over the room, darker under and near things."""
+        style = next(thing for thing in self.room.things if thing.type == "Floor").style
+        texture, tint = materials.parse(style.get("floor", "plain#c8b89a"))
+        self._texture(shell.BAKED, floor_picture(Floor(self.room, self.shapes), texture))
+        new = self.spec.add_material(name=shell.BAKED, rgba=[*tint, 1], specular=0, shininess=0)
+        new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = shell.BAKED
+
+    def _texture(self, name: str, pixels: np.ndarray) -> None:
+        height, width, _ = pixels.shape
+        kind = mujoco.mjtTexture.mjTEXTURE_2D
+        self.spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=3).data = pixels.tobytes()
 
     def _read(self, model: mujoco.MjModel, goals: list[str]) -> Compiled:
         geom_thing = np.array([self.thing_of_geom[model.geom(i).name] for i in range(model.ngeom)], np.int32)
@@ -249,8 +264,8 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
     west, south, east, north = room.bounds
     spec.stat.center, spec.stat.extent = [(west + east) / 2, (south + north) / 2, 1], 1.0
     spec.visual.map.znear, spec.visual.map.zfar = 0.02, 60
-    spec.visual.quality.offsamples = 4
-    spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.38] * 3, [0.16] * 3
+    spec.visual.quality.offsamples = 0
+    spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.43] * 3, [0.18] * 3
     spec.visual.headlight.specular = [0] * 3
     for lamp in room.lamps:
         spec.worldbody.add_light(
@@ -259,6 +274,20 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
         )  # fmt: skip
     spec.worldbody.add_camera(name="eye", fovy=90)
     return spec
+
+
+def floor_picture(floor: Floor, texture: str) -> np.ndarray:
+    """A floor's texture over the whole room, row 0 in the north, shaded by how near things are: (n, m, 3) uint8."""
+    size = (np.array(floor.map.shape) - 1) * PITCH
+    counts = np.ceil(size / FLOOR_PIXEL).astype(int)
+    xs, ys = ((np.arange(counts[k]) + 0.5) * size[k] / counts[k] for k in (0, 1))
+    points = np.stack(np.meshgrid(xs, ys[::-1], indexing="xy"), -1) + floor.origin
+    shade = 1 - SHADE * np.exp(-floor.clearance(points) / SHADE_REACH)
+    pixels = materials.image(texture)
+    repeat = materials.texture_of(texture).metres
+    rows = (-points[:, 0, 1] / repeat % 1 * pixels.shape[0]).astype(int)
+    columns = (points[0, :, 0] / repeat % 1 * pixels.shape[1]).astype(int)
+    return np.uint8(pixels[rows][:, columns] * shade[..., None])
 
 
 def _quaternion(matrix: np.ndarray) -> np.ndarray:

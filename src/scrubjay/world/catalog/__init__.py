@@ -9,7 +9,6 @@ import numpy as np
 from scrubjay.world.catalog import (
     appliances,
     bathroom,
-    cutlery,
     decor,
     electronics,
     fixtures,
@@ -21,7 +20,6 @@ from scrubjay.world.catalog import (
     storage,
     tables,
     tableware,
-    toiletries,
 )
 from scrubjay.world.catalog.shape import Shape
 from scrubjay.world.room import Room, RoomError, Thing
@@ -31,7 +29,6 @@ Draw = Callable[[Shape, np.random.Generator], None]
 TYPES: dict[str, Draw] = {
     **appliances.TYPES,
     **bathroom.TYPES,
-    **cutlery.TYPES,
     **decor.TYPES,
     **electronics.TYPES,
     **fixtures.TYPES,
@@ -42,7 +39,6 @@ TYPES: dict[str, Draw] = {
     **storage.TYPES,
     **tables.TYPES,
     **tableware.TYPES,
-    **toiletries.TYPES,
 }
 """Every type and the function that draws it. The room's own shell (floor, walls, ceiling) is drawn from its outline."""
 

@@ -82,7 +82,7 @@ def toilet(s: Shape, rng: np.random.Generator) -> None:
     rim = min(0.44, h * 0.47) * rng.uniform(0.95, 1.0)
     tank_depth = d * rng.uniform(0.21, 0.25)
     tank_front = -d / 2 + tank_depth
-    back, front = tank_front + 0.05, d / 2 - 0.005
+    back, front = tank_front + 0.08, d / 2 - 0.005
     y, b = (back + front) / 2, (front - back) / 2
     a = min(w * 0.46, b * 0.85)
     square = rng.uniform(2.2, 2.7)
@@ -114,7 +114,9 @@ def toilet(s: Shape, rng: np.random.Generator) -> None:
     s.tube(metal, [(tw * 0.38, tank_front + 0.012, h * 0.88), (tw * 0.22, tank_front + 0.012, h * 0.87)], 0.009, 6)
     _basin_solids(s, (2 * a, 2 * b), (a * 1.24, b * 1.3), bottom, rim, y)
     s.support((0, -d / 2 + tank_depth / 2, h), (tw, tank_depth), 0.4)
-    lid = s.hinge((1, 0, 0), (0, back - 0.01, rim + 0.035), 95)
+    # A long lid leans on the tank before it has turned by 95 degrees.
+    lean = min(5.0, np.degrees(np.arcsin(0.045 / (2 * b))))
+    lid = s.hinge((1, 0, 0), (0, back - 0.01, rim + 0.035), 90 + lean)
     z = rim + 0.024
     lid.surface(seat, vessel([
         (0, 0, z, 2, y), (a * 0.97, b * 0.97, z, square, y), (a, b, z + 0.012, square, y),
@@ -176,8 +178,8 @@ def shower_glass(s: Shape, rng: np.random.Generator) -> None:
     frame, strips, width = _glazing(s, rng)
     inset = 0.016
     if min(w, d) < 0.3:
-        ends = ((-w / 2, 0), (w / 2, 0)) if w >= d else ((0, -d / 2), (0, d / 2))
-        _panel(s, frame, *ends, 0, h, strips, width)
+        start, end = ((-w / 2, 0), (w / 2, 0)) if w >= d else ((0, -d / 2), (0, d / 2))
+        _panel(s, frame, start, end, 0, h, strips, width)
         return
     side = 1.0 if s.options.get("hinge", 1.0) > 0 else -1.0
     _panel(s, frame, (-w / 2, d / 2 - inset), (w / 2, d / 2 - inset), 0, h, strips, width)

@@ -1,134 +1,17 @@
-"""Things to look at: plants, vases, statues and other ornaments."""
+"""Things to look at: vases, statues and other ornaments."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scrubjay.world.catalog.mesh import rotation
+from scrubjay.world.catalog.plants import house_plant
 from scrubjay.world.catalog.shape import Shape
-from scrubjay.world.catalog.skins import BRIGHTS, FITTINGS, TOWELS, sheet, tinted, vessel
+from scrubjay.world.catalog.skins import BRIGHTS, FITTINGS, TOWELS, tinted, vessel
 
 GLAZES = ("2f5f8a", "e9e4da", "b5523b", "6f8f7a", "d9a648", "23262b", "8a5a76", "c9c3b5", "3f7f86", "a8b8c4")
-POTS = ("b5653f", "c9784f", "e9e4da", "4a4d52", "8fa3ad", "d9c9a8", "6f7f5f", "a8503c")
-GREENS = ("4f8a3a", "3f7a3f", "6a9a3f", "2f6a3a", "7aa84f", "5a8f5f")
 STONES = ("marble#ece8e0", "granite#b9b5ae", "marble#d9cdb8", "metal#8a6a3c", "plain#3a3a3c", "plaster#e2d8c6")
 WOODS = ("b98a56", "8a5a34", "6b4428", "d6b27c")
-
-
-def _leaf(
-    s: Shape, material: str, start, yaw: float, tilt: float, length: float, width: float, droop: float = 0.4
-) -> None:
-    """A pointed leaf from its foot outwards: tilted from upright, and drooping towards its tip."""
-    steps = np.array([0.0, 0.3, 0.65, 1.0])
-    turn = rotation("z", yaw)
-    points = np.zeros((3, 4, 3))
-    x, z = 0.0, 0.0
-    for i, t in enumerate(steps):
-        if i:
-            angle = np.radians(tilt + droop * 60 * t)
-            x, z = x + (t - steps[i - 1]) * length * np.sin(angle), z + (t - steps[i - 1]) * length * np.cos(angle)
-        half = width / 2 * (0.25, 1.0, 0.8, 0.04)[i]
-        # The blade is folded along its middle rib.
-        points[:, i] = [turn @ (x - half * 0.3, half, z), turn @ (x, 0, z), turn @ (x - half * 0.3, -half, z)]
-    low, (w, d, h) = np.asarray(start, float), s.size
-    bounds = np.array([[-w / 2, -d / 2, 0.0], [w / 2, d / 2, h]])
-    room = np.where(points > 0, bounds[1] - low, low - bounds[0]) / np.maximum(np.abs(points), 1e-9)
-    s.surface(material, sheet(points * min(1.0, float(room.min())), width * 0.015), low)
-
-
-def _pot(s: Shape, rng: np.random.Generator, radius: float, height: float) -> None:
-    """A flower pot filled with soil."""
-    glaze = tinted(rng, POTS)
-    foot, rim = radius * rng.uniform(0.62, 0.85), height * rng.uniform(0.75, 0.88)
-    if rng.random() < 0.5:
-        outside = [(foot, 0), (radius * 0.93, rim), (radius, rim), (radius, height)]
-    else:
-        outside = [(foot, 0), (radius, height * 0.5), (radius * 0.9, height)]
-    edge = outside[-1][0] * 0.88
-    s.lathe(glaze, [*outside, (edge, height), (edge, height * 0.88)], segments=14)
-    s.lathe("carpet#4a3526", [(edge, height * 0.89), (0, height * 0.92)], segments=10)
-    s.solid_box((0, 0, height / 2), (radius * 1.6, radius * 1.6, height))
-
-
-def house_plant(s: Shape, rng: np.random.Generator) -> None:
-    """A plant in a pot: bushy, sword-leaved, arching, a small tree, or a cactus."""
-    w, d, h = s.size
-    r = min(w, d) / 2
-    green = tinted(rng, GREENS, "leaf")
-    pot = min(h * rng.uniform(0.26, 0.36), r * 1.4)
-    _pot(s, rng, r * rng.uniform(0.55, 0.72), pot)
-    kind = rng.integers(5)
-    soil, tall = pot * 0.9, h - pot * 0.9
-    if kind == 0:
-        for i in range(16):
-            tilt = 15 + 60 * (i / 15) + rng.uniform(-8, 8)
-            length = tall * rng.uniform(0.75, 1.0) * (1 - 0.2 * i / 15)
-            _leaf(s, green, (0, 0, soil), i * 137.5, tilt, length, length * rng.uniform(0.32, 0.42))
-    elif kind == 1:
-        for i in range(10):
-            start = (*(r * 0.2 * np.array((np.cos(i * 2.4), np.sin(i * 2.4)))), soil)
-            _leaf(
-                s,
-                green,
-                start,
-                i * 137.5,
-                rng.uniform(2, 16),
-                tall * rng.uniform(0.65, 1.05),
-                r * rng.uniform(0.2, 0.3),
-                0.02,
-            )
-    elif kind == 2:
-        for i in range(18):
-            _leaf(
-                s,
-                green,
-                (0, 0, soil),
-                i * 137.5,
-                rng.uniform(2, 30),
-                tall * rng.uniform(0.8, 1.2),
-                r * 0.2,
-                rng.uniform(0.5, 1.1),
-            )
-    elif kind == 3:
-        crown = soil + tall * rng.uniform(0.4, 0.5)
-        s.tube(
-            tinted(rng, ("6b4a2c", "7d5a38"), "wood"),
-            [(0, 0, soil), (r * 0.06, 0, (soil + crown) / 2), (0, 0, crown + tall * 0.1)],
-            r * 0.06,
-            6,
-        )
-        for i in range(18):
-            up = crown + (h - crown) * 0.75 * i / 17
-            length = r * rng.uniform(0.75, 1.05) * (1 - 0.35 * i / 17)
-            _leaf(s, green, (0, 0, up), i * 137.5, rng.uniform(35, 75) * (1 - 0.5 * i / 17), length, length * 0.42, 0.5)
-    else:
-        _cactus(s, rng, green, soil)
-    s.solid_capsule((0, 0, soil), (0, 0, h * 0.95), min(r * 0.3, tall * 0.3))
-
-
-def _cactus(s: Shape, rng: np.random.Generator, green: str, soil: float) -> None:
-    """A ribbed column with two arms and a flower."""
-    w, d, h = s.size
-    r, tall = min(w, d) / 2, h - soil
-    stem = min(r * 0.34, tall * 0.22)
-    top = h - stem * 0.2
-    column = [
-        (stem * 0.85, soil),
-        (stem, soil + tall * 0.3),
-        (stem * 0.9, top - stem * 0.6),
-        (stem * 0.5, top - stem * 0.1),
-        (0, top),
-    ]
-    s.lathe(green, column, segments=10, smooth=20)
-    for side, low in zip((-1, 1), rng.uniform(0.25, 0.5, 2), strict=True):
-        z = soil + tall * low
-        out = side * (r * 0.72 - stem * 0.3)
-        end = min(z + tall * rng.uniform(0.3, 0.42), h - stem)
-        s.tube(green, [(0, 0, z), (out * 0.8, 0, z), (out, 0, z + stem * 0.5), (out, 0, end)], stem * 0.42, 7)
-        s.ellipsoid(green, (out, 0, end), (stem * 0.42,) * 3, segments=7, rings=4)
-    s.ellipsoid(
-        tinted(rng, BRIGHTS[:5]), (0, 0, h - stem * 0.2), (stem * 0.3, stem * 0.3, stem * 0.2), segments=8, rings=4
-    )
 
 
 def _profile(rng: np.random.Generator, r: float, h: float) -> list[tuple[float, float]]:
@@ -180,7 +63,7 @@ def _turned_vase(s: Shape, rng: np.random.Generator, r: float, h: float, scale=(
     )
     band = int(rng.integers(1, len(outside) - 2))
     (a, low), (b, high) = outside[band], outside[band + 1]
-    start, end = sorted(rng.uniform(0.1, 0.9, 2))
+    start, end = rng.uniform(0.05, 0.3), rng.uniform(0.6, 0.95)
     stripe = [(1.012 * (a + (b - a) * t), low + (high - low) * t) for t in (start, end)]
     s.lathe(tinted(rng, (*GLAZES, *TOWELS)), stripe, segments=16, scale=scale)
     widest = max(outside)[0]
@@ -211,11 +94,13 @@ def statue(s: Shape, rng: np.random.Generator) -> None:
 
 
 def _bust(s: Shape, rng: np.random.Generator, stone: str, foot: float, r: float, tall: float) -> None:
+    """Head and shoulders."""
     head = min(tall * 0.24, r * 0.62)
     neck = foot + tall - head * 2
     s.surface(stone, vessel([
-        (r * 0.3, r * 0.25, foot, 3), (r * 0.35, r * 0.28, foot + tall * 0.08, 3), (r * 0.85, r * 0.42, neck - tall * 0.2, 2.4),
-        (r * 0.9, r * 0.4, neck - tall * 0.12, 2.4), (head * 0.5, head * 0.5, neck, 2), (head * 0.45, head * 0.5, neck + head * 0.5, 2),
+        (r * 0.3, r * 0.25, foot, 3), (r * 0.35, r * 0.28, foot + tall * 0.08, 3),
+        (r * 0.85, r * 0.42, neck - tall * 0.2, 2.4), (r * 0.9, r * 0.4, neck - tall * 0.12, 2.4),
+        (head * 0.5, head * 0.5, neck, 2), (head * 0.45, head * 0.5, neck + head * 0.5, 2),
     ], 12))  # fmt: skip
     s.ellipsoid(stone, (0, 0.05 * r, neck + head), (head * 0.74, head * 0.86, head), segments=12, rings=8)
     s.ellipsoid(
@@ -227,11 +112,13 @@ def _bust(s: Shape, rng: np.random.Generator, stone: str, foot: float, r: float,
 
 
 def _figure(s: Shape, rng: np.random.Generator, stone: str, foot: float, r: float, tall: float) -> None:
+    """A robed figure with raised arms."""
     head, waist = tall * 0.075, rng.uniform(0.2, 0.26) * r
     top = foot + tall
     s.lathe(stone, [
         (0.55 * r, foot), (0.4 * r, foot + tall * 0.2), (0.36 * r, foot + tall * 0.4), (waist, foot + tall * 0.55),
-        (0.34 * r, foot + tall * 0.72), (0.36 * r, foot + tall * 0.78), (0.1 * r, foot + tall * 0.84), (0.1 * r, top - head),
+        (0.34 * r, foot + tall * 0.72), (0.36 * r, foot + tall * 0.78), (0.1 * r, foot + tall * 0.84),
+        (0.1 * r, top - head),
     ], segments=12, smooth=70)  # fmt: skip
     s.ellipsoid(stone, (0, 0, top - head), (head * 0.8, head * 0.85, head), segments=10, rings=6)
     lift = rng.uniform(0.55, 0.95, 2)
@@ -335,7 +222,8 @@ def table_top_decor(s: Shape, rng: np.random.Generator) -> None:
     r = w / 2
     if rng.random() < 0.5:
         s.lathe(tinted(rng, GLAZES), [
-            (r * 0.35, 0), (r * 0.4, h * 0.08), (r * 0.8, h * 0.35), (r, h * 0.68), (r * 0.95, h * 0.68), (r * 0.7, h * 0.3), (0, h * 0.18),
+            (r * 0.35, 0), (r * 0.4, h * 0.08), (r * 0.8, h * 0.35), (r, h * 0.68), (r * 0.95, h * 0.68),
+            (r * 0.7, h * 0.3), (0, h * 0.18),
         ], segments=18, scale=scale)  # fmt: skip
         colours = [tinted(rng, BRIGHTS), tinted(rng, TOWELS)]
         ball = min(r * 0.24, h * 0.3, r * scale[1] * 0.3)

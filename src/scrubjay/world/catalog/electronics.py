@@ -43,6 +43,7 @@ def rounded(width: float, depth: float, radius: float) -> list[tuple[float, floa
 
 
 def _screen(rng: np.random.Generator) -> str:
+    """One of the screens' pictures."""
     return f"screen-{rng.integers(8)}#ffffff"
 
 
@@ -173,6 +174,7 @@ def alarm_clock(s: Shape, rng: np.random.Generator) -> None:
 
 
 def _bell_clock(s: Shape, rng: np.random.Generator) -> None:
+    """A round clock on two feet under two bells."""
     w, d, h = s.size
     paint, metal = tinted(rng, PASTELS), tinted(rng, FITTINGS, "metal")
     r = min(w / 2, h * 0.4)
@@ -196,6 +198,7 @@ def _bell_clock(s: Shape, rng: np.random.Generator) -> None:
 
 
 def _digital_clock(s: Shape, rng: np.random.Generator) -> None:
+    """A soft box with four lit digits."""
     w, d, h = s.size
     case = tinted(rng, ("232427", "e9e6df", "6d4a32", "8f3b36", "3a4a5c"))
     glow = tinted(rng, ("ff3b2a", "58e06a", "5fb8ff", "ffb02e"), "shade")
@@ -265,7 +268,7 @@ def desk_lamp(s: Shape, rng: np.random.Generator) -> None:
         foot, belly, neck = r * rng.uniform(0.45, 0.65), r * rng.uniform(0.3, 0.72), r * 0.1
         top = h - shade
         s.lathe(body, [(foot, 0), (foot, 0.012), (foot * 0.6, top * 0.12), (belly, top * rng.uniform(0.35, 0.6)),
-                       (belly * 0.6, top * 0.78), (neck, top * 0.88), (neck, h - shade * 0.5)], segments=14)  # fmt: skip
+                       (belly * 0.6, top * 0.78), (neck, top * 0.88), (neck, h - shade / 2)], segments=14)  # fmt: skip
         _shade(s, rng, (0, 0, top), r, r * rng.uniform(0.5, 0.95), shade)
         s.solid_box((0, 0, top / 2), (belly * 1.6, belly * 1.6, top))
         s.solid_box((0, 0, h - shade / 2), (r * 1.6, r * 1.6, shade))

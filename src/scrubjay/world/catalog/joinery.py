@@ -121,6 +121,8 @@ def cushion(size, side: float = 0.4, cells: int = 6, underside: bool = True) -> 
         rim = np.concatenate([grid[:, 0], grid[-1, 1:], grid[-2::-1, -1], grid[0, -2::-1]])
         p, q = rim[:-1], rim[1:]
         faces = np.concatenate([faces, np.column_stack([p + n, q + n, q]), np.column_stack([p + n, q, p])])
+    used, faces = np.unique(faces, return_inverse=True)
+    vertices, faces = vertices[used], faces.reshape(-1, 3)
     normals = np.zeros_like(vertices)
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

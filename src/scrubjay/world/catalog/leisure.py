@@ -70,7 +70,7 @@ def basket_ball(s: Shape, rng: np.random.Generator) -> None:
     for seam in seams:
         side = np.gradient(seam, axis=0)
         side = np.cross(seam, side / np.linalg.norm(side, axis=1, keepdims=True))
-        edges = np.stack([seam - 0.025 * side, seam + 0.025 * side])
+        edges = np.stack([seam + 0.025 * side, seam - 0.025 * side])
         edges /= np.linalg.norm(edges, axis=2, keepdims=True)
         s.surface("plain#2a1a12", sheet((edges @ turn.T) * half * 0.992, 0), middle)
     r = min(half)
@@ -126,9 +126,9 @@ def dumbbell(s: Shape, rng: np.random.Generator) -> None:
         spin = rotation("z", 0 if sides == 16 or w < d else 30)
         s.lathe(weight, profile, at, turn @ spin, sides, smooth=20)
         s.solid_box(at + turn @ (0, 0, end / 2), (r * 1.75, r * 1.75, end), turn)
-    ends = [turn @ (0, 0, k * (length / 2 - end)) + (0, 0, r) for k in (-1, 1)]
-    s.tube(s.material("metal", "metal#c4c7ca"), ends, r * 0.28, 8)
-    s.solid_capsule(*[turn @ (0, 0, k * length * 0.4) + (0, 0, r) for k in (-1, 1)], max(r * 0.28, 0.01))
+    left, right = (turn @ (0, 0, side * (length / 2 - end)) + (0, 0, r) for side in (-1, 1))
+    s.tube(s.material("metal", "metal#c4c7ca"), [left, right], r * 0.28, 8)
+    s.solid_capsule(left, right, min(max(r * 0.28, 0.01), r))
 
 
 def teddy_bear(s: Shape, rng: np.random.Generator) -> None:
@@ -185,12 +185,14 @@ def boots(s: Shape, rng: np.random.Generator) -> None:
         shaft = vessel([
             (half * 0.85, depth * 0.95, 0.02, 2.5, heel), (half * 0.8, depth * 0.9, h * 0.3, 2.2, heel),
             (half * 0.9 * wide, depth, h * 0.75, 2, heel), (half * 0.95, depth, h * cuff, 2, heel),
-            (half * 0.85, depth * 0.9, h * cuff, 2, heel), (half * 0.8, depth * 0.85, h * 0.6, 2, heel), (0, 0, h * 0.6, 2, heel),
+            (half * 0.85, depth * 0.9, h * cuff, 2, heel), (half * 0.8, depth * 0.85, h * 0.6, 2, heel),
+            (0, 0, h * 0.6, 2, heel),
         ], 12)  # fmt: skip
         s.surface(leather, shaft, (x, 0, 0))
         foot = vessel([
-            (half * 0.9, d * 0.47, 0.02, 3, 0), (half * 0.95, d * 0.48, h * 0.07, 3, 0), (half * 0.85, d * 0.42, h * 0.15, 2.5, -d * 0.04),
-            (half * 0.6, d * 0.3, h * 0.24, 2, -d * 0.12), (0, 0, h * 0.28, 2, -d * 0.16),
+            (half * 0.9, d * 0.47, 0.02, 3, 0), (half * 0.95, d * 0.48, h * 0.07, 3, 0),
+            (half * 0.85, d * 0.42, h * 0.15, 2.5, -d * 0.04), (half * 0.6, d * 0.3, h * 0.24, 2, -d * 0.12),
+            (0, 0, h * 0.28, 2, -d * 0.16),
         ], 12)  # fmt: skip
         s.surface(leather, foot, (x, 0, 0))
         rings = [(half, d * 0.5, 0, 3), (half, d * 0.5, h * 0.045, 3), (0, 0, h * 0.045, 3)]
@@ -227,22 +229,23 @@ def newspaper(s: Shape, rng: np.random.Generator) -> None:
         length, r = max(w, d), min(h, min(w, d)) / 2
         turn = SIDEWAYS if w >= d else FORWARD
         at = turn @ (0, 0, -length / 2) + (0, 0, r)
-        s.lathe(
-            "paper#e6e2d6",
-            [(0, 0.004), (r, 0), (r, length), (r * 0.5, length - 0.004), (0, length - 0.01)],
-            at,
-            turn,
-            12,
-        )
+        roll = [(0, 0.004), (r, 0), (r, length), (r * 0.5, length - 0.004), (0, length - 0.01)]
+        s.lathe("paper#e6e2d6", roll, at, turn, 12)
         s.lathe(tinted(rng, BRIGHTS), [(r * 1.02, length * 0.47), (r * 1.02, length * 0.53)], at, turn, 12)
         s.solid_box((0, 0, r), (length, r * 1.7, r * 1.7) if w >= d else (r * 1.7, length, r * 1.7))
         return
     sheets = int(rng.integers(3, 5))
     for i in range(sheets):
         slip = rng.uniform(-0.012, 0.012, 2) if i < sheets - 1 else (0, 0)
-        at = (slip[0], slip[1], h * (i + 0.5) / sheets)
         size = (w - 0.026, d - 0.026, h / sheets * 0.9)
-        s.box("paper#e6e2d6", at, size, rotation("z", rng.uniform(-1, 1)), solid=False, without=("bottom",))
+        s.box(
+            "paper#e6e2d6",
+            (*slip, h * (i + 0.5) / sheets),
+            size,
+            rotation("z", rng.uniform(-1, 1)),
+            solid=False,
+            without=("bottom",),
+        )
     turn = rotation("z", 180 if w >= d else 90)
     wide, deep = w - 0.026, d - 0.026
     plate(s, page, (0, 0, h - 0.001), (wide, deep, 0.002) if w >= d else (deep, wide, 0.002), "top", turn)

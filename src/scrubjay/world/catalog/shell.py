@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from scrubjay.world.catalog.mesh import Mesh
@@ -9,6 +11,8 @@ from scrubjay.world.catalog.shape import Shape
 from scrubjay.world.room import Room, Thing
 
 TYPES = ("Floor", "Wall", "Ceiling")
+BAKED = "floor"
+"""The floor's own material: one picture of the whole floor, with the shade that things cast on it."""
 THICKNESS = 0.1
 
 
@@ -21,8 +25,10 @@ def draw(thing: Thing, room: Room) -> Shape:
 
 def _floor(s: Shape, room: Room) -> None:
     west, south, east, north = room.bounds
-    for x0, y0, x1, y1 in rectangles(room.outline):
-        s.surface(s.material("floor", "plain#c8b89a"), _level(x0, y0, x1, y1, 0.0, up=True))
+    for rectangle in rectangles(room.outline):
+        level = _level(*rectangle, 0.0, up=True)
+        uv = (level.vertices[:, :2] - [west, north]) / [east - west, south - north]
+        s.surface(BAKED, replace(level, uv=uv))
     s.solid_box(((west + east) / 2, (south + north) / 2, -0.5), (east - west + 2, north - south + 2, 1.0))
 
 

@@ -246,7 +246,7 @@ def candle(s: Shape, rng: np.random.Generator) -> None:
     wax = tinted(rng, ("f4ecd8", "e8d9b0", "c0392f", "e9c7c2", "b9c9a8", "d9d3e6"))
     kind = rng.integers(3)
     lit = rng.random() < 0.6
-    flame = h * 0.16 if lit else h * 0.07
+    flame = h * (rng.uniform(0.13, 0.18) if lit else rng.uniform(0.05, 0.08))
     top = h - flame
     melted = top - min(0.25 * r, 0.006)
     if kind == 0 or h < 1.3 * w:

@@ -1,8 +1,8 @@
 """Makes household rooms from seeds.
 
-`make_room("FloorPlan12")` is one of 150 fixed rooms, `make_room("kitchen-81723")` a kitchen from any other seed. A room is
-the same on every machine. Rooms follow the facts of real ones (see `priors`): what they hold, how large it is, what stands
-on what.
+`make_room("FloorPlan12")` is one of 150 fixed rooms, `make_room("kitchen-81723")` a kitchen from any other seed. A room
+is the same on every machine. Rooms follow the facts of real ones (see `priors`): what they hold, how large it is, what
+stands on what.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ SCENES: tuple[str, ...] = tuple(f"FloorPlan{FIRST[kind] + i}" for kind in ROOM_T
 ATTEMPTS = 60
 POSITIONS = {"kitchen": 64, "living_room": 64, "bedroom": 64, "bathroom": 34, "foyer": 60}
 """Fewer free grid positions than this and a room is made anew."""
+OPENABLES = {"kitchen": 14, "living_room": 5, "bedroom": 8, "bathroom": 7, "foyer": 0}
+"""Fewer things that open than this, too."""
+OPENABLE = ("Blinds", "Book", "Box", "Cabinet", "Dishwasher", "Drawer", "Fridge", "Kettle", "Laptop",
+            "LaundryHamper", "Microwave", "Oven", "Safe", "ShowerCurtain", "ShowerDoor", "Toilet")  # fmt: skip
 MAKERS = {"kitchen": kitchen, "living_room": living_room, "bedroom": bedroom, "bathroom": bathroom, "foyer": foyer}
 
 
@@ -59,7 +63,8 @@ def generate(room_type: str, seed: int, scene: str | None = None) -> Room:
         except NoRoom:
             continue
         _, largest = plan.walkable()
-        if plan.passable() and largest.sum() >= POSITIONS[room_type]:
+        opening = sum(thing.type in OPENABLE for thing in plan.things)
+        if plan.passable() and largest.sum() >= POSITIONS[room_type] and opening >= OPENABLES[room_type]:
             return plan.room(scene or f"{room_type}-{seed}")
     raise RoomError(f"no {room_type} from seed {seed} in {ATTEMPTS} attempts")
 

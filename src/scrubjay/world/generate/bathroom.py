@@ -11,8 +11,18 @@ from scrubjay.world.generate.furniture import chest, fittings
 from scrubjay.world.generate.layout import FRONT, GAP, NoRoom, Plan, Wall, box_of
 from scrubjay.world.room import Thing
 
-SIZE = ((3.3, 4.3), (4.5, 5.4))
-SMALL = ("Candle", "Cloth", "DishSponge", "HousePlant", "PaperTowelRoll", "SoapBar", "SoapBottle", "SprayBottle", "TissueBox")
+SIZE = ((3.3, 4.0), (4.5, 5.2))
+SMALL = (
+    "Candle",
+    "Cloth",
+    "DishSponge",
+    "HousePlant",
+    "PaperTowelRoll",
+    "SoapBar",
+    "SoapBottle",
+    "SprayBottle",
+    "TissueBox",
+)
 IN_CABINETS = ("ToiletPaper", "SprayBottle", "SoapBottle", "Cloth", "PaperTowelRoll", "TissueBox")
 IN_DRAWERS = ("SoapBar", "Cloth", "Candle", "DishSponge")
 PANE = 0.04
@@ -36,15 +46,17 @@ def furnish(plan: Plan) -> None:
         raise NoRoom("the fittings block the way")
     envelope.switch(plan, door)
     _holders(plan)
-    extra = chest(plan, *_chest(rng), fitting) if rng.random() < 0.45 else []
+    extra = chest(plan, *_chest(rng), fitting) if rng.random() < 0.3 else []
     if rng.random() < 0.75:
         size = (float(rng.uniform(0.7, 1.0)), 0.07, float(rng.uniform(0.8, 1.1)))
-        envelope.window(plan, size=size, z=float(rng.uniform(1.1, 1.25)), dressing="Blinds" if rng.random() < 0.2 else "")
+        envelope.window(
+            plan, size=size, z=float(rng.uniform(1.1, 1.25)), dressing="Blinds" if rng.random() < 0.2 else ""
+        )
     plan.furnish("GarbageCan", (0.3, 0.28, float(rng.uniform(0.34, 0.5))), away=0.02)
     if rng.random() < 0.3:
         hamper = plan.furnish("LaundryHamper", (0.42, 0.38, 0.62), away=0.03, front=0.5, opens=True)
         extra += [hamper] if hamper else []
-    shelves = [_shelf(plan) for _ in range(int(rng.integers(1, 3)))]
+    shelves = [_shelf(plan) for _ in range(int(rng.integers(0, 3)))]
     if rng.random() < 0.15:
         envelope.hang(plan, "Painting", 1, size=(0.45, 0.035, 0.5))
     envelope.ceiling_lamps(plan)
@@ -58,7 +70,7 @@ def _chest(rng: np.random.Generator):
 
 
 def _corner(plan: Plan, size) -> tuple[Wall, float, int, int]:
-    """A convex corner where a box of a size fits: its wall, the place along it, the side of the corner, the other wall."""
+    """A convex corner where a box fits: its wall, the place along it, the side of the corner, the other wall."""
     rng, walls = plan.rng, plan.walls
     n = len(walls)
     for _ in range(30):
@@ -68,7 +80,12 @@ def _corner(plan: Plan, size) -> tuple[Wall, float, int, int]:
         a, b = (wall, walls[j]) if side > 0 else (walls[j], wall)
         convex = a.along[0] * b.along[1] - a.along[1] * b.along[0] > 0
         s = wall.length - size[0] / 2 - 0.006 if side > 0 else size[0] / 2 + 0.006
-        if convex and wall.length > size[0] + 0.02 and walls[j].length > size[1] + 0.3 and plan.spot(wall, s, size, front=0.55):
+        if (
+            convex
+            and wall.length > size[0] + 0.02
+            and walls[j].length > size[1] + 0.3
+            and plan.spot(wall, s, size, front=0.55)
+        ):
             return wall, s, side, j
     raise NoRoom("no corner for tub or shower")
 
@@ -81,7 +98,9 @@ def _tub(plan: Plan) -> None:
     plan.put_back("Bathtub", wall, s, size, front=0.5)
     curtain = (size[0] - 0.02, 0.12, 1.9)
     if rng.random() < 0.8:
-        made = plan.put_back("ShowerCurtain", wall, s, curtain, 0.16, away=GAP + size[1] + 0.006, options={"hinge": -side})
+        made = plan.put_back(
+            "ShowerCurtain", wall, s, curtain, 0.16, away=GAP + size[1] + 0.006, options={"hinge": -side}
+        )
         plan.keep_front(made, 0.5)
     other = plan.walls[j]
     head = (0.2, 0.32, 1.0)
@@ -113,8 +132,12 @@ def _washstand(plan: Plan, fitting) -> list[Run]:
     """Cabinets and drawers under a top with a sink, and a mirror above."""
     rng = plan.rng
     sides = float(rng.uniform(0.38, 0.5))
-    two = rng.random() < 0.25
-    kinds = ["drawers", "sink", "drawers", "sink", "drawers"] if two else [str(rng.choice(["drawers", "cabinet"])), "sink", "drawers"]
+    two = rng.random() < 0.15
+    kinds = (
+        ["drawers", "sink", "drawers", "sink", "drawers"]
+        if two
+        else [str(rng.choice(["drawers", "cabinet"])), "sink", "drawers"]
+    )
     for _ in range(40):
         units = [Unit(kind, float(rng.uniform(0.56, 0.66)) if kind == "sink" else sides) for kind in kinds]
         width = sum(unit.width for unit in units)
@@ -187,7 +210,10 @@ def _holders(plan: Plan) -> None:
     """Towels on their holders."""
     rng = plan.rng
     cloth = {"fabric": plan.style["towel"]}
-    for kind, towel, count in (("TowelHolder", "Towel", int(rng.integers(1, 3))), ("HandTowelHolder", "HandTowel", int(rng.integers(1, 3)))):
+    for kind, towel, count in (
+        ("TowelHolder", "Towel", int(rng.integers(1, 3))),
+        ("HandTowelHolder", "HandTowel", int(rng.integers(1, 3))),
+    ):
         for _ in range(count):
             bath = kind == "TowelHolder"
             size = (0.6, 0.09, 0.035) if bath else (0.16, 0.06, 0.2)
@@ -220,7 +246,7 @@ def _small_things(plan: Plan, runs: list[Run], toilet: Thing, places: list[Thing
     clutter.scatter(SMALL, ("CounterTop", "Shelf", "Dresser"))
     size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, "ToiletPaper"), (0.11, 0.11, 0.1), strict=True))
     clutter.put("ToiletPaper", ("Toilet", "Shelf", "CounterTop"), size, full=0.5)
-    for _ in range(int(rng.integers(1, 4))):
+    for _ in range(int(rng.integers(0, 3))):
         clutter.put(str(rng.choice(["SoapBottle", "Candle", "Vase", "Cloth", "TissueBox"])), ("Shelf", "ShelvingUnit"))
     drawers = [t for t in [*made, *places] if t.type == "Drawer"]
     clutter.fill(drawers, IN_DRAWERS)

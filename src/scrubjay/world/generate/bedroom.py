@@ -9,11 +9,11 @@ from scrubjay.world.generate.layout import FRONT, GAP, NoRoom, Plan, box_of
 from scrubjay.world.room import Thing
 
 SIZE = ((3.8, 5.4), (4.7, 6.0))
-SMALL = ("AlarmClock", "Book", "Bowl", "CD", "CellPhone", "CreditCard", "HousePlant", "KeyChain", "Mug", "Pen", "Pencil",
-         "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
-IN_DRAWERS = ("CD", "CreditCard", "KeyChain", "Pen", "Watch", "Cloth", "Pencil", "Book", "CellPhone")
-ON_FLOOR = (("LaundryHamper", 0.45), ("Box", 0.45), ("BasketBall", 0.37), ("BaseballBat", 0.35), ("TennisRacket", 0.33),
-            ("Safe", 0.2), ("Dumbbell", 0.13), ("Boots", 0.12), ("HousePlant", 0.2), ("GarbageBag", 0.06),
+SMALL = ("AlarmClock", "Book", "Bowl", "CD", "CellPhone", "CreditCard", "HousePlant", "KeyChain", "Mug", "Pen",
+         "Pencil", "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
+IN_DRAWERS = ("CD", "CreditCard", "KeyChain", "Pen", "Watch", "Cloth", "Pencil", "CellPhone")
+ON_FLOOR = (("LaundryHamper", 0.45), ("Box", 0.45), ("BasketBall", 0.37), ("BaseballBat", 0.35), ("TennisRacket",
+            0.33), ("Safe", 0.2), ("Dumbbell", 0.13), ("Boots", 0.12), ("HousePlant", 0.2), ("GarbageBag", 0.06),
             ("Footstool", 0.1), ("DogBed", 0.05), ("VacuumCleaner", 0.06))  # fmt: skip
 OPENS = ("LaundryHamper", "Box", "Safe")
 MOST = {"HousePlant": (0.45, 0.45, 1.0), "BaseballBat": (0.2, 0.2, 0.95), "TennisRacket": (0.3, 0.25, 0.65)}
@@ -25,7 +25,7 @@ def furnish(plan: Plan) -> None:
     fitting = fittings(plan)
     door = envelope.doorway(plan, plan.walls)
     bed, tables = _bed(plan, fitting)
-    desk, chair = _desk(plan, fitting)
+    desk = _desk(plan, fitting)
     chests: list[Thing] = []
     size = (float(rng.uniform(1.0, 1.5)), float(rng.uniform(0.46, 0.55)), float(rng.uniform(0.8, 1.05)))
     chests += chest(plan, "Dresser", size, fitting, options={"rows": 3, "columns": 2 if size[0] > 1.1 else 1})
@@ -40,7 +40,9 @@ def furnish(plan: Plan) -> None:
         chests += chest(plan, "ShelvingUnit", size, fitting)
     if sum(t.type == "Drawer" for t in plan.things) < 7 or rng.random() < 0.25:
         rows = int(rng.integers(3, 5))
-        chests += chest(plan, "Dresser", (0.62, 0.46, 0.25 * rows + 0.12), fitting, options={"rows": rows, "columns": 1})
+        chests += chest(
+            plan, "Dresser", (0.62, 0.46, 0.25 * rows + 0.12), fitting, options={"rows": rows, "columns": 1}
+        )
     if rng.random() < 0.25:
         plan.furnish("ArmChair", (0.85, 0.85, 0.9), where="corner", away=0.03)
     _on_floor(plan)
@@ -59,7 +61,9 @@ def _bed(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
     """A bed with its head to a wall, side tables beside it, and a rug."""
     rng = plan.rng
     size = (float(rng.uniform(1.0, 1.75)), float(rng.uniform(2.05, 2.2)), float(rng.uniform(0.85, 1.1)))
-    bed = plan.stand("Bed", size, where="middle" if rng.random() < 0.6 else "any", style={"fabric": plan.style["bedding"]})
+    bed = plan.stand(
+        "Bed", size, where="middle" if rng.random() < 0.6 else "any", style={"fabric": plan.style["bedding"]}
+    )
     if bed is None or not plan.passable():
         raise NoRoom("no room for the bed")
     wall, s = envelope.where_on(plan, bed)
@@ -82,28 +86,29 @@ def _bed(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
     return bed, tables
 
 
-def _desk(plan: Plan, fitting) -> tuple[Thing | None, Thing | None]:
+def _desk(plan: Plan, fitting) -> Thing | None:
     """A desk with a chair at it."""
     rng = plan.rng
     size = (float(rng.uniform(1.15, 1.5)), float(rng.uniform(0.58, 0.68)), 0.76)
     side = 1 if rng.random() < 0.5 else -1
     pieces = chest(plan, "Desk", size, fitting, options={"rows": int(rng.integers(2, 4)), "side": side}, tries=5)
     if not pieces:
-        return None, None
+        return None
     desk = pieces[0]
     wall, s = envelope.where_on(plan, desk)
     own = (0.48, 0.52, float(rng.uniform(0.85, 0.95)))
     # The knees' side: left of a right-hand pedestal, seen from behind the desk.
     at = wall.at(s + (1 if wall.along == _right(desk.yaw) else -1) * -side * 0.17 * size[0], GAP + size[1] + 0.12)
     swivel = {"swivel": 1.0} if rng.random() < 0.4 else {}
-    if not plan.fits(box_of((*at, 0.0), own, desk.yaw + 180), 0.0, (desk.name, *(p.name for p in pieces[1:])), clear=False):
-        return desk, None
+    if not plan.fits(
+        box_of((*at, 0.0), own, desk.yaw + 180), 0.0, (desk.name, *(p.name for p in pieces[1:])), clear=False
+    ):
+        return desk
     mark = plan.mark()
-    chair = plan.add("Chair", (*at, 0.0), desk.yaw + 180 + float(rng.normal(0, 4)), own, options=swivel)
+    plan.add("Chair", (*at, 0.0), desk.yaw + 180 + float(rng.normal(0, 4)), own, options=swivel)
     if not plan.passable():
         plan.revert(mark)
-        return desk, None
-    return desk, chair
+    return desk
 
 
 def _right(yaw: float) -> tuple[float, float]:
@@ -131,13 +136,23 @@ def _wall_shelf(plan: Plan) -> Thing | None:
     return plan.stand("Shelf", size, z=float(plan.rng.uniform(1.4, 1.6)), options={"brackets": 1.0}, tries=8)
 
 
+def _pillows(plan: Plan, clutter: Clutter, bed: Thing) -> None:
+    """One pillow at the bed's head, or two side by side."""
+    rng = plan.rng
+    count = 2 if bed.size[0] > 1.3 and rng.random() < 0.75 else 1
+    size = (min(0.62, (bed.size[0] - 0.3) / count), 0.36, 0.14)
+    alike = int(rng.integers(2**31))
+    for i in range(count):
+        aside = (i - (count - 1) / 2) * (size[0] + 0.05)
+        clutter.place("Pillow", bed, size, (aside, 0.32 - bed.size[1] / 2), seed=alike)
+
+
 def _small_things(plan: Plan, bed: Thing, desk: Thing | None, places: list[Thing | None]) -> None:
     rng = plan.rng
     clutter = Clutter(plan)
     drawers = [thing for thing in plan.things if thing.type == "Drawer"]
     clutter.offer(bed, desk, *[p for p in places if p and p.type != "Drawer"], *drawers)
-    for _ in range(int(rng.integers(1, 3))):
-        clutter.put("Pillow", ("Bed",), full=0.8)
+    _pillows(plan, clutter, bed)
     if rng.random() < 0.33:
         clutter.put("TeddyBear", ("Bed",), full=0.8)
     clutter.put("DeskLamp", ("SideTable",), straight=True)

@@ -16,9 +16,13 @@ LIFT = 0.0005
 """Between a thing and what it stands on."""
 FULL = 0.36
 """The most of an area that is covered, so that there is room for one thing more."""
-ROUND = ("Apple", "Bottle", "Bowl", "Candle", "CD", "Egg", "HousePlant", "Lettuce", "PaperTowelRoll", "Plate", "Potato",
-         "SoapBottle", "Statue", "Vase", "WineBottle")  # fmt: skip
+ROUND = ("Apple", "Bottle", "Bowl", "Candle", "CD", "Egg", "HousePlant", "Lettuce", "PaperTowelRoll", "Plate",
+         "Potato", "SoapBottle", "Statue", "Vase", "WineBottle")  # fmt: skip
 """Turned by any angle; all else stands about straight."""
+
+
+OPENING = ("Book", "Box", "Kettle", "Laptop")
+"""Open by themselves, so they cannot ride in a drawer."""
 
 
 @dataclass
@@ -53,11 +57,19 @@ class Clutter:
                     middle = np.asarray(thing.position) + turn @ support.position
                     self.areas.append(Area(thing, middle, support.size, support.headroom))
 
-    def put(self, kind: str, on: tuple[str, ...], size=None, full: float = FULL, tries: int = 6, **kept) -> Thing | None:
+    def put(
+        self, kind: str, on: tuple[str, ...], size=None, full: float = FULL, tries: int = 6, **kept
+    ) -> Thing | None:
         """Puts a thing on one of the things named, by name or type, where there is room; None where there is none."""
         rng = self.plan.rng
         size = size or priors.size(rng, self.plan.type, kind)
-        fitting = [a for a in self.areas if (a.owner.name in on or a.owner.type in on) and self._takes(a, size, full)]
+        fitting = [
+            area
+            for area in self.areas
+            if (area.owner.name in on or area.owner.type in on)
+            and self._takes(area, size, full)
+            and not (kind in OPENING and area.owner.type == "Drawer")
+        ]
         if not fitting:
             return None
         weights = np.sqrt([a.size[0] * a.size[1] for a in fitting])
@@ -82,7 +94,20 @@ class Clutter:
         if slack.min() < 0:
             return None
         offset = rotation("z", -area.owner.yaw) @ np.array([*rng.uniform(-slack, slack), LIFT])
-        position, yaw = tuple(area.middle + offset), area.owner.yaw + yaw
+        return self._add(
+            kind, area, tuple(area.middle + offset), area.owner.yaw + yaw, size, style=style, options=options
+        )
+
+    def place(self, kind: str, owner: Thing, size, at: tuple[float, float], **kept) -> Thing | None:
+        """Puts a thing on the highest area of another, at (x, y) in that one's coordinates, if it is free there."""
+        area = max((a for a in self.areas if a.owner is owner), key=lambda a: a.middle[2], default=None)
+        if area is None:
+            return None
+        x, y, _ = np.asarray(owner.position) + rotation("z", -owner.yaw) @ np.array([*at, 0.0])
+        return self._add(kind, area, (x, y, area.middle[2] + LIFT), owner.yaw, size, **kept)
+
+    def _add(self, kind: str, area: Area, position, yaw: float, size, **kept) -> Thing | None:
+        """Adds a thing to an area if nothing is in its way but what the area belongs to."""
         kin, name = [area.owner.name], area.owner.inside
         while name:
             kin.append(name)
@@ -90,7 +115,7 @@ class Clutter:
         if not self.plan.fits(box_of(position, size, yaw), -0.004, tuple(kin), clear=False):
             return None
         area.covered += size[0] * size[1]
-        return self.plan.add(kind, position, yaw, size, inside=area.owner.name, style=style, options=options)
+        return self.plan.add(kind, position, yaw, size, inside=area.owner.name, **kept)
 
     def scatter(self, kinds: tuple[str, ...], instead: tuple[str, ...], rate: float = 1.0) -> None:
         """Puts small things where the table's rooms have them, as often as those do, or else on `instead`."""

@@ -118,7 +118,9 @@ def _stove(plan: Plan, run: Run, s: float, width: float) -> None:
             place = at + turn @ np.array([x * width, y * size[1], size[2] + 0.0005])
             run.made.append(plan.add("StoveBurner", place, oven.yaw, own, inside=oven.name, seed=alike))
     for x in (-0.4, -0.27, 0.27, 0.4):
-        place = at + turn @ np.array([x * width, size[1] / 2 - 0.035 + 0.0005 + KNOB[1] / 2, 0.918 * size[2] - KNOB[2] / 2])
+        place = at + turn @ np.array(
+            [x * width, size[1] / 2 - 0.035 + 0.0005 + KNOB[1] / 2, 0.918 * size[2] - KNOB[2] / 2]
+        )
         plan.add("StoveKnob", place, oven.yaw, KNOB, inside=oven.name, seed=grip)
 
 
@@ -142,11 +144,14 @@ def _cover(plan: Plan, run: Run) -> None:
         options, inset = {}, None
         if sink_at is not None and start < sink_at < end:
             inset = _sink_size(plan, run)
-            # Along the wall is to the left of a thing with its back to the wall, whose x points right.
-            options = {"hole_x": (start + end) / 2 - sink_at, "hole_width": 0.88 * inset[0], "hole_depth": 0.92 * inset[1]}
-        top = plan.put_back(
-            "CounterTop", run.wall, (start + end) / 2, size, run.height + 0.002, options=options, style={"top": plan.style["counter"]}
-        )  # fmt: skip
+            options = {
+                "hole_x": sink_at - (start + end) / 2,
+                "hole_width": 0.88 * inset[0],
+                "hole_depth": 0.92 * inset[1],
+            }
+        style = {"top": plan.style["counter"]}
+        at, z = (start + end) / 2, run.height + 0.002
+        top = plan.put_back("CounterTop", run.wall, at, size, z, options=options, style=style)
         run.tops.append(top)
         if inset:
             _sink(plan, run, top, sink_at, inset)
@@ -154,7 +159,7 @@ def _cover(plan: Plan, run: Run) -> None:
 
 def _sink_size(plan: Plan, run: Run) -> tuple[float, float, float]:
     width = next(unit.width for unit in run.units if unit.kind == "sink")
-    return (min(width - 0.06, float(plan.rng.uniform(0.5, 0.68))), run.depth * 0.8, 0.18)
+    return (min(width - 0.06, float(plan.rng.uniform(0.5, 0.68))), min(0.72 * run.depth, run.depth - 0.17), 0.18)
 
 
 def _sink(plan: Plan, run: Run, top: Thing, s: float, size) -> None:
@@ -192,7 +197,9 @@ def wall_cabinets(plan: Plan, run: Run, fitting: dict[str, float], share: float 
         if not plan.fits(box) or not plan.fits((*swing[:2], z, *swing[3:5], z + height), clear=False):
             continue
         options = {**fitting, "hinge": unit.hinge, "wall": 1.0}
-        thing = plan.put_back("Cabinet", run.wall, (start + end) / 2, size, z, options=options, style={"wood": plan.style["front"]})
+        thing = plan.put_back(
+            "Cabinet", run.wall, (start + end) / 2, size, z, options=options, style={"wood": plan.style["front"]}
+        )
         plan.keep_clear((*swing[:2], z, *swing[3:5], z + height))
         found.append(thing)
     return found

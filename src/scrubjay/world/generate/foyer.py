@@ -26,11 +26,12 @@ RECEPTACLES = {
     "Bowl": (0.24, 0.24, 0.11),
     "Pot": (0.28, 0.28, 0.15),
     "Box": (0.34, 0.3, 0.22),
-    "Mug": (0.12, 0.1, 0.11),
-    "Pan": (0.26, 0.4, 0.06),
+    "GarbageCan": (0.26, 0.24, 0.28),
+    "LaundryHamper": (0.3, 0.28, 0.3),
 }
 """The five kinds that something can be put into, and how large they are."""
-BOOK = (0.035, 0.17, 0.24)
+BOOK = (0.17, 0.035, 0.24)
+"""Standing, its cover to the front."""
 
 
 def furnish(plan: Plan, number: int) -> None:
@@ -48,7 +49,11 @@ def furnish(plan: Plan, number: int) -> None:
     envelope.hang(plan, "Painting", int(rng.integers(1, 4)))
     if rng.random() < 0.35:
         envelope.hang(plan, "Mirror", 1, size=(0.6, 0.035, 0.9), z=(1.0, 1.15))
-    for piece, own in (("HousePlant", (0.42, 0.42, 1.0)), ("FloorLamp", (0.4, 0.4, 1.65)), ("Boots", (0.28, 0.26, 0.4))):
+    for piece, own in (
+        ("HousePlant", (0.42, 0.42, 1.0)),
+        ("FloorLamp", (0.4, 0.4, 1.65)),
+        ("Boots", (0.28, 0.26, 0.4)),
+    ):
         if rng.random() < 0.5:
             plan.furnish(piece, own, where="corner", away=0.03)
     envelope.ceiling_lamps(plan)
@@ -72,13 +77,13 @@ def with_receptacle(room: Room, kind: str) -> Room:
 def with_occluders(room: Room, count: int) -> Room:
     """The foyer with a row of standing books along the front of its table."""
     area = _area(table_of(room))
-    width = BOOK[1] + 0.01
+    width = BOOK[0] + 0.01
     most = int(area.size[0] / width)
     if not 1 <= count <= most:
         raise RoomError(f"{room.scene}: the table has room for 1 to {most} books, not {count}")
-    forward = area.size[1] / 2 - BOOK[0] / 2 - 0.02
+    forward = area.size[1] / 2 - BOOK[1] / 2 - 0.02
     books = [
-        _on_table(room, f"Book_occluder_{i + 1}", "Book", BOOK, (i - (count - 1) / 2) * width, forward, i, 90.0)
+        _on_table(room, f"Book_occluder_{i + 1}", "Book", BOOK, (i - (count - 1) / 2) * width, forward, i)
         for i in range(count)
     ]
     return _with(room, books)
@@ -90,13 +95,13 @@ def _area(table: Thing):
     return max(shape.supports, key=lambda support: support.position[2])
 
 
-def _on_table(room, name, kind, size, aside: float, forward: float, seed: int = 0, turn: float = 0.0) -> Thing:
+def _on_table(room, name, kind, size, aside: float, forward: float, seed: int = 0) -> Thing:
     """A thing on the table's top, measured from its middle."""
     table = table_of(room)
-    local = _area(table).position + [aside, forward, 0.0005]
+    local = _area(table).position + np.array([aside, forward, 0.0005])
     position = np.asarray(table.position) + rotation("z", -table.yaw) @ local
     place = tuple(round(float(v), 4) for v in position)
-    return Thing(name, kind, place, (table.yaw + turn) % 360, size, seed, {}, table.name, {"standing": 1.0})
+    return Thing(name, kind, place, table.yaw, size, seed, {}, table.name, {"standing": 1.0})
 
 
 def _with(room: Room, things: list[Thing]) -> Room:

@@ -31,11 +31,16 @@ def fill_cells(plan: Plan, furniture: Thing, fitting: dict[str, float]) -> list[
 
 
 def chest(plan: Plan, kind: str, size, fitting, walls=None, where="any", options=None, **how) -> list[Thing]:
-    """A piece with drawers at a wall and free ground before it: the piece, then what is in it; empty if there is no room."""
+    """A piece with drawers at a wall and free ground before it: the piece, then what is in it; empty without room."""
     opens = bool(storage.cells(kind, size, options or {})) and kind != "ShelvingUnit"
     front = FRONT if opens else 0.5
     piece = plan.furnish(kind, size, walls=walls, where=where, front=front, opens=opens, options=options, **how)
     return [piece, *fill_cells(plan, piece, fitting)] if piece else []
+
+
+def legs(plan: Plan) -> dict[str, float]:
+    """Options of a table whose legs stand in its corners, out of the way of chairs."""
+    return {"legs": int(plan.rng.integers(4)), "round": 0.0}
 
 
 def seats(plan: Plan, table: Thing, kind: str, count: int, under: float = 0.42) -> list[Thing]:

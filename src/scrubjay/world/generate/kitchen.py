@@ -7,7 +7,7 @@ import numpy as np
 from scrubjay.world.generate import envelope, priors
 from scrubjay.world.generate.clutter import Clutter
 from scrubjay.world.generate.counters import DEPTH, HEIGHT, SLAB, WALL_LOW, Run, Unit, build, wall_cabinets
-from scrubjay.world.generate.furniture import chest, fittings, seats
+from scrubjay.world.generate.furniture import chest, fittings, legs, seats
 from scrubjay.world.generate.layout import GAP, NoRoom, Plan, Wall, box_of
 from scrubjay.world.room import Thing
 
@@ -15,9 +15,9 @@ SIZE = ((3.4, 4.9), (4.4, 5.9))
 BESIDE_WALL = 0.07
 """A run ends this far before a wall that it meets, so that doors can swing."""
 CORNER = DEPTH + GAP + 0.002
-ON_COUNTER = ("Apple", "Bottle", "Bowl", "ButterKnife", "DishSponge", "Egg", "Fork", "Ladle", "Lettuce", "Mug", "Pan", "PaperTowelRoll",
-              "PepperShaker", "Plate", "Pot", "Potato", "SaltShaker", "SoapBottle", "Spatula", "Spoon", "Statue", "Vase",
-              "WineBottle", "Book", "CellPhone", "CreditCard")  # fmt: skip
+ON_COUNTER = ("Apple", "Bottle", "Bowl", "ButterKnife", "DishSponge", "Egg", "Fork", "Ladle", "Lettuce", "Mug",
+              "Pan", "PaperTowelRoll", "PepperShaker", "Plate", "Pot", "Potato", "SaltShaker", "SoapBottle",
+              "Spatula", "Spoon", "Statue", "Vase", "WineBottle", "Book", "CellPhone", "CreditCard")  # fmt: skip
 IN_DRAWERS = ("Fork", "Spoon", "ButterKnife", "Spatula", "Ladle", "DishSponge", "AluminumFoil")
 IN_CABINETS = ("Plate", "Bowl", "Mug", "Pot", "Bottle", "Pan", "SprayBottle", "Plate", "Mug")
 IN_FRIDGE = ("Apple", "Egg", "Lettuce", "Potato", "Bottle", "WineBottle", "Bowl")
@@ -88,13 +88,16 @@ def _runs(plan: Plan) -> list[Run]:
             at_end = not corner_after if corner_before or rng.random() < 0.5 else False
             row = [*row, Unit("fridge", wide)] if at_end else [Unit("fridge", wide), *row]
         _hinges(row, corner_before, corner_after)
-        own = (CORNER if corner_before == 2 else 0.0, CORNER - GAP if corner_after == 2 else 0.0)
+        own = (-0.02 if corner_before == 1 else 0.0, CORNER - GAP if corner_after == 2 else 0.0)
         runs.append(Run(wall, start, row, extend=own))
     return runs
 
 
 def _pieces(plan: Plan, shape: str) -> list[tuple[Wall, float, float, int, int]]:
-    """Pieces of wall: wall, start, end, and the corners before and after (0 none, 1 another's top covers it, 2 this one's)."""
+    """Pieces of wall: wall, start, end, and the corners before and after.
+
+    A corner is 0 if there is none, 1 if the other piece's top covers it, 2 if this one's does.
+    """
     rng, walls = plan.rng, plan.walls
     n = len(walls)
 
@@ -110,23 +113,26 @@ def _pieces(plan: Plan, shape: str) -> list[tuple[Wall, float, float, int, int]]
     if shape == "line":
         if a.length < 3.7:
             raise NoRoom("too short for all in one line")
-        length = reach(3.5, 4.8, a.length - BESIDE_WALL)
+        length = reach(3.9, 5.2, a.length - BESIDE_WALL)
         start = float(rng.choice([BESIDE_WALL, a.length - BESIDE_WALL - length]))
         return [(a, start, start + length, 0, 0)]
     if shape == "parallel":
         if n != 4 or min(a.length, c.length) < 3 or b.length < 3.3:
             raise NoRoom("no two opposite walls")
-        one, two = reach(2.4, 3.6, a.length - BESIDE_WALL), reach(2.0, 3.0, c.length - BESIDE_WALL)
-        return [(a, BESIDE_WALL, BESIDE_WALL + one, 0, 0), (c, c.length - BESIDE_WALL - two, c.length - BESIDE_WALL, 0, 0)]
+        one, two = reach(2.8, 4.4, a.length - BESIDE_WALL), reach(2.4, 3.8, c.length - BESIDE_WALL)
+        return [
+            (a, BESIDE_WALL, BESIDE_WALL + one, 0, 0),
+            (c, c.length - BESIDE_WALL - two, c.length - BESIDE_WALL, 0, 0),
+        ]
     if not convex(first) or a.length < 2.4 or b.length < 2.4:
         raise NoRoom("no corner for the counters")
-    run_a = reach(2.2, 3.4, a.length)
+    run_a = reach(2.6, 4.2, a.length)
     pieces = [(a, a.length - run_a, a.length - CORNER, 0, 2)]
     if shape == "L":
-        return [*pieces, (b, CORNER, reach(2.3, 3.6, b.length), 1, 0)]
+        return [*pieces, (b, CORNER, reach(2.7, 4.4, b.length), 1, 0)]
     if not convex(first + 1) or not 2.9 <= b.length <= 4.6 or c.length < 2.2:
         raise NoRoom("no three walls for the counters")
-    return [*pieces, (b, CORNER, b.length - CORNER, 1, 2), (c, CORNER, reach(1.9, 2.8, c.length), 1, 0)]
+    return [*pieces, (b, CORNER, b.length - CORNER, 1, 2), (c, CORNER, reach(2.0, 3.4, c.length), 1, 0)]
 
 
 def _mixed(rng: np.random.Generator, special: list[Unit], filling: list[Unit]) -> list[Unit]:
@@ -146,16 +152,16 @@ def _mixed(rng: np.random.Generator, special: list[Unit], filling: list[Unit]) -
 def _hinges(row: list[Unit], before: int, after: int) -> None:
     """Doors beside a corner open away from it; a fridge's door away from the counter.
 
-    Along the wall is to the left of a thing with its back to it, so a hinge above 0, at -x, is at the unit's far end.
+    A hinge above 0 is at the unit's end that comes first along the wall.
     """
     for i, unit in enumerate(row):
         unit.hinge = 1.0 if i % 2 else -1.0
         if i == 0 and before:
-            unit.hinge = 1.0
-        if i == len(row) - 1 and after:
             unit.hinge = -1.0
+        if i == len(row) - 1 and after:
+            unit.hinge = 1.0
         if unit.kind == "fridge":
-            unit.hinge = -1.0 if i == 0 else 1.0
+            unit.hinge = 1.0 if i == 0 else -1.0
 
 
 def _window_above(plan: Plan, run: Run) -> None:
@@ -193,7 +199,11 @@ def _table(plan: Plan, fitting) -> list[Thing]:
         if not plan.fits(box_of((x, y, 0.06), (size[0] + spare, size[1] + spare, 1.0), yaw)):
             continue
         mark = plan.mark()
-        made = _island(plan, (x, y), yaw, size, fitting) if island else [plan.add("DiningTable", (x, y, 0), yaw, size)]
+        made = (
+            _island(plan, (x, y), yaw, size, fitting)
+            if island
+            else [plan.add("DiningTable", (x, y, 0), yaw, size, options=legs(plan))]
+        )
         if not island:
             seats(plan, made[0], "Chair", int(rng.integers(2, 5)))
         if plan.passable():
@@ -211,13 +221,20 @@ def _island(plan: Plan, at: tuple[float, float], yaw: float, size, fitting) -> l
     top_depth = depth + 0.3
     forward = np.array([np.sin(np.radians(yaw)), np.cos(np.radians(yaw))])
     right = np.array([forward[1], -forward[0]])
-    count = int(round(size[0] / 0.5))
+    count = round(size[0] / 0.5)
     width = size[0] / count
     middle = np.asarray(at) + forward * (top_depth - depth - 0.03) / 2
     for i in range(count):
         place = middle + right * ((i - (count - 1) / 2) * width)
         options = {**fitting, "hinge": 1.0 if i % 2 else -1.0}
-        unit = plan.add("Cabinet", (*place, 0.0), yaw, (width - 0.003, depth, HEIGHT), options=options, style={"wood": plan.style["front"]})
+        unit = plan.add(
+            "Cabinet",
+            (*place, 0.0),
+            yaw,
+            (width - 0.003, depth, HEIGHT),
+            options=options,
+            style={"wood": plan.style["front"]},
+        )
         plan.keep_front(unit, 0.6)
     top_size = (size[0] + 0.04, top_depth, SLAB)
     top = plan.add("CounterTop", (*at, HEIGHT + 0.002), yaw, top_size, style={"top": plan.style["counter"]})
@@ -239,9 +256,15 @@ def _small_things(plan: Plan, runs: list[Run], table: list[Thing], microwave: Th
     shelves = [thing for thing in plan.things if thing.type in ("Shelf", "ShelvingUnit")]
     clutter.offer(*tops, *table, *made, *wall, *shelves)
     if microwave is None:
-        size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, "Microwave"), (0.52, 0.36, 0.32), strict=True))
+        size = tuple(
+            min(a, b) for a, b in zip(priors.size(rng, plan.type, "Microwave"), (0.52, 0.36, 0.32), strict=True)
+        )
         clutter.put("Microwave", tuple(top.name for top in tops), size, full=0.6, straight=True, tries=20)
-    for kind, most in (("CoffeeMachine", (0.26, 0.32, 0.38)), ("Toaster", (0.2, 0.3, 0.2)), ("Kettle", (0.2, 0.2, 0.22))):
+    for kind, most in (
+        ("CoffeeMachine", (0.26, 0.32, 0.38)),
+        ("Toaster", (0.2, 0.3, 0.2)),
+        ("Kettle", (0.2, 0.2, 0.22)),
+    ):
         if rng.random() < max(priors.share(plan.type, kind), 0.5):
             size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, kind), most, strict=True))
             clutter.put(kind, tuple(top.name for top in tops), size, full=0.5, straight=True, tries=12)

@@ -22,7 +22,6 @@ FRONT = 0.85
 """Free ground before something that opens: the part's own way and a place to stand."""
 
 
-
 class NoRoom(Exception):
     """What a room needs does not fit into this one; another seed may do."""
 
@@ -78,7 +77,7 @@ class Plan:
     """A room in the making."""
 
     def __init__(self, room_type: str, rng: np.random.Generator, outline, height: float, style: dict[str, str]) -> None:
-        self.type, self.rng, self.height, self.style = room_type, rng, height, style
+        self.type, self.rng, self.height, self.style = room_type, rng, _round(height), style
         self.outline = tuple((_round(x), _round(y)) for x, y in outline)
         self.walls = walls_of(self.outline)
         xs, ys = zip(*self.outline, strict=True)
@@ -92,7 +91,11 @@ class Plan:
         self.counts: Counter[str] = Counter()
         west, south, east, north = self.bounds
         for kind in ("Floor", "Wall", "Ceiling"):
-            self.things.append(Thing(kind, kind, (0.0, 0.0, 0.0), 0.0, (east - west, north - south, height), style=style_of(kind, style)))
+            self.things.append(
+                Thing(
+                    kind, kind, (0.0, 0.0, 0.0), 0.0, (east - west, north - south, height), style=style_of(kind, style)
+                )
+            )
         if len(self.outline) == 6:
             self._take(_notch(self.outline, self.bounds), "")
 
@@ -205,7 +208,9 @@ class Plan:
     def walkable(self) -> tuple[np.ndarray, np.ndarray]:
         """Grid positions (n, 2) on which a body fits, and which of them belong to the largest connected part (n,)."""
         west, south, east, north = self.bounds
-        xs, ys = (GRID * np.arange(np.ceil(a / GRID), np.floor(b / GRID) + 1) for a, b in ((west, east), (south, north)))
+        xs, ys = (
+            GRID * np.arange(np.ceil(a / GRID), np.floor(b / GRID) + 1) for a, b in ((west, east), (south, north))
+        )
         points = np.stack(np.meshgrid(xs, ys, indexing="ij"), -1)
         inner = np.minimum(points - [west, south], [east, north] - points).min(-1) >= BODY_RADIUS
         solid = np.array([b for b in self.taken if b[2] < BODY_HEIGHT and b[5] > STEP_OVER]).reshape(-1, 6)
@@ -222,7 +227,10 @@ class Plan:
         if not len(points) or (~largest).sum() > allowed:
             return False
         here = points[largest]
-        return all(((here > [f[0] - 0.25, f[1] - 0.25]) & (here < [f[3] + 0.25, f[4] + 0.25])).all(1).any() for f in self.fronts)
+        return all(
+            ((here > [f[0] - 0.25, f[1] - 0.25]) & (here < [f[3] + 0.25, f[4] + 0.25])).all(1).any()
+            for f in self.fronts
+        )
 
     def room(self, scene: str) -> Room:
         """The finished room."""
@@ -262,7 +270,7 @@ def _lamps(rng: np.random.Generator, height: float) -> tuple[Lamp, Lamp, Lamp]:
     turn = float(rng.uniform(0, 2 * np.pi))
     warmth = float(rng.uniform(-0.03, 0.03))
     lamps = []
-    for angle, down, strength, tint in ((0.0, 0.8, 0.4, 1.0), (2.6, 0.5, 0.24, -1.0), (4.4, -0.55, 0.28, 0.5)):
+    for angle, down, strength, tint in ((0.0, 0.72, 0.42, 1.0), (2.6, 0.42, 0.28, -1.0), (4.4, -0.5, 0.3, 0.5)):
         flat = np.sqrt(1 - down**2)
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
         colour = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from scrubjay.world.generate import envelope, priors
 from scrubjay.world.generate.clutter import Clutter
-from scrubjay.world.generate.furniture import chest, fill_cells, fittings, seats
+from scrubjay.world.generate.furniture import chest, fill_cells, fittings, legs, seats
 from scrubjay.world.generate.layout import FRONT, NoRoom, Plan, Wall, box_of
 from scrubjay.world.room import Thing
 
 SIZE = ((4.6, 6.2), (5.6, 7.4))
-SMALL = ("Book", "Bowl", "Candle", "CellPhone", "CreditCard", "DeskLamp", "HousePlant", "KeyChain", "Laptop", "Newspaper", "Pen",
-         "Pencil", "Plate", "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
-IN_DRAWERS = ("CreditCard", "KeyChain", "Pen", "Watch", "RemoteControl", "CellPhone", "Candle", "Pencil", "Book")
+SMALL = ("Book", "Bowl", "Candle", "CellPhone", "CreditCard", "DeskLamp", "HousePlant", "KeyChain", "Laptop",
+         "Newspaper", "Pen", "Pencil", "Plate", "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
+IN_DRAWERS = ("CreditCard", "KeyChain", "Pen", "Watch", "RemoteControl", "CellPhone", "Candle", "Pencil")
 
 
 def furnish(plan: Plan) -> None:
@@ -21,7 +21,7 @@ def furnish(plan: Plan) -> None:
     doors = [envelope.doorway(plan, plan.walls)]
     if rng.random() < 0.35:
         doors.append(envelope.doorway(plan, plan.walls))
-    stand, inner, screen = _television(plan, fitting)
+    stand, inner = _television(plan, fitting)
     sofa = _sofa(plan, stand)
     tables = _around_sofa(plan, sofa, stand)
     if not plan.passable():
@@ -47,12 +47,15 @@ def plan_of(plan: Plan, *kinds: str) -> list[Thing]:
     return [thing for thing in plan.things if thing.type in kinds]
 
 
-def _television(plan: Plan, fitting) -> tuple[Thing, list[Thing], Thing]:
+def _television(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
     """The television on a stand or dresser, at the middle of a wall."""
     rng = plan.rng
     long_enough = [w for w in plan.walls if w.length > 3.4]
     if rng.random() < 0.65:
-        kind, size = "TVStand", (float(rng.uniform(1.3, 1.9)), float(rng.uniform(0.42, 0.5)), float(rng.uniform(0.5, 0.68)))
+        kind, size = (
+            "TVStand",
+            (float(rng.uniform(1.3, 1.9)), float(rng.uniform(0.42, 0.5)), float(rng.uniform(0.5, 0.68))),
+        )
         options = {"doors": int(rng.random() < 0.4)}
     else:
         kind, size, options = "Dresser", (float(rng.uniform(1.4, 1.9)), 0.5, float(rng.uniform(0.62, 0.8))), {"rows": 2}
@@ -63,10 +66,13 @@ def _television(plan: Plan, fitting) -> tuple[Thing, list[Thing], Thing]:
     wide = min(priors.size(rng, plan.type, "Television")[0], size[0] - 0.1)
     screen_size = (wide, 0.2, wide * 0.66)
     at = (*stand.position[:2], stand.size[2] + 0.0005)
-    return stand, pieces[1:], plan.add("Television", at, stand.yaw, screen_size, inside=stand.name)
+    plan.add("Television", at, stand.yaw, screen_size, inside=stand.name)
+    return stand, pieces[1:]
 
 
-def _facing(plan: Plan, thing: Thing, ahead: float, aside: float, turn: float) -> tuple[tuple[float, float, float], float]:
+def _facing(
+    plan: Plan, thing: Thing, ahead: float, aside: float, turn: float
+) -> tuple[tuple[float, float, float], float]:
     """A place `ahead` of a thing's middle and `aside` to its right, and its yaw turned by `turn`."""
     wall = Wall(thing.position[:2], _right(thing.yaw), 1.0)
     x, y = wall.at(aside, ahead)
@@ -107,7 +113,11 @@ def _around_sofa(plan: Plan, sofa: Thing, stand: Thing) -> list[Thing]:
     """The coffee table and rug before the sofa, side tables beside it, armchairs at an angle to it."""
     rng = plan.rng
     tables = []
-    table_size = (min(float(rng.uniform(0.85, 1.2)), sofa.size[0] - 0.5), float(rng.uniform(0.5, 0.65)), float(rng.uniform(0.38, 0.46)))
+    table_size = (
+        min(float(rng.uniform(0.85, 1.2)), sofa.size[0] - 0.5),
+        float(rng.uniform(0.5, 0.65)),
+        float(rng.uniform(0.38, 0.46)),
+    )
     gap = 0.45
     position, yaw = _facing(plan, sofa, sofa.size[1] / 2 + gap + table_size[1] / 2, 0.0, 0)
     if plan.fits(box_of(position, table_size, yaw)):
@@ -154,7 +164,7 @@ def _dining(plan: Plan) -> list[Thing]:
         around = box_of((x, y, 0.06), (size[0] + 1.3, size[1] + 1.3, 1.0), yaw)
         if plan.fits(around):
             mark = plan.mark()
-            table = plan.add("DiningTable", (x, y, 0.0), yaw, size)
+            table = plan.add("DiningTable", (x, y, 0.0), yaw, size, options=legs(plan))
             seats(plan, table, "Chair", int(rng.integers(2, 7)))
             if plan.passable():
                 return [table]
@@ -188,7 +198,14 @@ def _corners(plan: Plan) -> None:
     plan.furnish("GarbageCan", (0.32, 0.3, float(rng.uniform(0.4, 0.55))), away=0.02)
     if rng.random() < 0.8:
         plan.furnish("Box", (0.44, 0.4, 0.3), away=0.02, front=0.5, opens=True)
-    for kind, chance in (("Ottoman", 0.15), ("WateringCan", 0.4), ("Boots", 0.2), ("DogBed", 0.1), ("Safe", 0.1), ("RoomDecor", 0.1)):
+    for kind, chance in (
+        ("Ottoman", 0.15),
+        ("WateringCan", 0.4),
+        ("Boots", 0.2),
+        ("DogBed", 0.1),
+        ("Safe", 0.1),
+        ("RoomDecor", 0.1),
+    ):
         if rng.random() < chance:
             size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, kind), (0.85, 0.7, 1.4), strict=True))
             opens = kind == "Safe"
@@ -203,7 +220,7 @@ def _small_things(plan: Plan, clutter: Clutter, inside: list[Thing]) -> None:
     clutter.put("DeskLamp", ("SideTable", "Desk", "Dresser"))
     clutter.put("RemoteControl", ("CoffeeTable", "TVStand", "Sofa"))
     clutter.scatter(SMALL, ("CoffeeTable", "DiningTable", "SideTable", "Dresser", "TVStand", "Shelf"))
-    for _ in range(int(rng.integers(2, 7))):
+    for _ in range(int(rng.integers(1, 5))):
         kind = str(rng.choice(["Book", "Vase", "Statue", "Book", "HousePlant", "Candle", "Bowl"]))
         clutter.put(kind, ("Shelf", "ShelvingUnit"))
     clutter.fill([thing for thing in inside if thing.type in ("Drawer", "Cabinet")], IN_DRAWERS)

@@ -36,9 +36,7 @@ def table() -> dict[str, dict[str, Prior]]:
     data = json.loads(files(__package__).joinpath("priors.json").read_text())
     data.pop("source")
     return {
-        room: {
-            kind: Prior(p["share"], tuple(p["count"]), np.array(p["size"]), p["on"]) for kind, p in by_type.items()
-        }
+        room: {kind: Prior(p["share"], tuple(p["count"]), np.array(p["size"]), p["on"]) for kind, p in by_type.items()}
         for room, by_type in data.items()
     }
 

@@ -1,0 +1,55 @@
+"""What several tests share: small rooms worked out by hand, and the renderers that work here."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrubjay.world.mjcf import Compiled, compile_room
+from scrubjay.world.room import Lamp, Room, Thing
+from scrubjay.world.view import RendererError
+
+LAMPS = (
+    Lamp((0, 0, 2.5), (0.35, 0.5, -0.8), (0.42, 0.41, 0.38), True),
+    Lamp((0, 0, 2.5), (-0.6, -0.3, -0.5), (0.22, 0.23, 0.26), True),
+    Lamp((0, 0, 2.5), (0.2, -0.7, -0.2), (0.12, 0.12, 0.12), True),
+)
+
+
+def hut(*things: Thing, width: float = 4.0, depth: float = 4.0) -> Room:
+    """A rectangular room about the origin with nothing but what is given."""
+    x, y = width / 2, depth / 2
+    size = (width, depth, 2.5)
+    shell = tuple(Thing(name, name, (0, 0, 0), 0, size) for name in ("Floor", "Wall", "Ceiling"))
+    return Room("hut", "foyer", ((-x, -y), (x, -y), (x, y), (-x, y)), 2.5, (*shell, *things), LAMPS)
+
+
+def drawer_chest() -> tuple[Thing, ...]:
+    """A drawer at the north wall, 0.6 to 0.85 m high, facing south, on a box-like table; and a cabinet beside it."""
+    return (
+        Thing("Drawer_0", "Drawer", (0.0, 1.7, 0.6), 180, (0.5, 0.5, 0.25)),
+        Thing("Cabinet_0", "Cabinet", (0.8, 1.7, 0.0), 180, (0.5, 0.5, 0.85)),
+    )
+
+
+@pytest.fixture(scope="session")
+def chest() -> Compiled:
+    return compile_room(hut(*drawer_chest()))
+
+
+@pytest.fixture(scope="session")
+def empty() -> Compiled:
+    return compile_room(hut())
+
+
+def renderers() -> list:
+    """Names of the renderers as parameters; those that do not work here are skipped and say why."""
+    from scrubjay.world.world import make_renderer
+
+    found = []
+    for name in ("opengl", "warp"):
+        try:
+            make_renderer(name, [compile_room(hut())], 1, 28).close()
+            found.append(name)
+        except RendererError as error:
+            found.append(pytest.param(name, marks=pytest.mark.skip(reason=str(error))))
+    return found
