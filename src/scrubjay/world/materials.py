@@ -28,7 +28,7 @@ class Texture:
     metres: float = 1.0
     """The edge of one repetition; 0 for pictures, which are stretched over a face once."""
     glow: float = 0.0
-    """How much of its colour it emits: lamps, screens, the sky behind a window."""
+    """The share of its light that is its own, from 0 up to 1: lamps, screens, the sky behind a window."""
     variants: int = 4
     """How many differ; `wood` is `wood-0`."""
 
@@ -51,12 +51,12 @@ TEXTURES = {
     "leaf": Texture(textures.leaf, 0.2),
     "bread": Texture(textures.bread, 0.15),
     "skin": Texture(textures.skin, 0.2),
-    "shade": Texture(textures.shade, 0.3, glow=0.3),
+    "shade": Texture(textures.shade, 0.3, glow=0.5),
     # One metre of wall from the floor to the ceiling: v runs from 0 to 1, so that a texrepeat of 1 suits both axes.
     "wall": Texture(textures.wall, 1.0, variants=6),
-    "sky": Texture(pictures.sky, 0.0, glow=0.4, variants=8),
+    "sky": Texture(pictures.sky, 0.0, glow=0.75, variants=8),
     "picture": Texture(pictures.picture, 0.0, variants=32),
-    "screen": Texture(pictures.screen, 0.0, glow=0.4, variants=8),
+    "screen": Texture(pictures.screen, 0.0, glow=0.7, variants=8),
     "label": Texture(pictures.label, 0.0, variants=32),
     "print": Texture(pictures.printed_page, 0.0, variants=8),
     "cover": Texture(pictures.cover, 0.0, variants=32),

@@ -27,6 +27,9 @@ PARKED_HEIGHT = 100.0
 
 TIMESTEP = 0.004
 UNPUSHABLE = 1e6
+LEAST_GYRATION = 0.04
+BRIGHTEST = 1.25
+"""The most light that falls on any surface."""
 FLOOR_PIXEL = 0.0125
 SHADE, SHADE_REACH = 0.4, 0.12
 """How dark the floor is right beside a thing, and within how many metres that fades."""
@@ -196,7 +199,8 @@ class _Compiler:
         body.explicitinertial = True
         sides = np.array([width, depth, height])
         body.mass, body.ipos = mass, [0, 0, 0]
-        body.inertia = mass / 12 * (sides @ sides - sides**2)
+        # A knife's own inertia about its blade is so small that contacts make it spin without end.
+        body.inertia = np.maximum(mass / 12 * (sides @ sides - sides**2), mass * LEAST_GYRATION**2)
         self._draw(body, kind, index, shape, middle, np.eye(3), GOAL)
         return kind
 
@@ -208,7 +212,10 @@ class _Compiler:
             return self._floor()
         texture, tint = materials.parse(material)
         made = materials.texture_of(texture)
-        new = self.spec.add_material(name=material, rgba=[*tint, 1], specular=0, shininess=0, emission=made.glow)
+        # One renderer cuts light off at 1 before it multiplies the texture, the other after: stay under 1, and both agree.
+        emission = BRIGHTEST * made.glow / (1 - made.glow)
+        dimmed = np.array(tint) * (1 / (emission + BRIGHTEST) if made.glow else 1)
+        new = self.spec.add_material(name=material, rgba=[*dimmed, 1], specular=0, shininess=0, emission=emission)
         new.texrepeat = [1 / made.metres] * 2 if made.metres else [1, 1]
         if texture == "plain":
             return

@@ -32,6 +32,8 @@ TOUCHING = 0.001
 PUSH_OUT = 0.03
 MOVED, TURNED = 0.001, 0.001
 """Metres and degrees under which a hand movement has failed."""
+FASTEST = 8.0
+"""m/s; a fall from the ceiling is slower."""
 OPENING_SECONDS = 0.8
 CHUNK = 5
 STALL = 25
@@ -90,7 +92,7 @@ class Physics:
         quat = np.zeros(4)
         mujoco.mju_axisAngle2Quat(quat, np.array([0.0, 0, 1]), -np.radians(now.rotation))
         for below in (HAND_BELOW, 0.05, 0.3, 0.45):
-            for out in np.arange(HAND_AHEAD, 0.17, -0.04):
+            for out in np.arange(HAND_AHEAD, 0.01, -0.04):
                 pose = np.concatenate([eye[:2] + facing * out, [eye[2] - below], quat])
                 if not self._collides(goal, pose):
                     return replace(now, pose=pose, held=True)
@@ -138,7 +140,7 @@ class Physics:
         goal = self.load(now)
         assert goal is not None
         self._carry(goal, False)
-        return replace(now, pose=self._settle(goal), held=False)
+        return replace(now, pose=self._settle(now, goal), held=False)
 
     def swing(self, now: Situation, number: int, to_open: bool) -> Situation | None:
         """Opens or closes one thing. A held object in the way blocks it, a loose one rides along or is pushed aside."""
@@ -256,19 +258,27 @@ class Physics:
                 return None
         return None
 
-    def _settle(self, goal: Goal) -> np.ndarray:
+    def _settle(self, now: Situation, goal: Goal) -> np.ndarray:
         """Lets the engine run until the object has not moved for 0.1 s, or the time is up."""
         before = self._pose(goal).copy()
         for _ in range(int(MAX_SECONDS / TIMESTEP / STALL)):
             mujoco.mj_step(self.model, self.data, STALL)
-            after = self._pose(goal)
+            after, speed = self._pose(goal).copy(), np.abs(self._velocity(goal))
+            if not self._in_room(after) or speed[:3].max() > FASTEST:
+                # A contact threw it faster than any fall: take the throw back, and let it fall from there.
+                self.load(replace(now, pose=before, held=False))
+                continue
             mujoco.mju_subQuat(turn := np.zeros(3), after[3:], before[3:])
-            speed = np.abs(self._velocity(goal))
             still = np.linalg.norm(after[:3] - before[:3]) < 0.0005 and np.linalg.norm(turn) < 0.005
+            before = after
             if still and speed[:3].max() < 0.01 and speed[3:].max() < 0.1:
                 break
-            before = after.copy()
-        return self._pose(goal).copy()
+        return before
+
+    def _in_room(self, pose: np.ndarray) -> bool:
+        west, south, east, north = self.compiled.room.bounds
+        x, y, z = pose[:3]
+        return bool(west < x < east and south < y < north and 0 < z < self.compiled.room.height)
 
     def _near(self, now: Situation, number: int) -> bool:
         """Could an opening or closing part touch the goal object, or carry it?"""
@@ -285,13 +295,11 @@ class Physics:
         mujoco.mj_step(self.model, self.data, round(OPENING_SECONDS / TIMESTEP))
         self.data.qpos[openable.qpos] = openable.travel * to_open
         self.data.qvel[joints] = 0
-        pose = self._settle(goal)
+        pose = self._settle(then, goal)
         mujoco.mju_subQuat(turn := np.zeros(3), pose[3:], now.pose[3:])
         if np.linalg.norm(pose[:3] - now.pose[:3]) < 0.002 and np.linalg.norm(turn) < 0.02:
             pose = now.pose
         self.load(then)
         contacts = self._contacts(goal, pose)
         crushed = len(contacts.dist) and contacts.dist.min() < -0.01
-        west, south, east, north = self.compiled.room.bounds
-        lost = not (west < pose[0] < east and south < pose[1] < north and 0 < pose[2] < self.compiled.room.height)
-        return None if crushed or lost else replace(then, pose=pose)
+        return None if crushed or not self._in_room(pose) else replace(then, pose=pose)

@@ -13,7 +13,8 @@ from scrubjay.world.room import Room, Thing
 TYPES = ("Floor", "Wall", "Ceiling")
 BAKED = "floor"
 """The floor's own material: one picture of the whole floor, with the shade that things cast on it."""
-THICKNESS = 0.1
+THICKNESS = 2.0
+"""Walls are solid this far outwards, so that nothing is ever found to fit behind one."""
 
 
 def draw(thing: Thing, room: Room) -> Shape:
@@ -40,7 +41,7 @@ def _ceiling(s: Shape, room: Room) -> None:
 
 
 def _wall(s: Shape, room: Room) -> None:
-    """Each wall is seen from inside only, and solid a good way outwards, so that nothing is pushed through."""
+    """Each wall is seen from inside only; all around the room is solid."""
     corners = np.asarray(room.outline)
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         along = (b - a) / np.hypot(*(b - a))
@@ -52,10 +53,7 @@ def _wall(s: Shape, room: Room) -> None:
         normals = np.tile([*inward, 0.0], (4, 1))
         faces = np.array([[0, 1, 2], [0, 2, 3]])
         s.surface(s.material("wall", "plain#d8d4c8"), Mesh(vertices, normals, uv, faces))
-        middle = (a + b) / 2 - inward * THICKNESS / 2
-        turn = np.column_stack([[*along, 0], [*inward, 0], [0, 0, 1]])
-        s.solid_box([*middle, room.height / 2], (length, THICKNESS, room.height), turn)
-    for x0, y0, x1, y1 in rectangles(room.outline, outside=True):
+    for x0, y0, x1, y1 in rectangles(room.outline, outside=THICKNESS):
         s.solid_box(((x0 + x1) / 2, (y0 + y1) / 2, room.height / 2), (x1 - x0, y1 - y0, room.height))
 
 
@@ -66,13 +64,16 @@ def _level(x0, y0, x1, y1, z, up: bool) -> Mesh:
     return Mesh(vertices, np.tile(normal, (4, 1)), vertices[:, :2] * [1, -1], faces if up else faces[:, ::-1])
 
 
-def rectangles(outline, outside: bool = False) -> list[tuple[float, float, float, float]]:
-    """Cuts a floor with walls along x and y, or what its box has outside of it, into rectangles (west, south, east, north)."""
+def rectangles(outline, outside: float = 0.0) -> list[tuple[float, float, float, float]]:
+    """Cuts a floor with walls along x and y into rectangles (west, south, east, north); or what is within `outside` of it."""
     corners = np.asarray(outline, float)
-    xs, ys = np.unique(corners[:, 0]), np.unique(corners[:, 1])
+    xs, ys = (np.unique(corners[:, axis]) for axis in (0, 1))
+    if outside:
+        xs, ys = (np.concatenate([[ticks[0] - outside], ticks, [ticks[-1] + outside]]) for ticks in (xs, ys))
     found = []
     for x0, x1 in zip(xs[:-1], xs[1:], strict=True):
-        inside = [_within(((x0 + x1) / 2, (y0 + y1) / 2), corners) != outside for y0, y1 in zip(ys[:-1], ys[1:], strict=True)]
+        columns = [((x0 + x1) / 2, (y0 + y1) / 2) for y0, y1 in zip(ys[:-1], ys[1:], strict=True)]
+        inside = [_within(middle, corners) != bool(outside) for middle in columns]
         start = None
         for j, kept in enumerate([*inside, False]):
             if kept and start is None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scrubjay.world.generate import envelope, priors
 from scrubjay.world.generate.clutter import Clutter
 from scrubjay.world.generate.counters import Run, Unit, build
-from scrubjay.world.generate.furniture import chest, fittings
-from scrubjay.world.generate.layout import FRONT, GAP, NoRoom, Plan, Wall, box_of
+from scrubjay.world.generate.furniture import chest, fittings, lidded
+from scrubjay.world.generate.layout import FRONT, GAP, Fitting, NoRoom, Plan, Size, Wall, box_of
 from scrubjay.world.room import Thing
 
 SIZE = ((3.3, 4.0), (4.5, 5.2))
@@ -46,7 +44,7 @@ def furnish(plan: Plan) -> None:
         raise NoRoom("the fittings block the way")
     envelope.switch(plan, door)
     _holders(plan)
-    extra = chest(plan, *_chest(rng), fitting) if rng.random() < 0.3 else []
+    extra = _chest(plan, fitting) if rng.random() < 0.3 else []
     if rng.random() < 0.75:
         size = (float(rng.uniform(0.7, 1.0)), 0.07, float(rng.uniform(0.8, 1.1)))
         envelope.window(
@@ -54,7 +52,7 @@ def furnish(plan: Plan) -> None:
         )
     plan.furnish("GarbageCan", (0.3, 0.28, float(rng.uniform(0.34, 0.5))), away=0.02)
     if rng.random() < 0.3:
-        hamper = plan.furnish("LaundryHamper", (0.42, 0.38, 0.62), away=0.03, front=0.5, opens=True)
+        hamper = lidded(plan, "LaundryHamper", (0.42, 0.38, 0.62))
         extra += [hamper] if hamper else []
     shelves = [_shelf(plan) for _ in range(int(rng.integers(0, 3)))]
     if rng.random() < 0.15:
@@ -63,13 +61,16 @@ def furnish(plan: Plan) -> None:
     _small_things(plan, runs, toilet, [*extra, *filter(None, shelves)])
 
 
-def _chest(rng: np.random.Generator):
+def _chest(plan: Plan, fitting: Fitting) -> list[Thing]:
+    """A dresser or shelves for towels."""
+    rng = plan.rng
     if rng.random() < 0.5:
-        return "Dresser", (float(rng.uniform(0.6, 0.8)), 0.4, float(rng.uniform(0.8, 1.1)))
-    return "ShelvingUnit", (float(rng.uniform(0.6, 0.8)), 0.32, float(rng.uniform(1.1, 1.6)))
+        size = (float(rng.uniform(0.6, 0.8)), 0.4, float(rng.uniform(0.8, 1.1)))
+        return chest(plan, "Dresser", size, fitting)
+    return chest(plan, "ShelvingUnit", (float(rng.uniform(0.6, 0.8)), 0.32, float(rng.uniform(1.1, 1.6))), fitting)
 
 
-def _corner(plan: Plan, size) -> tuple[Wall, float, int, int]:
+def _corner(plan: Plan, size: Size) -> tuple[Wall, float, int, int]:
     """A convex corner where a box fits: its wall, the place along it, the side of the corner, the other wall."""
     rng, walls = plan.rng, plan.walls
     n = len(walls)
@@ -128,7 +129,7 @@ def _shower(plan: Plan) -> None:
     plan.keep_clear(keep)
 
 
-def _washstand(plan: Plan, fitting) -> list[Run]:
+def _washstand(plan: Plan, fitting: Fitting) -> list[Run]:
     """Cabinets and drawers under a top with a sink, and a mirror above."""
     rng = plan.rng
     sides = float(rng.uniform(0.38, 0.5))
@@ -244,7 +245,7 @@ def _small_things(plan: Plan, runs: list[Run], toilet: Thing, places: list[Thing
     made = [thing for run in runs for thing in run.made]
     clutter.offer(*(top for run in runs for top in run.tops), *made, toilet, *places)
     clutter.scatter(SMALL, ("CounterTop", "Shelf", "Dresser"))
-    size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, "ToiletPaper"), (0.11, 0.11, 0.1), strict=True))
+    size = priors.size_within(rng, plan.type, "ToiletPaper", (0.11, 0.11, 0.1))
     clutter.put("ToiletPaper", ("Toilet", "Shelf", "CounterTop"), size, full=0.5)
     for _ in range(int(rng.integers(0, 3))):
         clutter.put(str(rng.choice(["SoapBottle", "Candle", "Vase", "Cloth", "TissueBox"])), ("Shelf", "ShelvingUnit"))

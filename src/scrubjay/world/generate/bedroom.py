@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrubjay.world.generate import envelope, priors
 from scrubjay.world.generate.clutter import Clutter
-from scrubjay.world.generate.furniture import chest, fill_cells, fittings
-from scrubjay.world.generate.layout import FRONT, GAP, NoRoom, Plan, box_of
+from scrubjay.world.generate.furniture import chest, fill_cells, fittings, lidded
+from scrubjay.world.generate.layout import FRONT, GAP, Fitting, NoRoom, Plan, box_of, right_of
 from scrubjay.world.room import Thing
 
 SIZE = ((3.8, 5.4), (4.7, 6.0))
@@ -15,7 +15,6 @@ IN_DRAWERS = ("CD", "CreditCard", "KeyChain", "Pen", "Watch", "Cloth", "Pencil",
 ON_FLOOR = (("LaundryHamper", 0.45), ("Box", 0.45), ("BasketBall", 0.37), ("BaseballBat", 0.35), ("TennisRacket",
             0.33), ("Safe", 0.2), ("Dumbbell", 0.13), ("Boots", 0.12), ("HousePlant", 0.2), ("GarbageBag", 0.06),
             ("Footstool", 0.1), ("DogBed", 0.05), ("VacuumCleaner", 0.06))  # fmt: skip
-OPENS = ("LaundryHamper", "Box", "Safe")
 MOST = {"HousePlant": (0.45, 0.45, 1.0), "BaseballBat": (0.2, 0.2, 0.95), "TennisRacket": (0.3, 0.25, 0.65)}
 
 
@@ -57,7 +56,7 @@ def furnish(plan: Plan) -> None:
     _small_things(plan, bed, desk, [*tables, *chests, *shelves])
 
 
-def _bed(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
+def _bed(plan: Plan, fitting: Fitting) -> tuple[Thing, list[Thing]]:
     """A bed with its head to a wall, side tables beside it, and a rug."""
     rng = plan.rng
     size = (float(rng.uniform(1.0, 1.75)), float(rng.uniform(2.05, 2.2)), float(rng.uniform(0.85, 1.1)))
@@ -86,7 +85,7 @@ def _bed(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
     return bed, tables
 
 
-def _desk(plan: Plan, fitting) -> Thing | None:
+def _desk(plan: Plan, fitting: Fitting) -> Thing | None:
     """A desk with a chair at it."""
     rng = plan.rng
     size = (float(rng.uniform(1.15, 1.5)), float(rng.uniform(0.58, 0.68)), 0.76)
@@ -98,7 +97,7 @@ def _desk(plan: Plan, fitting) -> Thing | None:
     wall, s = envelope.where_on(plan, desk)
     own = (0.48, 0.52, float(rng.uniform(0.85, 0.95)))
     # The knees' side: left of a right-hand pedestal, seen from behind the desk.
-    at = wall.at(s + (1 if wall.along == _right(desk.yaw) else -1) * -side * 0.17 * size[0], GAP + size[1] + 0.12)
+    at = wall.at(s + (1 if wall.along == right_of(desk.yaw) else -1) * -side * 0.17 * size[0], GAP + size[1] + 0.12)
     swivel = {"swivel": 1.0} if rng.random() < 0.4 else {}
     if not plan.fits(
         box_of((*at, 0.0), own, desk.yaw + 180), 0.0, (desk.name, *(p.name for p in pieces[1:])), clear=False
@@ -111,10 +110,6 @@ def _desk(plan: Plan, fitting) -> Thing | None:
     return desk
 
 
-def _right(yaw: float) -> tuple[float, float]:
-    return {0.0: (1.0, 0.0), 90.0: (0.0, -1.0), 180.0: (-1.0, 0.0), 270.0: (0.0, 1.0)}[yaw % 360]
-
-
 def _on_floor(plan: Plan) -> None:
     """What stands about along the walls."""
     rng = plan.rng
@@ -122,10 +117,12 @@ def _on_floor(plan: Plan) -> None:
     for kind, chance in ON_FLOOR:
         if rng.random() < chance:
             most = MOST.get(kind, (0.9, 0.7, 1.1))
-            size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, kind), most, strict=True))
-            opens = kind in OPENS
-            front = (FRONT if kind == "Safe" else 0.5) if opens else 0.0
-            plan.furnish(kind, size, away=0.02, front=front, opens=opens)
+            size = priors.size_within(rng, plan.type, kind, most)
+            if kind in ("LaundryHamper", "Box"):
+                lidded(plan, kind, size)
+            else:
+                opens = kind == "Safe"
+                plan.furnish(kind, size, away=0.02, front=FRONT if opens else 0.0, opens=opens)
     if rng.random() < 0.3:
         plan.furnish("FloorLamp", (0.38, 0.38, 1.6), where="corner", away=0.03)
 

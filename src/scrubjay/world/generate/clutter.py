@@ -9,7 +9,7 @@ import numpy as np
 from scrubjay.world import catalog
 from scrubjay.world.catalog.mesh import rotation
 from scrubjay.world.generate import priors
-from scrubjay.world.generate.layout import Plan, box_of, turned
+from scrubjay.world.generate.layout import Plan, Size, box_of, turned
 from scrubjay.world.room import GOALS, Thing
 
 LIFT = 0.0005
@@ -49,7 +49,7 @@ class Clutter:
         for thing in things:
             if thing is None:
                 continue
-            shape = catalog.shape_of(thing, None)
+            shape = catalog.draw(thing.type, thing.size, np.random.default_rng(thing.seed), thing.style, thing.options)
             turn = rotation("z", -thing.yaw)
             self.parents[thing.name] = thing.inside
             for part in (shape, *shape.moving):
@@ -79,12 +79,12 @@ class Clutter:
                 return thing
         return None
 
-    def _takes(self, area: Area, size, full: float) -> bool:
+    def _takes(self, area: Area, size: Size, full: float) -> bool:
         short, long = sorted(size[:2])
         fits = short < min(area.size) - 0.01 and long < max(area.size) - 0.01 and size[2] < area.headroom - 0.01
         return fits and area.covered + size[0] * size[1] < full * area.size[0] * area.size[1]
 
-    def _put(self, kind: str, area: Area, size, straight: bool = False, style=None, options=None) -> Thing | None:
+    def _put(self, kind: str, area: Area, size: Size, straight: bool = False, **kept) -> Thing | None:
         rng = self.plan.rng
         yaw = float(rng.uniform(0, 360)) if kind in ROUND else float(rng.normal(0, 0 if straight else 6))
         if kind not in ROUND and (size[0] > area.size[0] or (not straight and rng.random() < 0.3 and size[2] < 0.06)):
@@ -94,11 +94,9 @@ class Clutter:
         if slack.min() < 0:
             return None
         offset = rotation("z", -area.owner.yaw) @ np.array([*rng.uniform(-slack, slack), LIFT])
-        return self._add(
-            kind, area, tuple(area.middle + offset), area.owner.yaw + yaw, size, style=style, options=options
-        )
+        return self._add(kind, area, tuple(area.middle + offset), area.owner.yaw + yaw, size, **kept)
 
-    def place(self, kind: str, owner: Thing, size, at: tuple[float, float], **kept) -> Thing | None:
+    def place(self, kind: str, owner: Thing, size: Size, at: tuple[float, float], **kept) -> Thing | None:
         """Puts a thing on the highest area of another, at (x, y) in that one's coordinates, if it is free there."""
         area = max((a for a in self.areas if a.owner is owner), key=lambda a: a.middle[2], default=None)
         if area is None:
@@ -106,7 +104,7 @@ class Clutter:
         x, y, _ = np.asarray(owner.position) + rotation("z", -owner.yaw) @ np.array([*at, 0.0])
         return self._add(kind, area, (x, y, area.middle[2] + LIFT), owner.yaw, size, **kept)
 
-    def _add(self, kind: str, area: Area, position, yaw: float, size, **kept) -> Thing | None:
+    def _add(self, kind: str, area: Area, position: tuple[float, ...], yaw: float, size: Size, **kept) -> Thing | None:
         """Adds a thing to an area if nothing is in its way but what the area belongs to."""
         kin, name = [area.owner.name], area.owner.inside
         while name:

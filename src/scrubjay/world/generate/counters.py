@@ -8,7 +8,7 @@ import numpy as np
 
 from scrubjay.world.catalog import kitchen as built_in
 from scrubjay.world.catalog.mesh import rotation
-from scrubjay.world.generate.layout import FRONT, GAP, Plan, Wall, box_of
+from scrubjay.world.generate.layout import FRONT, GAP, Fitting, Plan, Size, Wall, box_of
 from scrubjay.world.room import Thing
 
 DEPTH, HEIGHT = 0.6, 0.88
@@ -53,12 +53,15 @@ class Run:
         edges = self.start + np.cumsum([0.0] + [unit.width for unit in self.units])
         return [(u, float(a), float(b)) for u, a, b in zip(self.units, edges, edges[1:], strict=False)]
 
-    def middle(self, kind: str) -> float | None:
+    def has(self, kind: str) -> bool:
+        return any(unit.kind == kind for unit in self.units)
+
+    def middle(self, kind: str) -> float:
         """Where along the wall the first unit of a kind has its middle."""
-        return next(((a + b) / 2 for unit, a, b in self.spans() if unit.kind == kind), None)
+        return next((a + b) / 2 for unit, a, b in self.spans() if unit.kind == kind)
 
 
-def build(plan: Plan, run: Run, fitting: dict[str, float]) -> None:
+def build(plan: Plan, run: Run, fitting: Fitting) -> None:
     """Puts a run's units and tops into the room."""
     for unit, start, end in run.spans():
         s, width = (start + end) / 2, end - start - JOINT
@@ -80,7 +83,9 @@ def build(plan: Plan, run: Run, fitting: dict[str, float]) -> None:
     _cover(plan, run)
 
 
-def _openable(plan, run, kind, s, size, z, options, reach=FRONT) -> Thing:
+def _openable(
+    plan: Plan, run: Run, kind: str, s: float, size: Size, z: float, options: dict[str, float], reach: float = FRONT
+) -> Thing:
     style = {"wood": plan.style["front"]} if kind in ("Cabinet", "Drawer") else None
     thing = plan.put_back(kind, run.wall, s, size, z, front=reach, opens=True, options=options, style=style)
     run.made.append(thing)
@@ -94,7 +99,7 @@ def _apron(plan: Plan, run: Run, s: float, width: float, low: float) -> None:
     plan.put_back("CounterTop", run.wall, s, size, low + 0.002, away=away, style={"top": plan.style["front"]})
 
 
-def _stack(plan: Plan, run: Run, s: float, width: float, fitting) -> None:
+def _stack(plan: Plan, run: Run, s: float, width: float, fitting: Fitting) -> None:
     """Drawers on top of one another, the lowest the tallest."""
     shares = ((0.6, 0.4), (0.4, 0.36, 0.24), (0.28, 0.26, 0.26, 0.2))[int(plan.rng.integers(3))]
     z = 0.0
@@ -138,11 +143,11 @@ def _cover(plan: Plan, run: Run) -> None:
     if pieces:
         pieces[0][0] -= run.extend[0]
         pieces[-1][1] += run.extend[1]
-    sink_at = run.middle("sink")
+    sink_at = run.middle("sink") if run.has("sink") else np.inf
     for start, end in pieces:
         size = (end - start - JOINT, run.depth + OVERHANG, SLAB)
         options, inset = {}, None
-        if sink_at is not None and start < sink_at < end:
+        if start < sink_at < end:
             inset = _sink_size(plan, run)
             options = {
                 "hole_x": sink_at - (start + end) / 2,
@@ -157,12 +162,12 @@ def _cover(plan: Plan, run: Run) -> None:
             _sink(plan, run, top, sink_at, inset)
 
 
-def _sink_size(plan: Plan, run: Run) -> tuple[float, float, float]:
+def _sink_size(plan: Plan, run: Run) -> Size:
     width = next(unit.width for unit in run.units if unit.kind == "sink")
     return (min(width - 0.06, float(plan.rng.uniform(0.5, 0.68))), min(0.72 * run.depth, run.depth - 0.17), 0.18)
 
 
-def _sink(plan: Plan, run: Run, top: Thing, s: float, size) -> None:
+def _sink(plan: Plan, run: Run, top: Thing, s: float, size: Size) -> None:
     """A sink in a top's hole, its basin, and a tap behind it."""
     rng = plan.rng
     z = top.position[2] + SLAB + 0.014 - size[2]
@@ -179,7 +184,7 @@ def _sink(plan: Plan, run: Run, top: Thing, s: float, size) -> None:
     plan.add("Faucet", place, sink.yaw, tap, inside=sink.name)
 
 
-def wall_cabinets(plan: Plan, run: Run, fitting: dict[str, float], share: float = 0.9) -> list[Thing]:
+def wall_cabinets(plan: Plan, run: Run, fitting: Fitting, share: float = 0.9) -> list[Thing]:
     """Cabinets on the wall above a run, wherever nothing else is: windows, hoods and corners stay free."""
     rng = plan.rng
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrubjay.world.generate import priors
-from scrubjay.world.generate.layout import STEP_OVER, Plan, Wall, box_of
+from scrubjay.world.generate.layout import STEP_OVER, Plan, Size, Wall, box_of
 from scrubjay.world.room import Thing
 
 ON_WALL = 0.0015
@@ -102,7 +102,7 @@ def hang(plan: Plan, kind: str, count: int, z: tuple[float, float] = (1.25, 1.45
     return found
 
 
-def _picture_size(plan: Plan, kind: str) -> tuple[float, float, float]:
+def _picture_size(plan: Plan, kind: str) -> Size:
     width, _, height = priors.size(plan.rng, plan.type, kind)
     return (min(max(width, 0.3), 1.3), 0.035, min(max(height, 0.3), 1.0))
 

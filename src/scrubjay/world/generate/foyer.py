@@ -8,9 +8,10 @@ import numpy as np
 
 from scrubjay.world import catalog
 from scrubjay.world.catalog.mesh import rotation
+from scrubjay.world.catalog.shape import Support
 from scrubjay.world.generate import envelope
 from scrubjay.world.generate.furniture import chest, fittings
-from scrubjay.world.generate.layout import NoRoom, Plan
+from scrubjay.world.generate.layout import NoRoom, Plan, Size, box_of
 from scrubjay.world.room import Room, RoomError, Thing
 
 SIZE = ((4.2, 5.8), (4.2, 5.8))
@@ -39,10 +40,14 @@ def furnish(plan: Plan, number: int) -> None:
     rng = plan.rng
     door = envelope.doorway(plan, plan.walls, "middle")
     kind = list(TABLES)[number % len(TABLES)]
-    size = tuple(float(v * rng.uniform(0.94, 1.06)) for v in TABLES[kind])
+    width, depth, height = (float(v * rng.uniform(0.94, 1.06)) for v in TABLES[kind])
+    size = (width, depth, height)
     options = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
-    if not door or not chest(plan, kind, size, fittings(plan), where="middle", options=options, tries=8):
+    pieces = chest(plan, kind, size, fittings(plan), where="middle", options=options, tries=8)
+    if not door or not pieces:
         raise NoRoom("no room for the table")
+    west, south, _, east, north, top = box_of(pieces[0].position, size, pieces[0].yaw)
+    plan.keep_clear((west, south, top, east, north, top + 0.6))
     envelope.switch(plan, door)
     if rng.random() < 0.6:
         envelope.window(plan, where="middle", dressing="Curtains" if rng.random() < 0.5 else "")
@@ -89,19 +94,19 @@ def with_occluders(room: Room, count: int) -> Room:
     return _with(room, books)
 
 
-def _area(table: Thing):
+def _area(table: Thing) -> Support:
     """The support on a table's top."""
     shape = catalog.draw(table.type, table.size, np.random.default_rng(table.seed), table.style, table.options)
     return max(shape.supports, key=lambda support: support.position[2])
 
 
-def _on_table(room, name, kind, size, aside: float, forward: float, seed: int = 0) -> Thing:
+def _on_table(room: Room, name: str, kind: str, size: Size, aside: float, forward: float, seed: int = 0) -> Thing:
     """A thing on the table's top, measured from its middle."""
     table = table_of(room)
     local = _area(table).position + np.array([aside, forward, 0.0005])
     position = np.asarray(table.position) + rotation("z", -table.yaw) @ local
-    place = tuple(round(float(v), 4) for v in position)
-    return Thing(name, kind, place, table.yaw, size, seed, {}, table.name, {"standing": 1.0})
+    x, y, z = (round(float(v), 4) for v in position)
+    return Thing(name, kind, (x, y, z), table.yaw, size, seed, {}, table.name, {"standing": 1.0})
 
 
 def _with(room: Room, things: list[Thing]) -> Room:

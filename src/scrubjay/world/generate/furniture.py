@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from scrubjay.world.catalog import storage
 from scrubjay.world.catalog.mesh import rotation
 from scrubjay.world.generate import priors
-from scrubjay.world.generate.layout import FRONT, Plan, box_of
+from scrubjay.world.generate.layout import FRONT, Fitting, Plan, Size, box_of
 from scrubjay.world.room import Thing
 
 
-def fittings(plan: Plan) -> dict[str, float]:
+def fittings(plan: Plan) -> Fitting:
     """The handles and panels that all drawers and cabinets of a room share."""
     return {"handle": int(plan.rng.integers(4)), "panel": int(plan.rng.integers(3))}
 
 
-def fill_cells(plan: Plan, furniture: Thing, fitting: dict[str, float]) -> list[Thing]:
+def fill_cells(plan: Plan, furniture: Thing, fitting: Fitting) -> list[Thing]:
     """Puts the drawers, cabinets or shelves of a piece of furniture into it."""
     turn, found = rotation("z", -furniture.yaw), []
     for kind, at, size in storage.cells(furniture.type, furniture.size, furniture.options):
@@ -30,12 +32,19 @@ def fill_cells(plan: Plan, furniture: Thing, fitting: dict[str, float]) -> list[
     return found
 
 
-def chest(plan: Plan, kind: str, size, fitting, walls=None, where="any", options=None, **how) -> list[Thing]:
+def chest(
+    plan: Plan, kind: str, size: Size, fitting: Fitting, options: Mapping[str, float] | None = None, **how
+) -> list[Thing]:
     """A piece with drawers at a wall and free ground before it: the piece, then what is in it; empty without room."""
     opens = bool(storage.cells(kind, size, options or {})) and kind != "ShelvingUnit"
     front = FRONT if opens else 0.5
-    piece = plan.furnish(kind, size, walls=walls, where=where, front=front, opens=opens, options=options, **how)
+    piece = plan.furnish(kind, size, front=front, opens=opens, options=options, **how)
     return [piece, *fill_cells(plan, piece, fitting)] if piece else []
+
+
+def lidded(plan: Plan, kind: str, size: Size) -> Thing | None:
+    """A box or hamper near a wall, with space for its lid behind it or its flaps beside it."""
+    return plan.furnish(kind, size, away=0.16, beside=0.18 if kind == "Box" else 0.02, front=0.5, opens=True)
 
 
 def legs(plan: Plan) -> dict[str, float]:
@@ -51,7 +60,7 @@ def seats(plan: Plan, table: Thing, kind: str, count: int, under: float = 0.42) 
     size = (min(size[0], 0.52), min(size[1], 0.56), min(size[2], 1.0) if kind == "Chair" else min(size[2], 0.74))
     tuck = under * min(size[1], depth / 2 - 0.08)
     sides = [(side, offset) for offset in ((-0.22, 0.22) if width > 1.4 else (0.0,)) for side in (0, 180)]
-    sides += [(90, 0.0), (270, 0.0)] if width > 1.0 else []
+    sides += [(90, 0.0), (270, 0.0)] if depth > 0.78 else []
     alike = int(rng.integers(2**31))
     found = []
     for side, offset in sides[:count]:

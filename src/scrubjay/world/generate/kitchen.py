@@ -8,11 +8,11 @@ from scrubjay.world.generate import envelope, priors
 from scrubjay.world.generate.clutter import Clutter
 from scrubjay.world.generate.counters import DEPTH, HEIGHT, SLAB, WALL_LOW, Run, Unit, build, wall_cabinets
 from scrubjay.world.generate.furniture import chest, fittings, legs, seats
-from scrubjay.world.generate.layout import GAP, NoRoom, Plan, Wall, box_of
+from scrubjay.world.generate.layout import GAP, Fitting, NoRoom, Plan, Size, Wall, box_of
 from scrubjay.world.room import Thing
 
 SIZE = ((3.4, 4.9), (4.4, 5.9))
-BESIDE_WALL = 0.07
+BESIDE_WALL = 0.1
 """A run ends this far before a wall that it meets, so that doors can swing."""
 CORNER = DEPTH + GAP + 0.002
 ON_COUNTER = ("Apple", "Bottle", "Bowl", "ButterKnife", "DishSponge", "Egg", "Fork", "Ladle", "Lettuce", "Mug",
@@ -28,7 +28,7 @@ def furnish(plan: Plan) -> None:
     rng = plan.rng
     fitting = fittings(plan)
     runs = _runs(plan)
-    sink_run = next(run for run in runs if run.middle("sink") is not None)
+    sink_run = next(run for run in runs if run.has("sink"))
     for run in runs:
         build(plan, run, fitting)
     door = envelope.doorway(plan, plan.walls)
@@ -150,7 +150,7 @@ def _mixed(rng: np.random.Generator, special: list[Unit], filling: list[Unit]) -
 
 
 def _hinges(row: list[Unit], before: int, after: int) -> None:
-    """Doors beside a corner open away from it; a fridge's door away from the counter.
+    """Doors beside a corner or a fridge open away from it; a fridge's door away from the counter.
 
     A hinge above 0 is at the unit's end that comes first along the wall.
     """
@@ -162,6 +162,10 @@ def _hinges(row: list[Unit], before: int, after: int) -> None:
             unit.hinge = 1.0
         if unit.kind == "fridge":
             unit.hinge = 1.0 if i == 0 else -1.0
+        elif i > 0 and row[i - 1].kind == "fridge":
+            unit.hinge = -1.0
+        elif i + 1 < len(row) and row[i + 1].kind == "fridge":
+            unit.hinge = 1.0
 
 
 def _window_above(plan: Plan, run: Run) -> None:
@@ -178,7 +182,7 @@ def _window_above(plan: Plan, run: Run) -> None:
 def _above_oven(plan: Plan, runs: list[Run]) -> Thing | None:
     """A microwave above the oven, in every other kitchen."""
     rng = plan.rng
-    run = next(run for run in runs if run.middle("oven") is not None)
+    run = next(run for run in runs if run.has("oven"))
     unit = next(unit for unit in run.units if unit.kind == "oven")
     size = (unit.width - 0.02, 0.38, 0.36)
     if rng.random() < 0.5 and plan.spot(run.wall, run.middle("oven"), size, WALL_LOW + 0.02):
@@ -186,16 +190,16 @@ def _above_oven(plan: Plan, runs: list[Run]) -> Thing | None:
     return None
 
 
-def _table(plan: Plan, fitting) -> list[Thing]:
+def _table(plan: Plan, fitting: Fitting) -> list[Thing]:
     """An island with stools or a table with chairs where there is space; else a small table at a wall."""
     rng = plan.rng
     island = rng.random() < 0.4
     west, south, east, north = plan.bounds
     size = (float(rng.uniform(1.2, 1.6)), float(rng.uniform(0.7, 0.85)), 0.75)
-    for _ in range(40):
+    for _ in range(80):
         yaw = float(rng.choice([0, 90]))
         x, y = float(rng.uniform(west + 0.9, east - 0.9)), float(rng.uniform(south + 0.9, north - 0.9))
-        spare = 1.0 if island else 1.1
+        spare = 1.0 if island else 0.9
         if not plan.fits(box_of((x, y, 0.06), (size[0] + spare, size[1] + spare, 1.0), yaw)):
             continue
         mark = plan.mark()
@@ -210,11 +214,17 @@ def _table(plan: Plan, fitting) -> list[Thing]:
             return made
         plan.revert(mark)
     small = (float(rng.uniform(0.8, 1.1)), float(rng.uniform(0.6, 0.75)), 0.75)
-    table = plan.furnish("DiningTable", small, front=0.3, options={"round": 0.0})
-    return [table] if table else []
+    table = plan.furnish("DiningTable", small, options=legs(plan))
+    if table is None:
+        return []
+    mark = plan.mark()
+    seats(plan, table, "Chair", 4)
+    if not plan.passable():
+        plan.revert(mark)
+    return [table]
 
 
-def _island(plan: Plan, at: tuple[float, float], yaw: float, size, fitting) -> list[Thing]:
+def _island(plan: Plan, at: tuple[float, float], yaw: float, size: Size, fitting: Fitting) -> list[Thing]:
     """Cabinets back to back with stools under an overhanging top."""
     rng = plan.rng
     depth = 0.5
@@ -256,9 +266,7 @@ def _small_things(plan: Plan, runs: list[Run], table: list[Thing], microwave: Th
     shelves = [thing for thing in plan.things if thing.type in ("Shelf", "ShelvingUnit")]
     clutter.offer(*tops, *table, *made, *wall, *shelves)
     if microwave is None:
-        size = tuple(
-            min(a, b) for a, b in zip(priors.size(rng, plan.type, "Microwave"), (0.52, 0.36, 0.32), strict=True)
-        )
+        size = priors.size_within(rng, plan.type, "Microwave", (0.52, 0.36, 0.32))
         clutter.put("Microwave", tuple(top.name for top in tops), size, full=0.6, straight=True, tries=20)
     for kind, most in (
         ("CoffeeMachine", (0.26, 0.32, 0.38)),
@@ -266,7 +274,7 @@ def _small_things(plan: Plan, runs: list[Run], table: list[Thing], microwave: Th
         ("Kettle", (0.2, 0.2, 0.22)),
     ):
         if rng.random() < max(priors.share(plan.type, kind), 0.5):
-            size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, kind), most, strict=True))
+            size = priors.size_within(rng, plan.type, kind, most)
             clutter.put(kind, tuple(top.name for top in tops), size, full=0.5, straight=True, tries=12)
     clutter.scatter(ON_COUNTER, ("CounterTop", "DiningTable"))
     clutter.fill([t for t in made if t.type == "Drawer"], IN_DRAWERS, 0.36)

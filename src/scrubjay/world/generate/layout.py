@@ -7,6 +7,7 @@ doorways and the ground in front of doors and drawers are kept clear.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,9 @@ class NoRoom(Exception):
 
 
 Box = tuple[float, float, float, float, float, float]
+Size = tuple[float, float, float]
+Fitting = dict[str, float]
+"""Options of drawers and cabinets that a room's have in common."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,18 @@ def walls_of(outline: tuple[tuple[float, float], ...]) -> list[Wall]:
     return found
 
 
-def turned(size: tuple[float, ...], yaw: float) -> tuple[float, float]:
+def right_of(yaw: float) -> tuple[float, float]:
+    """The direction to the right of a thing that is turned by a multiple of 90 degrees."""
+    return ((1.0, 0.0), (0.0, -1.0), (-1.0, 0.0), (0.0, 1.0))[round(yaw / 90) % 4]
+
+
+def turned(size: Sequence[float], yaw: float) -> tuple[float, float]:
     """Width along x and y of a box of a size after turning."""
     c, s = abs(np.cos(np.radians(yaw))), abs(np.sin(np.radians(yaw)))
     return (float(size[0] * c + size[1] * s), float(size[0] * s + size[1] * c))
 
 
-def box_of(position: tuple[float, ...], size: tuple[float, ...], yaw: float) -> Box:
+def box_of(position: Sequence[float], size: Sequence[float], yaw: float) -> Box:
     """The room-aligned box of a thing."""
     (x, y, z), (w, d) = position, turned(size, yaw)
     return (x - w / 2, y - d / 2, z, x + w / 2, y + d / 2, z + size[2])
@@ -103,12 +112,15 @@ class Plan:
         self.taken.append(box)
         self.owners.append(owner)
 
-    def add(self, kind, position, yaw, size, inside="", options=None, style=None, seed=None) -> Thing:
+    def add(
+        self, kind: str, position: Sequence[float], yaw: float, size: Sequence[float], inside: str = "",
+        options: Mapping[str, float] | None = None, style: dict[str, str] | None = None, seed: int | None = None,
+    ) -> Thing:  # fmt: skip
         """Puts a thing into the room, whatever is there."""
         self.counts[kind] += 1
         thing = Thing(
-            f"{kind}_{self.counts[kind]}", kind, tuple(_round(v) for v in position), _round(float(yaw) % 360),
-            tuple(_round(v) for v in size), int(self.rng.integers(2**31)) if seed is None else seed,
+            f"{kind}_{self.counts[kind]}", kind, _triple(position), _round(float(yaw) % 360),
+            _triple(size), int(self.rng.integers(2**31)) if seed is None else seed,
             {**style_of(kind, self.style), **(style or {})}, inside,
             {key: float(value) for key, value in (options or {}).items()},
         )  # fmt: skip
@@ -141,11 +153,13 @@ class Plan:
             south, north = south - reach, south
         return (west, south, STEP_OVER, east, north, BODY_HEIGHT)
 
-    def back_to(self, wall: Wall, s: float, size, z: float = 0.0, away: float = GAP) -> tuple[float, float, float]:
+    def back_to(
+        self, wall: Wall, s: float, size: Size, z: float = 0.0, away: float = GAP
+    ) -> tuple[float, float, float]:
         """The position of a thing with its back to a wall."""
         return (*wall.at(s, size[1] / 2 + away), z)
 
-    def spot(self, wall: Wall, s: float, size, z: float = 0.0, front: float = 0.0, away: float = GAP) -> bool:
+    def spot(self, wall: Wall, s: float, size: Size, z: float = 0.0, front: float = 0.0, away: float = GAP) -> bool:
         """Is there room for a thing with its back to a wall, and before it."""
         box = box_of(self.back_to(wall, s, size, z, away), size, wall.yaw)
         if s - size[0] / 2 < 0.001 or s + size[0] / 2 > wall.length - 0.001 or not self.fits(box):
@@ -153,9 +167,10 @@ class Plan:
         return not front or self.fits(self.front_of(box, wall.yaw, front), clear=False)
 
     def stand(
-        self, kind, size, walls=None, z=0.0, front=0.0, away=GAP, where="any", tries=24, opens=False, **kept
-    ) -> Thing | None:
-        """Puts a thing with its back to one of the walls, where there is room; None where there is none."""
+        self, kind: str, size: Size, walls: list[Wall] | None = None, z: float = 0.0, front: float = 0.0,
+        away: float = GAP, where: str = "any", tries: int = 24, opens: bool = False, beside: float = 0.0, **kept,
+    ) -> Thing | None:  # fmt: skip
+        """Puts a thing with its back to a wall where there is room for it and for what opens `beside` it; or None."""
         walls = [w for w in (walls or self.walls) if w.length > size[0] + 0.02]
         for _ in range(tries if walls else 0):
             wall = walls[int(self.rng.integers(len(walls)))]
@@ -165,12 +180,15 @@ class Plan:
                 s = lowest if self.rng.random() < 0.5 else highest
             elif where == "middle":
                 s = wall.length / 2 + float(self.rng.normal(0, 0.15))
-            if not self.spot(wall, s, size, z, front, away):
+            if not self.spot(wall, s, (size[0] + 2 * beside, *size[1:]), z, front, away):
                 continue
             return self.put_back(kind, wall, s, size, z, front, away, opens, **kept)
         return None
 
-    def put_back(self, kind, wall, s, size, z=0.0, front=0.0, away=GAP, opens=False, **kept) -> Thing:
+    def put_back(
+        self, kind: str, wall: Wall, s: float, size: Size, z: float = 0.0, front: float = 0.0, away: float = GAP,
+        opens: bool = False, **kept,
+    ) -> Thing:  # fmt: skip
         """Puts a thing with its back to a wall and keeps the ground before it clear."""
         thing = self.add(kind, self.back_to(wall, s, size, z, away), wall.yaw, size, **kept)
         if front:
@@ -195,7 +213,7 @@ class Plan:
             del items[length:]
         self.counts = mark[1].copy()
 
-    def furnish(self, kind, size, tries: int = 3, **how) -> Thing | None:
+    def furnish(self, kind: str, size: Size, tries: int = 3, **how) -> Thing | None:
         """Stands a thing at a wall if bodies can still walk everywhere; see `stand`."""
         for _ in range(tries):
             mark = self.mark()
@@ -251,7 +269,7 @@ def outline_of(rng: np.random.Generator, width: float, depth: float, bent: float
     return corners[:cut] + (new[::-1] if cut % 2 else new) + corners[cut + 1 :]
 
 
-def _notch(outline, bounds) -> Box:
+def _notch(outline: tuple[tuple[float, float], ...], bounds: tuple[float, float, float, float]) -> Box:
     """The box cut out of an L."""
     west, south, east, north = bounds
     x = next(x for x, _ in outline if x not in (west, east))
@@ -274,8 +292,14 @@ def _lamps(rng: np.random.Generator, height: float) -> tuple[Lamp, Lamp, Lamp]:
         flat = np.sqrt(1 - down**2)
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
         colour = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))
-        lamps.append(Lamp((0.0, 0.0, height), tuple(map(_round, direction)), tuple(map(_round, colour)), True))
-    return tuple(lamps)
+        lamps.append(Lamp((0.0, 0.0, height), _triple(direction), _triple(colour), True))
+    lead, fill, lift = lamps
+    return lead, fill, lift
+
+
+def _triple(values: Sequence[float]) -> Size:
+    x, y, z = (_round(value) for value in values)
+    return x, y, z
 
 
 def _round(value: float) -> float:

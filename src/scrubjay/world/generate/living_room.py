@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrubjay.world.generate import envelope, priors
 from scrubjay.world.generate.clutter import Clutter
-from scrubjay.world.generate.furniture import chest, fill_cells, fittings, legs, seats
-from scrubjay.world.generate.layout import FRONT, NoRoom, Plan, Wall, box_of
+from scrubjay.world.generate.furniture import chest, fill_cells, fittings, legs, lidded, seats
+from scrubjay.world.generate.layout import FRONT, Box, Fitting, NoRoom, Plan, Wall, box_of, right_of
 from scrubjay.world.room import Thing
 
 SIZE = ((4.6, 6.2), (5.6, 7.4))
@@ -23,7 +23,7 @@ def furnish(plan: Plan) -> None:
         doors.append(envelope.doorway(plan, plan.walls))
     stand, inner = _television(plan, fitting)
     sofa = _sofa(plan, stand)
-    tables = _around_sofa(plan, sofa, stand)
+    tables = _around_sofa(plan, sofa)
     if not plan.passable():
         raise NoRoom("the sofa's group blocks the way")
     for door in filter(None, doors):
@@ -38,16 +38,16 @@ def furnish(plan: Plan) -> None:
     envelope.ceiling_lamps(plan)
     clutter = Clutter(plan)
     clutter.offer(stand, sofa, *tables, *dining, *storage, *inner)
-    clutter.offer(*plan_of(plan, "ArmChair"))
+    clutter.offer(*of_type(plan, "ArmChair"))
     _small_things(plan, clutter, [*inner, *storage])
 
 
-def plan_of(plan: Plan, *kinds: str) -> list[Thing]:
+def of_type(plan: Plan, *kinds: str) -> list[Thing]:
     """The things of some types so far."""
     return [thing for thing in plan.things if thing.type in kinds]
 
 
-def _television(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
+def _television(plan: Plan, fitting: Fitting) -> tuple[Thing, list[Thing]]:
     """The television on a stand or dresser, at the middle of a wall."""
     rng = plan.rng
     long_enough = [w for w in plan.walls if w.length > 3.4]
@@ -59,7 +59,7 @@ def _television(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
         options = {"doors": int(rng.random() < 0.4)}
     else:
         kind, size, options = "Dresser", (float(rng.uniform(1.4, 1.9)), 0.5, float(rng.uniform(0.62, 0.8))), {"rows": 2}
-    pieces = chest(plan, kind, size, fitting, long_enough, "middle", options, tries=6)
+    pieces = chest(plan, kind, size, fitting, options, walls=long_enough, where="middle", tries=6)
     if not pieces:
         raise NoRoom("no wall for the television")
     stand = pieces[0]
@@ -70,17 +70,11 @@ def _television(plan: Plan, fitting) -> tuple[Thing, list[Thing]]:
     return stand, pieces[1:]
 
 
-def _facing(
-    plan: Plan, thing: Thing, ahead: float, aside: float, turn: float
-) -> tuple[tuple[float, float, float], float]:
+def _facing(thing: Thing, ahead: float, aside: float, turn: float) -> tuple[tuple[float, float, float], float]:
     """A place `ahead` of a thing's middle and `aside` to its right, and its yaw turned by `turn`."""
-    wall = Wall(thing.position[:2], _right(thing.yaw), 1.0)
+    wall = Wall(thing.position[:2], right_of(thing.yaw), 1.0)
     x, y = wall.at(aside, ahead)
     return (x, y, 0.0), (thing.yaw + turn) % 360
-
-
-def _right(yaw: float) -> tuple[float, float]:
-    return {0.0: (1.0, 0.0), 90.0: (0.0, -1.0), 180.0: (-1.0, 0.0), 270.0: (0.0, 1.0)}[yaw % 360]
 
 
 def _sofa(plan: Plan, stand: Thing) -> Thing:
@@ -90,17 +84,17 @@ def _sofa(plan: Plan, stand: Thing) -> Thing:
     size = (min(width, 2.4), min(depth, 0.98), min(height, 0.95))
     for distance in sorted(rng.uniform(2.0, 3.4, 8)):
         ahead = stand.size[1] / 2 + distance + size[1] / 2
-        position, yaw = _facing(plan, stand, ahead, 0.0, 180)
+        position, yaw = _facing(stand, ahead, 0.0, 180)
         box = box_of(position, size, yaw)
         behind = _behind(plan, box, yaw)
         if plan.fits(box) and (behind > 0.8 or behind < 0.3):
             if behind < 0.3:
-                position, _ = _facing(plan, stand, ahead + behind - 0.02, 0.0, 180)
+                position, _ = _facing(stand, ahead + behind - 0.02, 0.0, 180)
             return plan.add("Sofa", position, yaw, size)
     raise NoRoom("no room for the sofa")
 
 
-def _behind(plan: Plan, box, yaw: float) -> float:
+def _behind(plan: Plan, box: Box, yaw: float) -> float:
     """How far a box's back is from the wall behind it."""
     for distance in (0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8):
         back = plan.front_of(box, yaw + 180, distance)
@@ -109,7 +103,7 @@ def _behind(plan: Plan, box, yaw: float) -> float:
     return 0.9
 
 
-def _around_sofa(plan: Plan, sofa: Thing, stand: Thing) -> list[Thing]:
+def _around_sofa(plan: Plan, sofa: Thing) -> list[Thing]:
     """The coffee table and rug before the sofa, side tables beside it, armchairs at an angle to it."""
     rng = plan.rng
     tables = []
@@ -119,7 +113,7 @@ def _around_sofa(plan: Plan, sofa: Thing, stand: Thing) -> list[Thing]:
         float(rng.uniform(0.38, 0.46)),
     )
     gap = 0.45
-    position, yaw = _facing(plan, sofa, sofa.size[1] / 2 + gap + table_size[1] / 2, 0.0, 0)
+    position, yaw = _facing(sofa, sofa.size[1] / 2 + gap + table_size[1] / 2, 0.0, 0)
     if plan.fits(box_of(position, table_size, yaw)):
         envelope.rug(plan, position[0], position[1], yaw, (sofa.size[0] + 0.2, table_size[1] + 1.3))
         tables.append(plan.add("CoffeeTable", position, yaw, table_size))
@@ -129,7 +123,7 @@ def _around_sofa(plan: Plan, sofa: Thing, stand: Thing) -> list[Thing]:
             size = (float(rng.uniform(0.42, 0.55)), 0.42, float(rng.uniform(0.5, 0.62)))
             drawers = int(rng.integers(0, 3))
             aside = side * (sofa.size[0] / 2 + size[0] / 2 + 0.06)
-            place, turn = _facing(plan, sofa, (size[1] - sofa.size[1]) / 2, aside, 0)
+            place, turn = _facing(sofa, (size[1] - sofa.size[1]) / 2, aside, 0)
             box = box_of(place, size, turn)
             if plan.fits(box) and plan.fits(plan.front_of(box, turn, 0.5)):
                 mark = plan.mark()
@@ -144,7 +138,7 @@ def _around_sofa(plan: Plan, sofa: Thing, stand: Thing) -> list[Thing]:
         width, depth, height = priors.size(rng, plan.type, "ArmChair")
         size = (min(width, 0.92), min(depth, 0.9), min(height, 0.95))
         aside = side * (sofa.size[0] / 2 + size[1] / 2 + 0.25)
-        place, turn = _facing(plan, sofa, sofa.size[1] / 2 + gap + table_size[1] / 2, aside, -90 * side)
+        place, turn = _facing(sofa, sofa.size[1] / 2 + gap + table_size[1] / 2, aside, -90 * side)
         if plan.fits(box_of(place, size, turn)):
             mark = plan.mark()
             plan.add("ArmChair", place, turn, size)
@@ -158,10 +152,10 @@ def _dining(plan: Plan) -> list[Thing]:
     rng = plan.rng
     west, south, east, north = plan.bounds
     size = (float(rng.uniform(1.2, 1.7)), float(rng.uniform(0.8, 0.95)), 0.75)
-    for _ in range(30):
+    for _ in range(90):
         yaw = float(rng.choice([0, 90]))
         x, y = float(rng.uniform(west + 1.2, east - 1.2)), float(rng.uniform(south + 1.2, north - 1.2))
-        around = box_of((x, y, 0.06), (size[0] + 1.3, size[1] + 1.3, 1.0), yaw)
+        around = box_of((x, y, 0.06), (size[0] + 1.0, size[1] + 1.0, 1.0), yaw)
         if plan.fits(around):
             mark = plan.mark()
             table = plan.add("DiningTable", (x, y, 0.0), yaw, size, options=legs(plan))
@@ -172,7 +166,7 @@ def _dining(plan: Plan) -> list[Thing]:
     return []
 
 
-def _storage(plan: Plan, fitting) -> list[Thing]:
+def _storage(plan: Plan, fitting: Fitting) -> list[Thing]:
     """Shelves and chests along the walls."""
     rng = plan.rng
     found: list[Thing] = []
@@ -193,11 +187,11 @@ def _corners(plan: Plan) -> None:
     """What stands alone on the floor along the walls."""
     rng = plan.rng
     plan.furnish("FloorLamp", (0.42, 0.42, float(rng.uniform(1.55, 1.8))), where="corner", away=0.03)
-    if rng.random() < 0.6:
+    if rng.random() < 0.85:
         plan.furnish("HousePlant", (0.45, 0.45, float(rng.uniform(0.8, 1.2))), where="corner", away=0.03)
     plan.furnish("GarbageCan", (0.32, 0.3, float(rng.uniform(0.4, 0.55))), away=0.02)
     if rng.random() < 0.8:
-        plan.furnish("Box", (0.44, 0.4, 0.3), away=0.02, front=0.5, opens=True)
+        lidded(plan, "Box", (0.44, 0.4, 0.3))
     for kind, chance in (
         ("Ottoman", 0.15),
         ("WateringCan", 0.4),
@@ -207,7 +201,7 @@ def _corners(plan: Plan) -> None:
         ("RoomDecor", 0.1),
     ):
         if rng.random() < chance:
-            size = tuple(min(a, b) for a, b in zip(priors.size(rng, plan.type, kind), (0.85, 0.7, 1.4), strict=True))
+            size = priors.size_within(rng, plan.type, kind, (0.85, 0.7, 1.4))
             opens = kind == "Safe"
             plan.furnish(kind, size, away=0.02, front=FRONT if opens else 0.0, opens=opens)
 

@@ -14,6 +14,7 @@ from importlib.resources import files
 import numpy as np
 
 QUANTILES = (0.1, 0.5, 0.9)
+Size = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,15 @@ def share(room_type: str, kind: str) -> float:
     return found.share if found else 0.0
 
 
-def size(rng: np.random.Generator, room_type: str, kind: str) -> tuple[float, float, float]:
+def size(rng: np.random.Generator, room_type: str, kind: str) -> Size:
     """A size between the table's quantiles; large ones are large in all directions."""
     sizes = of(room_type, kind).size
     level = rng.uniform(0.25, 0.75)
-    return tuple(float(np.interp(level, QUANTILES, sizes[:, axis])) for axis in range(3))
+    width, depth, height = (float(np.interp(level, QUANTILES, sizes[:, axis])) for axis in range(3))
+    return width, depth, height
+
+
+def size_within(rng: np.random.Generator, room_type: str, kind: str, most: Size) -> Size:
+    """Such a size, but no larger than `most`."""
+    width, depth, height = size(rng, room_type, kind)
+    return min(width, most[0]), min(depth, most[1]), min(height, most[2])
