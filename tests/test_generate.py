@@ -10,7 +10,6 @@ import pytest
 
 from scrubjay.world import catalog
 from scrubjay.world.access import ways_to_open
-from scrubjay.world.floor import Floor
 from scrubjay.world.generate import SCENES, foyer, generate, make_room, priors, split
 from scrubjay.world.generate.layout import box_of
 from scrubjay.world.mjcf import SOLID, compile_room
@@ -95,10 +94,9 @@ def assert_sound(scene):
     assert overlapping_solids(compiled) == []
     assert compiled.visual_geoms <= 400
     assert len(compiled.openables) >= OPENABLES[room.type]
-    floor = Floor(room, compiled.shapes)
-    grid = floor.reachable()
+    grid = compiled.floor.reachable()
     assert len(grid) >= POSITIONS[room.type]
-    ways = ways_to_open(compiled, floor, grid)
+    ways = ways_to_open(compiled, grid)
     assert sum(map(bool, ways)) >= 0.8 * len(ways)
 
 

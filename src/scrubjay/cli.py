@@ -22,6 +22,7 @@ def rooms(
     json: bool = False,
     out: Path = Path("out/rooms.png"),
     size: int = 192,
+    columns: int = 10,
     renderer: Renderer = "auto",
 ) -> None:
     """A contact sheet of the 150 rooms, or of those named.
@@ -31,11 +32,11 @@ def rooms(
         json: Print what each room holds, one JSON object a line, instead of drawing.
         out: Where the sheet goes.
         size: The edge of a room's picture in pixels.
+        columns: Rooms in a row.
         renderer: What draws.
     """
-    from scrubjay.show.picture import png, tiled
+    from scrubjay.show.picture import tiled, write_picture
     from scrubjay.show.rooms import survey, tile
-    from scrubjay.world.files import write_atomically
     from scrubjay.world.generate import SCENES, make_room
     from scrubjay.world.mjcf import compile_room
 
@@ -45,7 +46,7 @@ def rooms(
             _print_json(asdict(facts))
         return
     tiles = [tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
-    write_atomically(out, png(tiled(tiles, columns=min(10, len(tiles)))))
+    write_picture(out, tiled(tiles, min(columns, len(tiles))))
     print(out)
 
 
@@ -91,13 +92,12 @@ def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
     print(f"Done: open {page} in a browser.")
 
 
-def bench(
-    what: Annotated[Literal["world"], tyro.conf.Positional], /, rooms: int = 10, copies: int = 1, seconds: float = 5.0, size: int = 224, renderer: Renderer = "auto"
+def bench_world(
+    rooms: int = 10, copies: int = 1, seconds: float = 5.0, size: int = 224, renderer: Renderer = "auto"
 ) -> None:
     """Measures the world: building, looking, hand actions, settling, memory. Prints one JSON object last.
 
     Args:
-        what: What is measured.
         rooms: How many different rooms.
         copies: Copies of each.
         seconds: How long each speed is measured.
@@ -114,10 +114,11 @@ def main() -> None:
     from scrubjay.world.room import RoomError
     from scrubjay.world.view import RendererError
 
-    commands = {"rooms": rooms, "room": room, "demo": demo, "bench": bench}
-    app = tyro.extras.SubcommandApp()
-    for name, command in commands.items():
-        app.command(command, name=name)
+    app, bench = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
+    for command in (rooms, room, demo):
+        app.command(command)
+    bench.command(name="world")(bench_world)
+    app.command(bench, name="bench", help="Measurements of speed and memory.")
     try:
         app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")
     except (RoomError, RendererError, ValueError, OSError) as error:
@@ -127,3 +128,7 @@ def main() -> None:
 
 def _print_json(record: dict) -> None:
     print(json.dumps(record), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -47,17 +47,17 @@ def write_demo(out: Path, renderer: str, console: Console) -> Path:
 def _drawer(world: World) -> tuple[int, Place]:
     """A drawer that can be opened, as high up as there is one, and the place to do it from."""
     room = world.rooms[0]
-    ways = ways_to_open(room, world.floors[0], world.reachable[0])
-    drawers = [
-        (room.room.things[openable.thing].position[2], number)
-        for number, openable in enumerate(room.openables)
-        if room.room.things[openable.thing].type == "Drawer" and any(place.standing for place in ways[number])
-    ]
-    _, number = max(drawers)
-    thing = room.room.things[room.openables[number].thing]
-    facing = (thing.yaw + 180) % 360
-    standing = [place for place in ways[number] if place.standing]
-    return number, next((place for place in standing if place.rotation == facing), standing[0])
+    ways = ways_to_open(room, world.reachable[0])
+    found = []
+    for number, (openable, places) in enumerate(zip(room.openables, ways, strict=True)):
+        thing = room.room.things[openable.thing]
+        front = np.array(thing.position[:2]) + ahead(np.array(thing.yaw)) * (thing.size[1] / 2 + 0.75)
+        facing = [p for p in places if p.standing and abs((p.rotation - thing.yaw) % 360 - 180) < 1]
+        if thing.type == "Drawer" and thing.size[2] > 0.12 and facing:
+            best = min(facing, key=lambda p: np.hypot(p.x - front[0], p.z - front[1]))
+            found.append((thing.position[2], -np.hypot(best.x - front[0], best.z - front[1]), number, best))
+    _, _, number, place = max(found, key=lambda way: way[:2])
+    return number, place
 
 
 def _far_from(world: World, place: Place) -> Place:
@@ -125,28 +125,22 @@ def _bring_over(world: World, drawer: int, most: int = 30) -> int:
     """Moves the hand, one greedy step after another, over the middle of the open drawer and down to it."""
     room = world.rooms[0]
     thing = room.room.things[room.openables[drawer].thing]
-    out = room.openables[drawer].travel[0] * 0.6
     target = np.array([*thing.position[:2], thing.position[2] + thing.size[2] + 0.05])
-    target[:2] += ahead(np.array(thing.yaw)) * out
+    target[:2] += ahead(np.array(thing.yaw)) * room.openables[drawer].travel[0]
     facing = ahead(world.state.rotation[0])
     right = np.array([facing[1], -facing[0]])
     steps = np.zeros((6, 3))
     steps[:4, :2], steps[4, 2], steps[5, 2] = [facing, -right, right, -facing], 1, -1
     moved = 0
     for _ in range(most):
-        gaps = np.linalg.norm(world.state.pose[0, :3] + 0.1 * steps - target, axis=1)
-        if gaps.min() >= np.linalg.norm(world.state.pose[0, :3] - target):
+        here = world.state.pose[0, :3]
+        gaps = np.linalg.norm(here + 0.1 * steps - target, axis=1)
+        better = [choice for choice in gaps.argsort() if gaps[choice] < np.linalg.norm(here - target)]
+        if not any(world.move_hand(np.array([choice]))[0] for choice in better):
             break
-        done = any(world.move_hand(np.array([choice]))[0] for choice in gaps.argsort()[:3])
-        moved += done
-        if not done:
-            break
+        moved += 1
     return moved
 
 
 def _rgb(world: World) -> np.ndarray:
-    rgb = world.view(("rgb",)).rgb
-    assert rgb is not None
-    return rgb[0].cpu().numpy()
-
-
+    return world.view(("rgb",)).rgb[0].cpu().numpy()

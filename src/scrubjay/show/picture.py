@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+from pathlib import Path
 
 import numpy as np
 from matplotlib import colormaps
 from PIL import Image, ImageDraw, ImageFont
 
+from scrubjay.world.files import write_atomically
 from scrubjay.world.mjcf import Compiled
 from scrubjay.world.view import EVERYTHING, Shot
 from scrubjay.world.world import make_renderer
@@ -19,18 +21,18 @@ INK, PAPER = (38, 42, 50), (250, 249, 246)
 def depth_colours(depth: np.ndarray, far: float = 6.0) -> np.ndarray:
     """Near is bright, far is dark; nothing is black."""
     shade = colormaps["magma"](1 - np.clip(depth / far, 0, 1))[..., :3]
-    return np.uint8(np.where(depth[..., None] > 0, shade, 0) * 255)
+    return (np.where(depth[..., None] > 0, shade, 0) * 255).astype(np.uint8)
 
 
 def id_colours(ids: np.ndarray) -> np.ndarray:
     """A colour for each thing; neighbouring numbers are far apart on the wheel."""
     wheel = colormaps["hsv"]((ids * 0.618034) % 1)[..., :3] * (0.55 + 0.45 * ((ids * 7) % 5 / 4))[..., None]
-    return np.uint8(np.where(ids[..., None] >= 0, wheel, 0) * 255)
+    return (np.where(ids[..., None] >= 0, wheel, 0) * 255).astype(np.uint8)
 
 
 def normal_colours(normals: np.ndarray) -> np.ndarray:
     """East, north and up as red, green and blue."""
-    return np.uint8(np.clip(normals * 0.5 + 0.5, 0, 1) * 255)
+    return (np.clip(normals * 0.5 + 0.5, 0, 1) * 255).astype(np.uint8)
 
 
 def labelled(picture: np.ndarray, text: str, height: int = 20) -> np.ndarray:
@@ -58,22 +60,28 @@ def shrunk(picture: np.ndarray, size: int) -> np.ndarray:
     return np.asarray(Image.fromarray(picture).resize((size, size), Image.Resampling.LANCZOS))
 
 
-def png(picture: np.ndarray) -> bytes:
+def encoded(picture: np.ndarray, format: str = "PNG") -> bytes:
+    """A picture as the content of a file."""
     buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "PNG", optimize=True)
+    Image.fromarray(picture).save(buffer, format, quality=88, optimize=True)
     return buffer.getvalue()
+
+
+def write_picture(path: Path, picture: np.ndarray) -> None:
+    """Writes a PNG, or a JPEG where the name ends so."""
+    write_atomically(path, encoded(picture, "JPEG" if path.suffix in (".jpg", ".jpeg") else "PNG"))
 
 
 def inline(picture: np.ndarray) -> str:
     """A picture as an address that can stand in a page."""
-    return "data:image/png;base64," + base64.b64encode(png(picture)).decode()
+    return "data:image/png;base64," + base64.b64encode(encoded(picture)).decode()
 
 
 def dollhouse(compiled: Compiled, size: int, renderer: str = "auto", field_of_view: float = 40.0) -> np.ndarray:
     """The room from above one corner, as if its ceiling and near walls were glass: they are seen from inside only."""
     west, south, east, north = compiled.room.bounds
     middle = np.array([(west + east) / 2, (south + north) / 2, 0.55])
-    reach = max(np.hypot(east - west, north - south), 4.0) / 2 / np.tan(np.radians(field_of_view / 2)) * 1.12
+    reach = max(np.hypot(east - west, north - south), 4.0) / 2 / np.tan(np.radians(field_of_view / 2)) * 1.22
     turn, climb = np.radians(215.0), np.radians(52.0)
     back = np.array([np.sin(turn) * np.cos(climb), np.cos(turn) * np.cos(climb), np.sin(climb)])
     right = np.cross([0, 0, 1.0], back)
@@ -89,7 +97,6 @@ def dollhouse(compiled: Compiled, size: int, renderer: str = "auto", field_of_vi
         drawing.close()
     finally:
         model.cam_fovy[0] = before
-    assert view.rgb is not None and view.ids is not None
     picture = view.rgb[0].cpu().numpy()
     picture[view.ids[0].cpu().numpy() < 0] = PAPER
     return shrunk(picture, size)

@@ -12,7 +12,6 @@ from scrubjay.show.page import Figure, Section
 from scrubjay.show.picture import depth_colours, dollhouse, id_colours, labelled, normal_colours
 from scrubjay.show.plan import plan
 from scrubjay.world.access import ways_to_open
-from scrubjay.world.floor import Floor
 from scrubjay.world.mjcf import Compiled, compile_room
 from scrubjay.world.place import Place
 from scrubjay.world.room import Room
@@ -40,9 +39,8 @@ def survey(rooms: Iterable[Room]) -> Iterator[tuple[Compiled, Facts]]:
     for room in rooms:
         compiled = compile_room(room)
         seconds = time.perf_counter() - start
-        floor = Floor(compiled.room, compiled.shapes)
-        grid = floor.reachable()
-        ways = ways_to_open(compiled, floor, grid)
+        grid = compiled.floor.reachable()
+        ways = ways_to_open(compiled, grid)
         things = compiled.room.things
         yield compiled, Facts(
             room.scene, room.type, len(things), len({thing.type for thing in things}), len(ways),
@@ -59,16 +57,17 @@ def tile(compiled: Compiled, size: int, renderer: str) -> np.ndarray:
 def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
     """Title, facts and sections of a room's page: plan, views, depth, ids, normals, and openables closed and open."""
     compiled, facts = next(survey([room]))
-    floor = Floor(compiled.room, compiled.shapes)
-    grid = floor.reachable()
-    ways = ways_to_open(compiled, floor, grid)
+    grid = compiled.floor.reachable()
+    ways = ways_to_open(compiled, grid)
     with World([compiled], renderer=renderer) as world:
-        spot = _widest(world, floor)
+        spot = _widest(world)
+        drawing = plan(compiled, grid, [spot], [bool(way) for way in ways])
         sections = [
             Section("Plan", "Green dots: the reachable grid. Orange: openables, by number; red ones cannot be opened.",
-                    [Figure(plan(compiled, grid, [spot], [bool(way) for way in ways]), "North is up; the agent is red."),
+                    [Figure(drawing, "North is up; the agent is red."),
                      Figure(dollhouse(compiled, 460, renderer), "The room from above.")]),
-            Section("What an agent sees", "Standing and crouching, looking north, east, south and west.", _around(world, spot)),
+            Section("What an agent sees", "Standing and crouching, looking north, east, south and west.",
+                    _around(world, spot)),
             Section("One view, four ways", "", _kinds(world, spot)),
             Section("Openables", "Each from the nearest place from which it can be opened: closed, then open.",
                     _openings(world, ways)),
@@ -78,10 +77,10 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
     return room.scene, f"{counts}. Drawn with {drawn}.", sections
 
 
-def _widest(world: World, floor: Floor) -> Place:
+def _widest(world: World) -> Place:
     """The reachable position with the most room around it."""
     positions = world.reachable[0].positions
-    x, y = positions[floor.clearance(positions).argmax()]
+    x, y = positions[world.rooms[0].floor.clearance(positions).argmax()]
     return Place(float(x), float(y), 0.0, True)
 
 
@@ -97,7 +96,6 @@ def _around(world: World, spot: Place) -> list[Figure]:
 def _kinds(world: World, spot: Place) -> list[Figure]:
     world.put(0, spot)
     view = world.view(("rgb", "depth", "ids", "normals"))
-    assert view.rgb is not None and view.depth is not None and view.ids is not None and view.normals is not None
     return [
         Figure(view.rgb[0].cpu().numpy(), "rgb"),
         Figure(depth_colours(view.depth[0].cpu().numpy()), "depth, up to 6 m"),
@@ -108,7 +106,8 @@ def _kinds(world: World, spot: Place) -> list[Figure]:
 
 def _openings(world: World, ways: list[list[Place]], most: int = 8) -> list[Figure]:
     """Pairs of pictures for openables of as many types as there are."""
-    room, figures, shown = world.rooms[0], [], set()
+    room, figures = world.rooms[0], []
+    shown: set[str] = set()
     for number, (openable, places) in enumerate(zip(room.openables, ways, strict=True)):
         kind = room.room.things[openable.thing].type
         if not places or kind in shown or len(shown) >= most:
@@ -124,8 +123,4 @@ def _openings(world: World, ways: list[list[Place]], most: int = 8) -> list[Figu
 
 
 def _rgb(world: World) -> np.ndarray:
-    rgb = world.view(("rgb",)).rgb
-    assert rgb is not None
-    return rgb[0].cpu().numpy()
-
-
+    return world.view(("rgb",)).rgb[0].cpu().numpy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from scrubjay.world.floor import BODY_RADIUS, Floor, Grid, distance
+from scrubjay.world.floor import BODY_RADIUS, Grid, distance
 from scrubjay.world.mjcf import SOLID, Compiled, frame
 from scrubjay.world.place import REACH, Place, cameras, in_view
 
@@ -14,7 +14,7 @@ POINTS = 16
 SEEN = np.array([group != SOLID for group in range(6)], np.uint8)
 
 
-def ways_to_open(compiled: Compiled, floor: Floor, grid: Grid) -> list[list[Place]]:
+def ways_to_open(compiled: Compiled, grid: Grid) -> list[list[Place]]:
     """For each openable the places on a grid from which it can be opened, everything closed, nearest first."""
     owner, points = _points(compiled)
     found: list[list[tuple[float, Place]]] = [[] for _ in compiled.openables]
@@ -22,7 +22,8 @@ def ways_to_open(compiled: Compiled, floor: Floor, grid: Grid) -> list[list[Plac
     mujoco.mj_forward(compiled.model, data)
     things = np.array([openable.thing for openable in compiled.openables])[owner]
     for position in grid.positions:
-        hit = (distance(position, floor.swept) < BODY_RADIUS).any(1)
+        x, y = map(float, position)
+        hit = distance(position, compiled.floor.swept).min(1) < BODY_RADIUS
         away = np.linalg.norm(points[:, :2] - position, axis=1)
         near = np.flatnonzero((away <= REACH) & ~hit[owner])
         if not len(near):
@@ -36,7 +37,7 @@ def ways_to_open(compiled: Compiled, floor: Floor, grid: Grid) -> list[list[Plac
                 shown = seen[in_view(eye, matrix, points[seen])]
                 for number in np.unique(owner[shown]):
                     nearest = away[shown[owner[shown] == number]].min()
-                    found[number].append((float(nearest), Place(*map(float, position), rotation, standing)))
+                    found[number].append((float(nearest), Place(x, y, rotation, standing)))
     return [[place for _, place in sorted(ways, key=lambda way: way[0])] for ways in found]
 
 

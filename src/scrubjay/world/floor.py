@@ -1,8 +1,8 @@
 """Where a body can stand and walk, from the room's solids at body height. No engine in it.
 
-A room's floor is a clearance map: how far each point is from the nearest obstacle. A point is free when the body's radius
-fits, so reachability on a grid turned by any angle is a lookup. What moves (the parts of openables) is kept apart, as
-rectangles on the floor: where each part is when open, and what it sweeps on the way.
+A room's floor is a clearance map: how far each point is from the nearest obstacle. A point is free when the body's
+radius fits, so reachability on a grid turned by any angle is a lookup. What moves (the parts of openables) is kept
+apart, as rectangles on the floor: where each part is when open, and what it sweeps on the way.
 """
 
 from __future__ import annotations
@@ -30,22 +30,27 @@ FAR = 1.0
 SWEEP = 8
 """Moments on an opening part's way at which it is tested against the body."""
 
+CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+"""Of a box from -1 to 1."""
 COMPASS = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
 """One lattice step to the (turned) north, east, south and west."""
 
+Rectangle = tuple[float, float, float, float, float, float]
+"""On the floor, turned in any way: (x, y, ux, uy, half along u, half across)."""
 
-def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[tuple[float, ...], bool]:
-    """A solid's rectangle on the floor, (x, y, ux, uy, half along u, half across), and whether bodies bump into it.
+
+def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rectangle, bool]:
+    """A solid's rectangle on the floor, and whether bodies bump into it.
 
     Solids turned about the vertical keep their rectangle; others get the one around them in their thing's axes.
     """
     rotation = turn @ solid.rotation
     middle = turn @ solid.position + position
     if solid.kind == "box":
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * solid.size
+        corners = CORNERS * solid.size
     else:
         radius, half = solid.size
-        corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * (radius, radius, radius + half)
+        corners = CORNERS * (radius, radius, radius + half)
     heights = middle[2] + corners @ rotation[2]
     bumped = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
     axes = rotation[:2, :2] if abs(rotation[2, 2]) > 0.999 else turn[:2, :2]
@@ -54,7 +59,7 @@ def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[tup
     return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v), bool(bumped)
 
 
-def rectangles(part: Drawn, position: np.ndarray, turn: np.ndarray, any_height: bool = False) -> list[tuple[float, ...]]:
+def rectangles(part: Drawn, position: np.ndarray, turn: np.ndarray, any_height: bool = False) -> list[Rectangle]:
     """The floor rectangles of a part's solids: of those at body height, or of all."""
     found = (footprint(solid, position, turn) for solid in part.solids)
     return [rectangle for rectangle, bumped in found if bumped or any_height]
@@ -83,7 +88,7 @@ def distance(points: np.ndarray, rectangle: np.ndarray) -> np.ndarray:
     return np.hypot(np.maximum(u, 0), np.maximum(v, 0))
 
 
-def _stacked(groups: list[list[tuple[float, ...]]]) -> np.ndarray:
+def _stacked(groups: list[list[Rectangle]]) -> np.ndarray:
     """Lists of rectangles as one array (n, most, 6), filled up with rectangles infinitely far away."""
     most = max([len(group) for group in groups], default=0)
     stack = np.zeros((len(groups), max(most, 1), 6))
@@ -100,7 +105,7 @@ class Floor:
     def __init__(self, room: Room, shapes: tuple[Shape, ...]) -> None:
         west, south, east, north = room.bounds
         self.origin = np.array([west, south])
-        obstacles: list[tuple[float, ...]] = []
+        obstacles: list[Rectangle] = []
         open_parts, swept, within = [], [], []
         for thing, shape in zip(room.things, shapes, strict=True):
             position, turn = _frame(thing)
@@ -114,8 +119,8 @@ class Floor:
                 ]
                 open_parts.append(moments[-1])
                 swept.append([rectangle for moment in moments for rectangle in moment])
-                ends = [(part, fraction) for part in shape.moving for fraction in (0.0, 1.0)]
-                within.append([r for part, end in ends for r in rectangles(part, *opened(part, end, position, turn), True)])
+                ends = [(part, *opened(part, k, position, turn)) for part in shape.moving for k in (0.0, 1.0)]
+                within.append([r for end in ends for r in rectangles(*end, any_height=True)])
         self.obstacles = np.array(obstacles).reshape(-1, 6)
         self.open_parts = _stacked(open_parts)
         """Rectangles of each openable's parts when open, (openables, k, 6)."""
@@ -123,8 +128,8 @@ class Floor:
         """Rectangles that each openable's parts sweep on their way, (openables, k, 6)."""
         self.within = _stacked(within)
         """Rectangles of each openable's parts, open and closed and at any height: what a hand must reach."""
-        shape = (int(np.ceil((east - west) / PITCH)) + 1, int(np.ceil((north - south) / PITCH)) + 1)
-        self.map = self._clearance_map(shape)
+        columns, rows = int(np.ceil((east - west) / PITCH)) + 1, int(np.ceil((north - south) / PITCH)) + 1
+        self.map = self._clearance_map((columns, rows))
 
     def _clearance_map(self, shape: tuple[int, int]) -> np.ndarray:
         """Distances at the map's points, each obstacle drawn only as far as it can matter."""
@@ -132,7 +137,8 @@ class Floor:
         xs, ys = (self.origin[k] + PITCH * np.arange(shape[k]) for k in (0, 1))
         for rectangle in self.obstacles:
             reach = np.abs(rectangle[2:4]) * rectangle[4] + np.abs(rectangle[3:1:-1]) * rectangle[5] + FAR
-            (x0, x1), (y0, y1) = (np.searchsorted(a, [c - r, c + r]) for a, c, r in zip((xs, ys), rectangle, reach, strict=False))
+            spans = zip((xs, ys), rectangle[:2], reach, strict=True)
+            (x0, x1), (y0, y1) = (np.searchsorted(ticks, [middle - r, middle + r]) for ticks, middle, r in spans)
             if x0 < x1 and y0 < y1:
                 points = np.stack(np.meshgrid(xs[x0:x1], ys[y0:y1], indexing="ij"), -1)
                 window = clearance[x0:x1, y0:y1]
@@ -232,7 +238,9 @@ class Grid:
 
     def path(self, source: int, target: int) -> list[int]:
         """The positions on a shortest way, both ends included."""
-        _, before = csgraph.dijkstra(self.graph, directed=False, indices=source, unweighted=True, return_predecessors=True)
+        _, before = csgraph.dijkstra(
+            self.graph, directed=False, indices=source, unweighted=True, return_predecessors=True
+        )
         way = [target]
         while way[-1] != source:
             way.append(int(before[way[-1]]))

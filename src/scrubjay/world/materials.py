@@ -70,7 +70,7 @@ def image(texture: str) -> np.ndarray:
     """A texture's pixels, (h, w, 3) uint8, read-only. The same name gives the same pixels everywhere."""
     name, variant = _split(texture)
     drawn = TEXTURES[name].make(np.random.default_rng([variant, *name.encode()]), variant)
-    pixels = np.uint8(np.clip(drawn, 0, 1) * 255 + 0.5)
+    pixels = (np.clip(drawn, 0, 1) * 255 + 0.5).astype(np.uint8)
     pixels.setflags(write=False)
     return pixels
 
@@ -86,7 +86,8 @@ def parse(material: str) -> tuple[str, tuple[float, float, float]]:
     _split(texture)
     if len(tint) != 6 or not set(tint) <= set(string.hexdigits):
         raise ValueError(f"bad tint in material {material!r}; write texture#rrggbb with six hexadecimal digits")
-    return texture, tuple(int(tint[i : i + 2], 16) / 255 for i in (0, 2, 4))
+    red, green, blue = (int(tint[i : i + 2], 16) / 255 for i in (0, 2, 4))
+    return texture, (red, green, blue)
 
 
 def _split(texture: str) -> tuple[str, int]:

@@ -2,8 +2,8 @@
 
 Seen and touched are apart: surfaces are meshes without contacts, one geom per part and material; solids are boxes and
 capsules that no camera sees. Everything fixed belongs to the world body. Each moving part of an openable is a body on a
-joint too heavy to be pushed: openables stand where they are put. The five goal objects are free bodies, parked far above
-the room until one is held.
+joint too heavy to be pushed: openables stand where they are put. The five goal objects are free bodies, parked far
+above the room until one is held.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ class Compiled:
     openables: tuple[Openable, ...]
     goals: dict[str, Goal]
     volumes: Volumes
+    floor: Floor
 
     def qpos(self, is_open: np.ndarray, goal: np.ndarray, pose: np.ndarray) -> np.ndarray:
         """Joint positions (W, nq) of W copies: open (W, openables or more), goals' numbers (W,), poses (W, 7)."""
@@ -132,6 +133,7 @@ class _Compiler:
         # Things in a drawer ride on its moving part; the first one is the drawer's box.
         self.carriers: dict[str, tuple[mujoco.MjsBody, str]] = {}
         self.materials: set[str] = set()
+        self.floor = Floor(room, self.shapes)
 
     def compile(self) -> Compiled:
         world = self.spec.worldbody
@@ -152,8 +154,9 @@ class _Compiler:
             whole = mesh.joined(meshes)
             name = f"{body_name}/{index}/{number}"
             self.spec.add_mesh(
-                name=name, uservert=(whole.vertices @ turn.T + position).ravel(), inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
-                usernormal=(whole.normals @ turn.T).ravel(), usertexcoord=whole.uv.ravel(), userface=whole.faces.ravel(),
+                name=name, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
+                uservert=(whole.vertices @ turn.T + position).ravel(), usernormal=(whole.normals @ turn.T).ravel(),
+                usertexcoord=whole.uv.ravel(), userface=whole.faces.ravel(),
             )  # fmt: skip
             body.add_geom(
                 name=name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, material=material, group=group,
@@ -212,7 +215,7 @@ class _Compiler:
             return self._floor()
         texture, tint = materials.parse(material)
         made = materials.texture_of(texture)
-        # One renderer cuts light off at 1 before it multiplies the texture, the other after: stay under 1, and both agree.
+        # One renderer cuts light off at 1 before it multiplies the texture, the other after: under 1 both agree.
         emission = BRIGHTEST * made.glow / (1 - made.glow)
         dimmed = np.array(tint) * (1 / (emission + BRIGHTEST) if made.glow else 1)
         new = self.spec.add_material(name=material, rgba=[*dimmed, 1], specular=0, shininess=0, emission=emission)
@@ -228,7 +231,7 @@ class _Compiler:
         """The floor's material: its texture all over the room, darker under and near things."""
         style = next(thing for thing in self.room.things if thing.type == "Floor").style
         texture, tint = materials.parse(style.get("floor", "plain#c8b89a"))
-        self._texture(shell.BAKED, floor_picture(Floor(self.room, self.shapes), texture))
+        self._texture(shell.BAKED, floor_picture(self.floor, texture))
         new = self.spec.add_material(name=shell.BAKED, rgba=[*tint, 1], specular=0, shininess=0)
         new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = shell.BAKED
 
@@ -249,16 +252,17 @@ class _Compiler:
         for i, kind in enumerate(goals):
             body, joint = model.body(kind).id, model.joint(kind).id
             geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group == SOLID))
-            found[kind] = Goal(len(self.room.things) + i, body, int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint]),
-                               GOAL_BOXES[kind][3], geoms, GOAL_BOXES[kind][2] / 2)  # fmt: skip
+            qpos, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+            _, _, height, mass = GOAL_BOXES[kind]
+            found[kind] = Goal(len(self.room.things) + i, body, qpos, dof, mass, geoms, height / 2)
         kept = [v for v in self.volumes if v[0] < len(self.room.things)]
         volumes = Volumes(
             np.array([v[0] for v in kept], int), np.array([model.body(v[1]).id for v in kept], int),
             np.array([v[2] for v in kept]).reshape(-1, 3), np.array([v[3] for v in kept]).reshape(-1, 3, 3),
             np.array([v[4] for v in kept]).reshape(-1, 3),
         )  # fmt: skip
-        names = tuple(thing.name for thing in self.room.things) + tuple(goals)
-        return Compiled(self.room, model, self.shapes, names, geom_thing, tuple(openables), found, volumes)
+        things = (*(thing.name for thing in self.room.things), *goals)
+        return Compiled(self.room, model, self.shapes, things, geom_thing, tuple(openables), found, volumes, self.floor)
 
 
 def _empty_spec(room: Room) -> mujoco.MjSpec:
@@ -294,7 +298,7 @@ def floor_picture(floor: Floor, texture: str) -> np.ndarray:
     repeat = materials.texture_of(texture).metres
     rows = (-points[:, 0, 1] / repeat % 1 * pixels.shape[0]).astype(int)
     columns = (points[0, :, 0] / repeat % 1 * pixels.shape[1]).astype(int)
-    return np.uint8(pixels[rows][:, columns] * shade[..., None])
+    return (pixels[rows][:, columns] * shade[..., None]).astype(np.uint8)
 
 
 def _quaternion(matrix: np.ndarray) -> np.ndarray:

@@ -215,7 +215,8 @@ class Physics:
             data.xfrc_applied[goal.body, :3] = push - goal.mass * self.model.opt.gravity
             mujoco.mj_step(self.model, data, CHUNK)
             velocity[3:] *= 0.7
-            velocity[:3] = direction * (direction @ velocity[:3]) + 0.7 * (velocity[:3] - direction * (direction @ velocity[:3]))
+            forward = direction * (direction @ velocity[:3])
+            velocity[:3] = forward + 0.7 * (velocity[:3] - forward)
             here = self._pose(goal)
             way = here[:3] - start
             along = float(direction @ way)
@@ -233,13 +234,13 @@ class Physics:
 
     def _moved(self, now: Situation, goal: Goal, pose: np.ndarray) -> Situation | None:
         """The situation after a hand movement, or None if nothing moved or the object is stuck in something."""
-        pose = self._pushed_out(goal, pose)
-        if pose is None:
+        free = self._pushed_out(goal, pose)
+        if free is None:
             return None
-        mujoco.mju_subQuat(turn := np.zeros(3), pose[3:], now.pose[3:])
-        if np.linalg.norm(pose[:3] - now.pose[:3]) < MOVED and np.degrees(np.linalg.norm(turn)) < TURNED:
+        mujoco.mju_subQuat(turn := np.zeros(3), free[3:], now.pose[3:])
+        if np.linalg.norm(free[:3] - now.pose[:3]) < MOVED and np.degrees(np.linalg.norm(turn)) < TURNED:
             return None
-        return replace(now, pose=pose)
+        return replace(now, pose=free)
 
     def _pushed_out(self, goal: Goal, pose: np.ndarray) -> np.ndarray | None:
         """Moves an overlapping object out along its contacts, by a few centimetres at most."""

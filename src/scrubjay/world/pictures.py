@@ -1,87 +1,14 @@
 """Pictures stretched once over a face: paintings, screens, window views, labels, covers, pages, dials, keys.
 
-They carry their own colours. Shapes are painted one over the other on a canvas whose corners are (0, 0), top left, and
-(1, 1).
+They carry their own colours, and are painted on a canvas.
 """
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 
+from scrubjay.world.canvas import DARK, LIGHT, Canvas, Colour, tones
 from scrubjay.world.textures import Rng, clouds, mix, noise, smooth
-
-
-class Canvas:
-    """A picture in the making, (height, width, 3)."""
-
-    def __init__(self, height: int, width: int, colour) -> None:
-        self.pixels = np.empty((height, width, 3))
-        self.pixels[:] = colour
-        self.x = ((np.arange(width) + 0.5) / width)[None, :]
-        self.y = ((np.arange(height) + 0.5) / height)[:, None]
-        self.soft = 0.8 / height
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.pixels.shape[:2]
-
-    def paint(self, depth: np.ndarray, colour, share: float = 1.0) -> None:
-        """Paints in place where `depth`, the distance to the shape's border, is above 0; the colour may be an image."""
-        cover = share * smooth(-self.soft, self.soft, depth)
-        self.pixels += (np.asarray(colour) - self.pixels) * cover[..., None]
-
-    def part(self, left: float, top: float, right: float, bottom: float) -> Canvas:
-        """The canvas's pixels around a rectangle, to paint on: what is small need not cost a whole canvas."""
-        height, width = self.pixels.shape[:2]
-        rows = slice(max(int(top * height) - 1, 0), max(int(bottom * height) + 2, 0))
-        columns = slice(max(int(left * width) - 1, 0), max(int(right * width) + 2, 0))
-        part = copy.copy(self)
-        part.pixels, part.x, part.y = self.pixels[rows, columns], self.x[:, columns], self.y[rows]
-        return part
-
-    def gradient(self, top, bottom, start: float = 0.0, end: float = 1.0) -> None:
-        """Fades from one colour at height `start` to another at `end`."""
-        self.pixels[:] = mix(top, bottom, np.clip((self.y - start) / (end - start), 0, 1))
-
-    def disc(self, x: float, y: float, radius: float, colour, stretch: float = 1.0, share: float = 1.0) -> None:
-        """A circle, or with `stretch` an ellipse that is so many times as high."""
-        part = self.part(x - radius, y - radius * stretch, x + radius, y + radius * stretch)
-        part.paint(radius - np.sqrt((part.x - x) ** 2 + ((part.y - y) / stretch) ** 2), colour, share)
-
-    def ring(self, x: float, y: float, radius: float, width: float, colour) -> None:
-        self.paint(width / 2 - np.abs(np.sqrt((self.x - x) ** 2 + (self.y - y) ** 2) - radius), colour)
-
-    def box(self, left: float, top: float, right: float, bottom: float, colour, share: float = 1.0) -> None:
-        part = self.part(left, top, right, bottom)
-        across, down = np.minimum(part.x - left, right - part.x), np.minimum(part.y - top, bottom - part.y)
-        part.paint(np.minimum(across, down), colour, share)
-
-    def line(self, start, end, width: float, colour) -> None:
-        """A stroke from (x, y) to (x, y) with round ends."""
-        (left, right), (top, bottom) = (sorted(ends) for ends in zip(start, end, strict=True))
-        part = self.part(left - width, top - width, right + width, bottom + width)
-        (x, y), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
-        along = np.clip(((part.x - x) * dx + (part.y - y) * dy) / max(dx * dx + dy * dy, 1e-9), 0, 1)
-        part.paint(width / 2 - np.sqrt((part.x - x - along * dx) ** 2 + (part.y - y - along * dy) ** 2), colour)
-
-    def ground(self, skyline: np.ndarray, colour) -> None:
-        """Everything below a height per column, (width,)."""
-        self.paint(self.y - skyline[None, :], colour)
-
-
-PIGMENTS = np.array([
-    [0.8, 0.18, 0.14], [0.9, 0.45, 0.15], [0.95, 0.75, 0.22], [0.55, 0.62, 0.22], [0.2, 0.48, 0.28], [0.16, 0.5, 0.52],
-    [0.2, 0.42, 0.72], [0.14, 0.22, 0.46], [0.45, 0.26, 0.5], [0.78, 0.4, 0.5], [0.55, 0.34, 0.2], [0.35, 0.38, 0.42],
-])  # fmt: skip
-LIGHT = np.array([0.97, 0.94, 0.86])
-DARK = np.array([0.1, 0.1, 0.12])
-
-
-def tones(rng: Rng, count: int, shade: float = 1.0, pale: float = 0.0) -> np.ndarray:
-    """Different pigments, (count, 3), darkened by `shade` and mixed with white by `pale`."""
-    return PIGMENTS[rng.permutation(len(PIGMENTS))[:count]] * shade * (1 - pale) + pale
 
 
 def ridge(rng: Rng, width: int, level: float, rough: float, cells: int, octaves: int = 3) -> np.ndarray:
@@ -99,7 +26,7 @@ def picture(rng: Rng, variant: int) -> np.ndarray:
     return canvas.pixels * (0.95 + 0.08 * noise(rng, 128, 128, 14, 40)[..., None])
 
 
-LIGHTS = (
+LIGHTS: tuple[tuple[Colour, Colour], ...] = (
     ((0.35, 0.6, 0.88), (0.85, 0.93, 0.98)), ((0.93, 0.5, 0.32), (1, 0.88, 0.6)),
     ((0.75, 0.78, 0.72), (0.97, 0.93, 0.8)), ((0.42, 0.36, 0.6), (0.98, 0.72, 0.55)),
 )  # fmt: skip
@@ -193,7 +120,8 @@ def circles(rng: Rng, c: Canvas, turn: int) -> None:
         (x, y), radius, (outer, inner) = rng.uniform(0.1, 0.9, 2), rng.uniform(0.07, 0.22), tones(rng, 2)
         c.disc(x, y, radius, outer, share=0.85)
         c.disc(x, y, radius * 0.55, inner)
-    c.ring(*rng.uniform(0.3, 0.7, 2), 0.28, 0.03, DARK)
+    x, y = rng.uniform(0.3, 0.7, 2)
+    c.ring(x, y, 0.28, 0.03, DARK)
     for _ in range(4):
         c.line(rng.random(2), rng.random(2), 0.02, DARK)
 
@@ -216,7 +144,8 @@ def quilt(rng: Rng, c: Canvas, turn: int) -> None:
 def peaks(rng: Rng, c: Canvas, turn: int) -> None:
     """Mountains with snow, or a town at night, before a moon."""
     night = turn % 2 == 1
-    c.gradient(*(((0.05, 0.08, 0.22), (0.35, 0.3, 0.5)) if night else LIGHTS[turn % len(LIGHTS)]), end=0.8)
+    above, horizon = ((0.05, 0.08, 0.22), (0.35, 0.3, 0.5)) if night else LIGHTS[turn % len(LIGHTS)]
+    c.gradient(above, horizon, end=0.8)
     c.disc(rng.uniform(0.2, 0.8), 0.2, 0.08, (0.98, 0.96, 0.85))
     if night:
         for x in np.arange(0, 1, 0.125):
@@ -242,7 +171,8 @@ def sky(rng: Rng, variant: int) -> np.ndarray:
     """What a window shows: clouds, hills, and by turns trees, roofs, fields or a town."""
     c = Canvas(128, 160, 1)
     evening, day = ((0.62, 0.66, 0.85), (1, 0.86, 0.72)), ((0.5, 0.71, 0.95), (0.9, 0.95, 0.99))
-    c.gradient(*(evening if variant % 4 == 3 else day), end=0.65)
+    above, horizon = evening if variant % 4 == 3 else day
+    c.gradient(above, horizon, end=0.65)
     cloud = smooth(0.5, 0.8, clouds(rng, *c.shape, 4, 3, 4)) * (1 - smooth(0.3, 0.65, c.y))
     c.pixels = mix(c.pixels, (1, 0.99, 0.97), 0.85 * cloud)
     for level, colour in ((0.62, (0.62, 0.72, 0.8)), (0.7, (0.5, 0.64, 0.56)), (0.78, (0.45, 0.6, 0.36))):

@@ -11,6 +11,9 @@ import torch
 from scrubjay.world.mjcf import SOLID, Compiled
 from scrubjay.world.view import EVERYTHING, RendererError, Shot, View, pixel_rays
 
+SHADOW_MAP = 2048
+"""Pixels of an edge; the map alone weighs 16 MiB a room, so there is none unless shadows are asked for."""
+
 
 def _context(size: int):
     """An off-screen OpenGL context, hardware or software. Imported here: the import itself opens the display."""
@@ -46,24 +49,22 @@ class OpenGL:
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
         self._gl.make_current()
         count, size = len(shot.eye), self.size
-        rgb = torch.empty((count, size, size, 3), dtype=torch.uint8) if "rgb" in kinds else None
-        depth = torch.empty((count, size, size), dtype=torch.float32) if "depth" in kinds else None
-        ids = torch.empty((count, size, size), dtype=torch.int16) if "ids" in kinds else None
-        normals = torch.empty((count, size, size, 3), dtype=torch.float32) if "normals" in kinds else None
+        # Filled as arrays and handed over whole: torch would start its threads for every copy of a picture.
+        rgb = np.empty((count, size, size, 3), np.uint8)
+        depth = np.empty((count, size, size), np.float32)
+        ids = np.empty((count, size, size), np.int16)
+        normals = np.empty((count, size, size, 3), np.float32)
         for world in range(count):
             room = self._room(world // self.copies)
             room.aim(shot.qpos[world // self.copies][world % self.copies], shot.eye[world], shot.matrix[world], groups)
-            if rgb is not None:
-                rgb[world] = torch.from_numpy(room.colours())
-            if depth is not None or ids is not None:
-                seen, far = room.things()
-                if ids is not None:
-                    ids[world] = torch.from_numpy(seen)
-                if depth is not None:
-                    depth[world] = torch.from_numpy(far)
-            if normals is not None:
-                normals[world] = torch.from_numpy(room.normals(self._rays, shot.eye[world], shot.matrix[world], groups))
-        return View(rgb, depth, ids, normals)
+            if "rgb" in kinds:
+                rgb[world] = room.colours()
+            if "depth" in kinds or "ids" in kinds:
+                ids[world], depth[world] = room.things()
+            if "normals" in kinds:
+                normals[world] = room.normals(self._rays, shot.eye[world], shot.matrix[world], groups)
+        made = {"rgb": rgb, "depth": depth, "ids": ids, "normals": normals}
+        return View(**{kind: torch.from_numpy(made[kind]) for kind in kinds})
 
     def close(self) -> None:
         self._gl.make_current()
@@ -92,6 +93,7 @@ class _Loaded:
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
         self.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
         self.model.vis.global_.offwidth = self.model.vis.global_.offheight = size
+        self.model.vis.quality.shadowsize = SHADOW_MAP if shadows else 0
         self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_50)
         self.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self.option = mujoco.MjvOption()
@@ -117,7 +119,7 @@ class _Loaded:
     def colours(self) -> np.ndarray:
         mujoco.mjr_render(self.rect, self.scene, self.context)
         mujoco.mjr_readPixels(self.pixels, None, self.rect, self.context)
-        return self.pixels[::-1].copy()
+        return self.pixels[::-1]
 
     def things(self) -> tuple[np.ndarray, np.ndarray]:
         """Ids and depth, from one pass in which each geom has its number for a colour."""
@@ -131,7 +133,7 @@ class _Loaded:
         # The depth buffer is reversed: z = near (far - d) / (d (far - near)), so 1 is near and 0 is far.
         metres = near * far / (near + self.z.astype(np.float64) * (far - near))
         seen = self._things_by_segment()[number]
-        return seen[::-1].copy(), np.where(seen < 0, 0, metres)[::-1].astype(np.float32)
+        return seen[::-1], np.where(seen < 0, 0, metres)[::-1]
 
     def normals(self, rays: np.ndarray, eye: np.ndarray, matrix: np.ndarray, groups: Sequence[int]) -> np.ndarray:
         """The normals of the surfaces that the pixels' rays hit, in the room's axes and turned towards the camera."""
@@ -144,7 +146,7 @@ class _Loaded:
         )
         normal[geom < 0] = 0
         size = self.pixels.shape[0]
-        return normal.reshape(size, size, 3).astype(np.float32)
+        return normal.reshape(size, size, 3)
 
     def _things_by_segment(self) -> np.ndarray:
         """Thing ids by the scene's geom numbers. A set of groups always gives the same list of geoms."""

@@ -32,10 +32,7 @@ class Warp:
             room.aim(shot.qpos[number], shot.eye[mine], shot.matrix[mine])
             views.append(room.draw(kinds, tuple(groups)))
 
-        def together(kind: str) -> torch.Tensor | None:
-            return torch.cat([getattr(view, kind) for view in views]) if kind in kinds else None
-
-        return View(together("rgb"), together("depth"), together("ids"), together("normals"))
+        return View(**{kind: torch.cat([view.pictures[kind] for view in views]) for kind in kinds})
 
     def close(self) -> None:
         self._rooms = []
@@ -68,18 +65,18 @@ class _Loaded:
         with wp.ScopedDevice(self.device):
             mjw.refit_bvh(self.model, self.data, context)
             mjw.render(self.model, self.data, context)
-            rgb = depth = ids = normals = None
+            made = {}
             if "rgb" in kinds:
                 packed = wp.to_torch(context.rgb_data).view(torch.uint8).reshape(*shape, 4)
-                rgb = packed[..., [2, 1, 0]]
+                made["rgb"] = packed[..., [2, 1, 0]]
             if "depth" in kinds:
-                depth = wp.to_torch(context.depth_data).reshape(shape).clone()
+                made["depth"] = wp.to_torch(context.depth_data).reshape(shape).clone()
             if "ids" in kinds:
                 geoms = wp.to_torch(context.seg_data).reshape(*shape, 2)[..., 0]
-                ids = self.thing_of_geom[geoms.long()]
+                made["ids"] = self.thing_of_geom[geoms.long()]
             if "normals" in kinds:
-                normals = self._normals(context).reshape(*shape, 3)
-        return View(rgb, depth, ids, normals)
+                made["normals"] = self._normals(context).reshape(*shape, 3)
+        return View(**made)
 
     def _normals(self, context: mjw.RenderContext) -> torch.Tensor:
         directions = np.einsum("nij,pj->npi", self.matrix, pixel_rays(self.size))

@@ -34,7 +34,9 @@ def noise(rng: Rng, height: int, width: int, rows: int, columns: int) -> np.ndar
 
 def clouds(rng: Rng, height: int, width: int, rows: int, columns: int, octaves: int = 3) -> np.ndarray:
     """Periodic noise of several scales, each half as strong and twice as fine, stretched to 0 to 1."""
-    total = sum(noise(rng, height, width, rows << i, columns << i) / (1 << i) for i in range(octaves))
+    total = np.zeros((height, width))
+    for i in range(octaves):
+        total += noise(rng, height, width, rows << i, columns << i) / (1 << i)
     return (total - total.min()) / (total.max() - total.min())
 
 

@@ -22,18 +22,36 @@ class RendererError(RuntimeError):
     """A renderer that cannot work here; the message says what would help."""
 
 
-@dataclass(frozen=True)
 class View:
-    """Pictures of B worlds on the renderer's device. What was not asked for is None."""
+    """Pictures of B worlds on the renderer's device; asking for one that was not taken is an error."""
 
-    rgb: torch.Tensor | None = None
-    """(B, height, width, 3) uint8."""
-    depth: torch.Tensor | None = None
-    """(B, height, width) float32: metres along the camera's axis, 0 where nothing is."""
-    ids: torch.Tensor | None = None
-    """(B, height, width) int16: the number of the thing in its room, -1 where nothing is."""
-    normals: torch.Tensor | None = None
-    """(B, height, width, 3) float32: unit vectors in the room's axes, 0 where nothing is."""
+    def __init__(self, **pictures: torch.Tensor) -> None:
+        self.pictures = pictures
+
+    @property
+    def rgb(self) -> torch.Tensor:
+        """(B, height, width, 3) uint8."""
+        return self._taken("rgb")
+
+    @property
+    def depth(self) -> torch.Tensor:
+        """(B, height, width) float32: metres along the camera's axis, 0 where nothing is."""
+        return self._taken("depth")
+
+    @property
+    def ids(self) -> torch.Tensor:
+        """(B, height, width) int16: the number of the thing in its room, -1 where nothing is."""
+        return self._taken("ids")
+
+    @property
+    def normals(self) -> torch.Tensor:
+        """(B, height, width, 3) float32: unit vectors in the room's axes, 0 where nothing is."""
+        return self._taken("normals")
+
+    def _taken(self, kind: str) -> torch.Tensor:
+        if kind not in self.pictures:
+            raise ValueError(f"this view has no {kind}, only {', '.join(self.pictures)}: name it when you ask for the view")
+        return self.pictures[kind]
 
 
 KINDS = ("rgb", "depth", "ids", "normals")

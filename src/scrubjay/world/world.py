@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from scrubjay.world import cells
-from scrubjay.world.floor import GRID, Floor, Grid
+from scrubjay.world.floor import GRID, Grid
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import Compiled, compile_room
 from scrubjay.world.physics import HAND_TURN, Physics, Situation
@@ -73,9 +73,8 @@ class World:
         self.rooms = [_compiled(room) for room in rooms]
         self.copies, self.size = copies, size
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
-        self.floors = [Floor(room.room, room.shapes) for room in self.rooms]
-        self.reachable = [floor.reachable() for floor in self.floors]
-        self._walking = Floors(self.floors)
+        self.reachable = [room.floor.reachable() for room in self.rooms]
+        self._walking = Floors([room.floor for room in self.rooms])
         self._openables = max(1, max(len(room.openables) for room in self.rooms))
         self._physics: list[SimpleQueue[Physics]] = [SimpleQueue() for _ in self.rooms]
         self._threads = ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="physics")
@@ -125,7 +124,7 @@ class World:
     def grid(self, world: int) -> Grid:
         """The positions that an agent can reach from where it is, on the grid as it is turned."""
         angle = self.state.rotation[world] % 90
-        return self.floors[self.room_of[world]].grid(self.state.position[world], angle)
+        return self.rooms[self.room_of[world]].floor.grid(self.state.position[world], angle)
 
     def move(self, direction: np.ndarray) -> np.ndarray:
         """Steps of 0.25 m ahead, left or right (0, 1, 2)."""

@@ -128,7 +128,7 @@ def spatula(s: Shape, rng: np.random.Generator) -> None:
     handle = [(-0.5 * length, 0.8 * h, 0.026), (-0.15 * length, 0.8 * h, 0.02), (0.18 * length, 0.15 * h, 0.016)]
     s.surface(pick(rng, (BLACK, "wood#8a5a33", "plain#b23a2e")), strip(handle, 0.35 * h), turn=turn)
     blade, start = pick(rng, (STEEL, BLACK)), rng.uniform(0.14, 0.2) * length
-    bars = [((0, start), (across, 0.03 * length)), ((0, 0.48 * length), (across, 0.04 * length))]
+    bars = [((0.0, start), (across, 0.03 * length)), ((0.0, 0.48 * length), (across, 0.04 * length))]
     bars += [
         ((x * across, (start + 0.5 * length) / 2), (0.16 * across, 0.5 * length - start))
         for x in (-0.42, -0.14, 0.14, 0.42)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from scrubjay.world.catalog.joinery import FABRICS, METALS, PAINTS, UPRIGHT, WOODS, moulded, option, pick
@@ -76,7 +78,7 @@ def _slat(width: float, deep: float, tall: float) -> Mesh:
     """A thin strip bent along its middle, seen from both sides; the bend draws a line that tells slats apart."""
     x, bend = width / 2, [(-0.5 * deep, 0.5 * tall), (0.3 * deep, 0.2 * tall), (0.5 * deep, -0.5 * tall)]
     strips = []
-    for (y1, z1), (y0, z0) in zip(bend, bend[1:], strict=False):
+    for (y1, z1), (y0, z0) in pairwise(bend):
         normal = np.array([0.0, z1 - z0, y0 - y1]) / np.hypot(z1 - z0, y0 - y1)
         corners = np.array([[x, y0, z0], [-x, y0, z0], [-x, y1, z1], [x, y1, z1]])
         uv = np.array([[0, -z0], [width, -z0], [width, -z1], [0, -z1]])
@@ -192,8 +194,8 @@ def doorway(s: Shape, rng: np.random.Generator) -> None:
     metal = s.material("handle", pick(rng, METALS))
     rim, back = min(0.08, 0.1 * w), -d / 2
     deep = min(0.45 * d, 0.045)
-    for x in (-1, 1):
-        s.box(frame, (x * (w - rim) / 2, back + deep / 2, h / 2), (rim, deep, h), solid=False, without=("back",))
+    for edge in (-1, 1):
+        s.box(frame, (edge * (w - rim) / 2, back + deep / 2, h / 2), (rim, deep, h), solid=False, without=("back",))
     s.box(frame, (0, back + deep / 2, h - rim / 2), (w - 2 * rim, deep, rim), solid=False, without=("back",))
     wide, high, thick = w - 2 * rim - 0.008, h - rim - 0.008, 0.6 * deep
     s.box(leaf, (0, back + thick / 2, high / 2), (wide, thick, high), solid=False, without=("back", "bottom"))

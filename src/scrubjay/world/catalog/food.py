@@ -107,7 +107,7 @@ def egg(s: Shape, rng: np.random.Generator) -> None:
     blunt = rng.uniform(0.38, 0.46)
     steps = np.linspace(0, np.pi, 9)
     reach = np.where(steps < np.pi / 2, blunt, 1 - blunt)
-    outline = [(np.sin(a) * min(d, h) / 2, (blunt - np.cos(a) * r - 0.5) * w) for a, r in zip(steps, reach, strict=True)]
+    outline = np.column_stack([np.sin(steps) * min(d, h) / 2, (blunt - np.cos(steps) * reach - 0.5) * w])
     shell = f"plain#{ripened(rng, pick(rng, ('f3e6d2', 'e2b98f', 'd39f72')), 0.03)}"
     s.lathe(shell, outline, (0, 0, h / 2), rotation("y", 90) @ rotation("z", rng.uniform(0, 180)), 12, (1, 1), 80)
     s.solid_capsule((-w / 2, 0, h / 2), (w / 2, 0, h / 2), min(d, h) * 0.48)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from scrubjay.world.catalog.mesh import Mesh, rotation
+from scrubjay.world.catalog.mesh import TWO_TRIANGLES, Mesh, rotation
 from scrubjay.world.catalog.shape import Drawn, Shape
 
 REACH = 0.024
@@ -69,11 +71,7 @@ def moulded(width: float, height: float, profile, back: bool = False) -> Mesh:
     for inset, y in profile:
         x, z = max(width / 2 - inset, 0.0), max(height / 2 - inset, 0.0)
         rings.append(np.array([[-x, y, -z], [x, y, -z], [x, y, z], [-x, y, z]]))
-    quads = [
-        [low[i], high[i], high[i - 3], low[i - 3]]
-        for low, high in zip(rings, rings[1:], strict=False)
-        for i in range(4)
-    ]
+    quads = [np.array([low[i], high[i], high[i - 3], low[i - 3]]) for low, high in pairwise(rings) for i in range(4)]
     quads.append(rings[-1][[0, 3, 2, 1]])
     if back:
         quads.append(rings[0])
@@ -82,20 +80,15 @@ def moulded(width: float, height: float, profile, back: bool = False) -> Mesh:
 
 def _quads(quads) -> Mesh:
     """Flat quads, their texture laid on in metres along the axes that each faces least."""
-    vertices, normals, uv, faces = [], [], [], []
-    for quad in quads:
-        corners = np.asarray(quad)
-        normal = np.cross(corners[2] - corners[0], corners[3] - corners[1])
-        if np.linalg.norm(normal) < 1e-9:
-            continue
-        normal /= np.linalg.norm(normal)
-        u, v = ((1, 2), (0, 2), (0, 1))[int(np.abs(normal).argmax())]
-        start = len(vertices)
-        vertices += list(corners)
-        normals += [normal] * 4
-        uv += [(-corner[u], -corner[v]) for corner in corners]
-        faces += [(start, start + 1, start + 2), (start, start + 2, start + 3)]
-    return Mesh(np.array(vertices), np.array(normals), np.array(uv), np.array(faces))
+    corners = np.asarray(quads, float)
+    normals = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
+    lengths = np.linalg.norm(normals, axis=1)
+    kept = lengths >= 1e-9
+    corners, normals = corners[kept], normals[kept] / lengths[kept, None]
+    axes = np.array([(1, 2), (0, 2), (0, 1)])[np.abs(normals).argmax(1)]
+    uv = -np.take_along_axis(corners, axes[:, None, :], axis=2)
+    faces = (TWO_TRIANGLES + 4 * np.arange(len(corners))[:, None, None]).reshape(-1, 3)
+    return Mesh(corners.reshape(-1, 3), np.repeat(normals, 4, axis=0), uv.reshape(-1, 2), faces)
 
 
 def cushion(size, side: float = 0.4, cells: int = 6, underside: bool = True) -> Mesh:

@@ -18,9 +18,9 @@ def loft(rings) -> Mesh:
     around = np.roll(rings, -1, axis=1) - np.roll(rings, 1, axis=1)
     normals = np.cross(around, np.gradient(rings, axis=0))
     normals /= np.maximum(np.linalg.norm(normals, axis=2, keepdims=True), 1e-12)
-    for i in np.flatnonzero(point):
-        mean = normals[i + 1 if i + 1 < n else i - 1].sum(axis=0)
-        normals[i] = mean / np.linalg.norm(mean)
+    for end in np.flatnonzero(point):
+        mean = normals[end + 1 if end + 1 < n else end - 1].sum(axis=0)
+        normals[end] = mean / np.linalg.norm(mean)
     steps = np.linalg.norm(np.diff(rings, axis=0), axis=2).max(axis=1)
     along = np.concatenate([[0.0], np.cumsum(steps)])
     girth = np.linalg.norm(around / 2, axis=2).sum(axis=1).max()
@@ -33,8 +33,8 @@ def loft(rings) -> Mesh:
             faces.append(np.column_stack([a, a + 1, b + 1]))
         if not point[i + 1]:
             faces.append(np.column_stack([a, b + 1, b]))
-    closed = [np.concatenate([grid, grid[:, :1]], axis=1).reshape(-1, 3) for grid in (rings, normals)]
-    return Mesh(*closed, uv.reshape(-1, 2), np.concatenate(faces))
+    vertices, normals = (np.concatenate([grid, grid[:, :1]], axis=1).reshape(-1, 3) for grid in (rings, normals))
+    return Mesh(vertices, normals, uv.reshape(-1, 2), np.concatenate(faces))
 
 
 def superellipse(points: int, power: float = 1.0) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Small generated meshes: boxes, turned profiles, extrusions, soft boxes, tubes.
 
-Texture coordinates are in metres along the surface, so that one wood grain has one scale on every thing; `fitted` meshes
-run from 0 to 1 instead, for pictures. Faces are counter-clockwise seen from outside.
+Texture coordinates are in metres along the surface, so that one wood grain has one scale on every thing; those of
+`fitted` meshes run from 0 to 1 instead, for pictures. Faces are counter-clockwise seen from outside.
 """
 
 from __future__ import annotations
@@ -52,32 +52,43 @@ def rotation(axis: str, degrees: float) -> np.ndarray:
 FACES = {"left": (0, -1), "right": (0, 1), "back": (1, -1), "front": (1, 1), "bottom": (2, -1), "top": (2, 1)}
 
 
-def box(size, without: tuple[str, ...] = (), fitted: bool = False) -> Mesh:
-    """A box about the origin with flat faces; `without` leaves out faces that nobody sees."""
-    half = np.asarray(size, float) / 2
-    vertices, normals, uv, faces = [], [], [], []
+def _unit_box() -> dict[str, tuple[np.ndarray, np.ndarray, tuple[int, int]]]:
+    """For each face of the box from -1 to 1: corners, normal, and the axes along which its texture runs."""
+    made = {}
     for name, (axis, sign) in FACES.items():
-        if name in without:
-            continue
         normal = np.zeros(3)
         normal[axis] = sign
         up = np.array([0.0, 0.0, 1.0]) if axis != 2 else np.array([0.0, 1.0, 0.0])
         right = np.cross(up, normal)
-        start = len(vertices)
-        for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
-            vertices.append((normal + a * right + b * up) * half)
-            normals.append(normal)
-            metres = (a * abs(right @ half), -b * abs(up @ half))
-            uv.append(((a + 1) / 2, (1 - b) / 2) if fitted else metres)
-        faces += [(start, start + 1, start + 2), (start, start + 2, start + 3)]
-    return Mesh(np.array(vertices), np.array(normals), np.array(uv), np.array(faces))
+        corners = np.array([normal + a * right + b * up for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
+        made[name] = (corners, np.tile(normal, (4, 1)), (int(np.abs(right).argmax()), int(up.argmax())))
+    return made
+
+
+UNIT_BOX = _unit_box()
+CORNER_SIGNS = np.array([[-1.0, 1.0], [1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+TWO_TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
+
+
+def box(size, without: tuple[str, ...] = (), fitted: bool = False) -> Mesh:
+    """A box about the origin with flat faces; `without` leaves out faces that nobody sees."""
+    half = np.asarray(size, float) / 2
+    kept = [UNIT_BOX[name] for name in FACES if name not in without]
+    vertices = np.concatenate([corners for corners, _, _ in kept]) * half
+    normals = np.concatenate([normal for _, normal, _ in kept])
+    if fitted:
+        uv = np.tile((CORNER_SIGNS + 1) / 2, (len(kept), 1))
+    else:
+        uv = np.concatenate([CORNER_SIGNS * (half[along], half[upwards]) for _, _, (along, upwards) in kept])
+    faces = (TWO_TRIANGLES + 4 * np.arange(len(kept))[:, None, None]).reshape(-1, 3)
+    return Mesh(vertices, normals, uv, faces)
 
 
 def lathe(profile, segments: int = 16, scale=(1.0, 1.0), smooth: float = 50.0) -> Mesh:
     """A profile of (radius, height) points turned about z, walked so that the outside is on its right going up.
 
-    Start at the bottom's middle, go up the outside, and for a vessel down the inside again. Edges of the profile sharper
-    than `smooth` degrees stay edges. `scale` makes it elliptic.
+    Start at the bottom's middle, go up the outside, and for a vessel down the inside again. Edges of the profile
+    sharper than `smooth` degrees stay edges. `scale` makes it elliptic.
     """
     points = np.asarray(profile, float)
     steps = np.diff(points, axis=0)
@@ -94,7 +105,7 @@ def lathe(profile, segments: int = 16, scale=(1.0, 1.0), smooth: float = 50.0) -
     sharp = np.cos(np.radians(smooth))
     vertices, normals, uv, faces = [], [], [], []
     for i in range(len(steps)):
-        start = len(vertices) * (segments + 1)
+        start = 2 * i * (segments + 1)
         for end, other in ((i, i - 1), (i + 1, i + 1)):
             normal = outward[i]
             if 0 <= other < len(steps) and outward[i] @ outward[other] > sharp:

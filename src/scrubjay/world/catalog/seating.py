@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from scrubjay.world.catalog.joinery import (
@@ -113,8 +115,8 @@ def _couch(s: Shape, rng: np.random.Generator, seats: int) -> None:
     bevel = rng.uniform(0.03, 0.06)
     slab(s, cloth, (0, (back - d) / 2, foot), (w - 2 * arm + 0.02, back, h - foot - 0.03), bevel)
     rolled = option(s, "rolled", rng, 2) and arm > 0.13
-    for x in (-1, 1):
-        at = (x * (w - arm) / 2, 0, foot)
+    for side in (-1, 1):
+        at = (side * (w - arm) / 2, 0, foot)
         if rolled:
             s.surface(cloth, cushion((arm, d, arm), 0.35, 3, False), (at[0], 0, arm_top - arm / 2))
         slab(
@@ -175,7 +177,7 @@ def stool(s: Shape, rng: np.random.Generator) -> None:
             s.solid_capsule(foot, top, bar)
     at, ring = 0.35 * low, 0.7 * (1 - 0.4 * 0.35) * r
     around = [(ring * x, ring * y * d / w, at) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]
-    for a, b in zip(around, around[1:], strict=False):
+    for a, b in pairwise(around):
         s.tube(metal if h > 0.6 else wood, [a, b], 0.7 * bar, 5)
 
 

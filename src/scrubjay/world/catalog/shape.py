@@ -2,8 +2,8 @@
 
 A shape fills a box of (width, depth, height). Its origin is the middle of the box's bottom face; x runs to the right as
 seen from behind, y to the front, z up. A type's function draws surfaces (seen, never touched), solids (touched, never
-seen), spaces (what is in them is contained in the thing), supports (where other things may stand) and moving parts, all in these
-coordinates, moving parts as they are when closed.
+seen), spaces (what is in them is contained in the thing), supports (where other things may stand) and moving parts, all
+in these coordinates, moving parts as they are when closed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Drawn:
         self.surfaces.setdefault(material, []).append(shape.turned(turn).moved(at))
 
     def box(self, material, at, size, turn=IDENTITY, solid=True, without=(), fitted=False) -> None:
-        """A box about `at`. `without` names faces that nobody can see; `fitted` stretches the texture over each face."""
+        """A box about `at`. `without` names faces that nobody sees; `fitted` stretches the texture over each face."""
         self.surface(material, mesh.box(size, without, fitted), at, turn)
         if solid:
             self.solid_box(at, size, turn)

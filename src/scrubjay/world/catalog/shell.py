@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,14 +66,17 @@ def _level(x0, y0, x1, y1, z, up: bool) -> Mesh:
 
 
 def rectangles(outline, outside: float = 0.0) -> list[tuple[float, float, float, float]]:
-    """Cuts a floor with walls along x and y into rectangles (west, south, east, north); or what is within `outside` of it."""
+    """Cuts a floor with walls along x and y into rectangles (west, south, east, north).
+
+    With `outside`, it is what lies within so many metres around the floor that is cut.
+    """
     corners = np.asarray(outline, float)
     xs, ys = (np.unique(corners[:, axis]) for axis in (0, 1))
     if outside:
         xs, ys = (np.concatenate([[ticks[0] - outside], ticks, [ticks[-1] + outside]]) for ticks in (xs, ys))
     found = []
-    for x0, x1 in zip(xs[:-1], xs[1:], strict=True):
-        columns = [((x0 + x1) / 2, (y0 + y1) / 2) for y0, y1 in zip(ys[:-1], ys[1:], strict=True)]
+    for x0, x1 in pairwise(xs):
+        columns = [((x0 + x1) / 2, (y0 + y1) / 2) for y0, y1 in pairwise(ys)]
         inside = [_within(middle, corners) != bool(outside) for middle in columns]
         start = None
         for j, kept in enumerate([*inside, False]):

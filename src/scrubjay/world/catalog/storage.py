@@ -76,7 +76,7 @@ def _dresser_cells(size, options) -> list[Cell]:
 
 
 def _tv_stand_cells(size, options) -> list[Cell]:
-    width, depth, height = size
+    width, depth, _ = size
     columns = int(options.get("columns", np.clip(round(width / 0.6), 1, 4)))
     side = width / 2 - 0.008 - BOARD
     low = base_height(size, options) + BOARD

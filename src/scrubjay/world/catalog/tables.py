@@ -19,7 +19,7 @@ def dining_table(s: Shape, rng: np.random.Generator) -> None:
 
 def coffee_table(s: Shape, rng: np.random.Generator) -> None:
     """A low table, often with a second shelf."""
-    w, d, h = s.size
+    h = s.size[2]
     leg_thick = rng.uniform(0.04, 0.06)
     kind = _table(s, rng, thick=rng.uniform(0.02, 0.05), leg_thick=leg_thick, apron=0.0)
     if kind < 4 and rng.random() < 0.6 and h > 0.3:

@@ -250,5 +250,5 @@ def _small_things(plan: Plan, runs: list[Run], toilet: Thing, places: list[Thing
     for _ in range(int(rng.integers(0, 3))):
         clutter.put(str(rng.choice(["SoapBottle", "Candle", "Vase", "Cloth", "TissueBox"])), ("Shelf", "ShelvingUnit"))
     drawers = [t for t in [*made, *places] if t.type == "Drawer"]
-    clutter.fill(drawers, IN_DRAWERS)
-    clutter.fill([t for t in made if t.type == "Cabinet"], IN_CABINETS, 0.5)
+    clutter.fill(drawers, IN_DRAWERS, 0.26)
+    clutter.fill([t for t in made if t.type == "Cabinet"], IN_CABINETS, 0.4)

@@ -159,6 +159,6 @@ def _small_things(plan: Plan, bed: Thing, desk: Thing | None, places: list[Thing
     if rng.random() < 0.12:
         clutter.put("Television", ("Dresser",), size=(0.9, 0.2, 0.58), straight=True)
     clutter.scatter(SMALL, ("Desk", "SideTable", "Dresser", "Shelf"))
-    for _ in range(int(rng.integers(1, 5))):
+    for _ in range(int(rng.integers(1, 4))):
         clutter.put(str(rng.choice(["Book", "Vase", "Statue", "CD", "Book"])), ("Shelf", "ShelvingUnit"))
-    clutter.fill(drawers, IN_DRAWERS)
+    clutter.fill(drawers, IN_DRAWERS, 0.26)

@@ -31,8 +31,8 @@ RECEPTACLES = {
     "LaundryHamper": (0.3, 0.28, 0.3),
 }
 """The five kinds that something can be put into, and how large they are."""
-BOOK = (0.17, 0.035, 0.24)
-"""Standing, its cover to the front."""
+BOOK = (0.035, 0.17, 0.24)
+"""Standing."""
 
 
 def furnish(plan: Plan, number: int) -> None:
@@ -82,13 +82,14 @@ def with_receptacle(room: Room, kind: str) -> Room:
 def with_occluders(room: Room, count: int) -> Room:
     """The foyer with a row of standing books along the front of its table."""
     area = _area(table_of(room))
-    width = BOOK[0] + 0.01
+    width = BOOK[1] + 0.01
     most = int(area.size[0] / width)
     if not 1 <= count <= most:
         raise RoomError(f"{room.scene}: the table has room for 1 to {most} books, not {count}")
-    forward = area.size[1] / 2 - BOOK[1] / 2 - 0.02
+    forward = area.size[1] / 2 - BOOK[0] / 2 - 0.02
+    # A book's spine is at its left: a quarter turn shows it to the front.
     books = [
-        _on_table(room, f"Book_occluder_{i + 1}", "Book", BOOK, (i - (count - 1) / 2) * width, forward, i)
+        _on_table(room, f"Book_occluder_{i + 1}", "Book", BOOK, (i - (count - 1) / 2) * width, forward, i, 90.0)
         for i in range(count)
     ]
     return _with(room, books)
@@ -100,13 +101,15 @@ def _area(table: Thing) -> Support:
     return max(shape.supports, key=lambda support: support.position[2])
 
 
-def _on_table(room: Room, name: str, kind: str, size: Size, aside: float, forward: float, seed: int = 0) -> Thing:
+def _on_table(
+    room: Room, name: str, kind: str, size: Size, aside: float, forward: float, seed: int = 0, turn: float = 0.0
+) -> Thing:
     """A thing on the table's top, measured from its middle."""
     table = table_of(room)
     local = _area(table).position + np.array([aside, forward, 0.0005])
     position = np.asarray(table.position) + rotation("z", -table.yaw) @ local
     x, y, z = (round(float(v), 4) for v in position)
-    return Thing(name, kind, (x, y, z), table.yaw, size, seed, {}, table.name, {"standing": 1.0})
+    return Thing(name, kind, (x, y, z), (table.yaw + turn) % 360, size, seed, {}, table.name)
 
 
 def _with(room: Room, things: list[Thing]) -> Room:

@@ -213,8 +213,8 @@ def _small_things(plan: Plan, clutter: Clutter, inside: list[Thing]) -> None:
     clutter.put("Laptop", ("CoffeeTable", "Desk", "DiningTable", "SideTable"))
     clutter.put("DeskLamp", ("SideTable", "Desk", "Dresser"))
     clutter.put("RemoteControl", ("CoffeeTable", "TVStand", "Sofa"))
-    clutter.scatter(SMALL, ("CoffeeTable", "DiningTable", "SideTable", "Dresser", "TVStand", "Shelf"))
-    for _ in range(int(rng.integers(1, 5))):
+    clutter.scatter(SMALL, ("CoffeeTable", "DiningTable", "SideTable", "Dresser", "TVStand", "Shelf"), 0.8)
+    for _ in range(int(rng.integers(1, 4))):
         kind = str(rng.choice(["Book", "Vase", "Statue", "Book", "HousePlant", "Candle", "Bowl"]))
         clutter.put(kind, ("Shelf", "ShelvingUnit"))
-    clutter.fill([thing for thing in inside if thing.type in ("Drawer", "Cabinet")], IN_DRAWERS)
+    clutter.fill([thing for thing in inside if thing.type in ("Drawer", "Cabinet")], IN_DRAWERS, 0.26)
