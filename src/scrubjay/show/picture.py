@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.world.files import write_atomically
 from scrubjay.world.mjcf import Compiled
-from scrubjay.world.view import EVERYTHING, Shot
+from scrubjay.world.view import Shot
 from scrubjay.world.world import make_renderer
 
 INK, PAPER = (38, 42, 50), (250, 249, 246)
@@ -87,16 +87,12 @@ def dollhouse(compiled: Compiled, size: int, renderer: str = "auto", field_of_vi
     right = np.cross([0, 0, 1.0], back)
     right /= np.linalg.norm(right)
     matrix = np.stack([right, np.cross(back, right), back], -1)
-    model = compiled.model
-    before = model.cam_fovy[0]
-    model.cam_fovy[0] = field_of_view
-    try:
-        drawing = make_renderer(renderer, [compiled], 1, 2 * size)
-        shot = Shot((middle + back * reach)[None], matrix[None], [model.qpos0[None]])
-        view = drawing.draw(shot, ("rgb", "ids"), EVERYTHING)
-        drawing.close()
-    finally:
-        model.cam_fovy[0] = before
+    still = np.array([[0, 0, 0, 1.0, 0, 0, 0]])
+    closed = np.zeros((1, max(1, len(compiled.openables))), bool)
+    shot = Shot((middle + back * reach)[None], matrix[None], closed, np.array([-1]), still, field_of_view)
+    drawing = make_renderer(renderer, [compiled], 1, 2 * size, culled=True)
+    view = drawing.draw(shot, ("rgb", "ids"))
+    drawing.close()
     picture = view.rgb[0].cpu().numpy()
     picture[view.ids[0].cpu().numpy() < 0] = PAPER
     return shrunk(picture, size)

@@ -42,7 +42,8 @@ Rectangle = tuple[float, float, float, float, float, float]
 def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rectangle, bool]:
     """A solid's rectangle on the floor, and whether bodies bump into it.
 
-    Solids turned about the vertical keep their rectangle; others get the one around them in their thing's axes.
+    Solids turned about the vertical keep their rectangle; others get the one around them in their thing's axes, or
+    in the room's where the thing's part is tipped over too.
     """
     rotation = turn @ solid.rotation
     middle = turn @ solid.position + position
@@ -53,7 +54,10 @@ def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rec
         corners = CORNERS * (radius, radius, radius + half)
     heights = middle[2] + corners @ rotation[2]
     bumped = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
-    axes = rotation[:2, :2] if abs(rotation[2, 2]) > 0.999 else turn[:2, :2]
+    if abs(rotation[2, 2]) > 0.999:
+        axes = rotation[:2, :2]
+    else:
+        axes = turn[:2, :2] if abs(turn[2, 2]) > 0.999 else np.eye(2)
     local = (corners @ rotation.T)[:, :2] @ axes
     half_u, half_v = np.abs(local).max(axis=0)
     return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v), bool(bumped)

@@ -38,12 +38,14 @@ def _context(size: int):
 class OpenGL:
     """Renders with one OpenGL context, into which each room's meshes and textures are loaded."""
 
-    def __init__(self, rooms: Sequence[Compiled], copies: int, size: int = 224, shadows: bool = False) -> None:
+    def __init__(
+        self, rooms: Sequence[Compiled], copies: int, size: int = 224, shadows: bool = False, culled: bool = False
+    ) -> None:
         self.rooms, self.copies, self.size = rooms, copies, size
         backend, self._gl = _context(size)
         self.name = f"OpenGL ({backend})"
         self._loaded: list[_Loaded | None] = [None] * len(rooms)
-        self._shadows = shadows
+        self._shadows, self._culled = shadows, culled
         self._rays = pixel_rays(size)
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
@@ -56,7 +58,7 @@ class OpenGL:
         normals = np.empty((count, size, size, 3), np.float32)
         for world in range(count):
             room = self._room(world // self.copies)
-            room.aim(shot.qpos[world // self.copies][world % self.copies], shot.eye[world], shot.matrix[world], groups)
+            room.aim(shot, world, groups)
             if "rgb" in kinds:
                 rgb[world] = room.colours()
             if "depth" in kinds or "ids" in kinds:
@@ -78,20 +80,21 @@ class OpenGL:
         """Loads a room when it is first looked at."""
         loaded = self._loaded[number]
         if loaded is None:
-            loaded = self._loaded[number] = _Loaded(self.rooms[number], self.size, self._shadows)
+            loaded = self._loaded[number] = _Loaded(self.rooms[number], self.size, self._shadows, self._culled)
         return loaded
 
 
 class _Loaded:
     """One room in the OpenGL context."""
 
-    def __init__(self, compiled: Compiled, size: int, shadows: bool) -> None:
+    def __init__(self, compiled: Compiled, size: int, shadows: bool, culled: bool) -> None:
         self.compiled, self.model = compiled, compiled.model
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 8)
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
         self.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+        self.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = culled
         self.model.vis.global_.offwidth = self.model.vis.global_.offheight = size
         self.model.vis.quality.shadowsize = SHADOW_MAP if shadows else 0
         self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_50)
@@ -104,11 +107,12 @@ class _Loaded:
         self.z = np.empty((size, size), np.float32)
         self._thing_of_segment: dict[tuple[int, ...], np.ndarray] = {}
 
-    def aim(self, qpos: np.ndarray, eye: np.ndarray, matrix: np.ndarray, groups: Sequence[int]) -> None:
-        data = self.data
-        data.qpos[:] = qpos
+    def aim(self, shot: Shot, world: int, groups: Sequence[int]) -> None:
+        data, here = self.data, slice(world, world + 1)
+        data.qpos[:] = self.compiled.qpos(shot.open[here], shot.goal[here], shot.pose[here])[0]
         mujoco.mj_kinematics(self.model, data)
-        data.cam_xpos[0], data.cam_xmat[0] = eye, matrix.ravel()
+        data.cam_xpos[0], data.cam_xmat[0] = shot.eye[world], shot.matrix[world].ravel()
+        self.model.cam_fovy[0] = shot.field_of_view
         self.groups = tuple(groups)
         self.option.geomgroup[:] = [group in self.groups for group in range(6)]
         mujoco.mjv_updateScene(
@@ -145,6 +149,7 @@ class _Loaded:
             self.model, self.data, eye, directions.ravel(), visible, True, -1, geom, far, normal.ravel(), count, 100.0
         )
         normal[geom < 0] = 0
+        normal[(normal * directions).sum(1) > 0] *= -1
         size = self.pixels.shape[0]
         return normal.reshape(size, size, 3)
 

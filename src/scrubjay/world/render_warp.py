@@ -1,102 +1,264 @@
-"""Pixels from MuJoCo Warp: ray casting for all copies of a room at once, on a GPU or, without any OpenGL, on the CPU."""
+"""Pixels from our ray caster in NVIDIA Warp: all worlds in one launch, on a GPU or, without any OpenGL, on the CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import mujoco
-import mujoco_warp as mjw
 import numpy as np
 import torch
 import warp as wp
 
-from scrubjay.world.mjcf import Compiled
-from scrubjay.world.view import EVERYTHING, Shot, View, pixel_rays
+from scrubjay.world import raycast
+from scrubjay.world.mjcf import FIXED, GOAL, MOVING, Compiled
+from scrubjay.world.room import GOALS
+from scrubjay.world.triangles import Triangles, triangles_of
+from scrubjay.world.view import EVERYTHING, KINDS, Shot, View
 
-wp.config.quiet = True
-EVERY_GROUP = wp.types.vector(length=6, dtype=float)(*[-1.0] * 6)
+BITS = dict(zip(KINDS, (raycast.RGB, raycast.DEPTH, raycast.IDS, raycast.NORMALS), strict=True))
+SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
+TYPES = {"rgb": torch.uint8, "depth": torch.float32, "ids": torch.int16, "normals": torch.float32}
 
 
 class Warp:
-    """Renders the copies of each room as the worlds of one Warp batch."""
+    """Renders any number of copies of rooms. A room's place in it can be taken by another room at any time."""
 
-    def __init__(self, rooms: Sequence[Compiled], copies: int, size: int = 224, device: str = "cpu") -> None:
-        self.name = f"MuJoCo Warp ({device})"
-        self.size, self.copies, self.device = size, copies, device
-        self._rooms = [_Loaded(compiled, copies, size, device) for compiled in rooms]
+    def __init__(
+        self, rooms: Sequence[Compiled], copies: int, size: int = 224, device: str = "cpu", culled: bool = False
+    ) -> None:
+        wp.config.quiet = True
+        wp.init()
+        self.name, self.size, self.copies, self.device, self.culled = f"Warp ({device})", size, copies, device, culled
+        self._faces = _Faces(device)
+        self._rooms = [_Loaded(room, self._faces, device) for room in rooms]
+        self._goals = [_Tree(triangles_of(rooms[0], rooms[0].goals[kind].body), rooms[0], self._faces, device) for kind in GOALS]
+        self._room_of = torch.arange(len(rooms), device=device, dtype=torch.int32).repeat_interleave(copies)
+        self._ready = False
+
+    def replace(self, number: int, room: Compiled) -> None:
+        """Puts another room in one's place; all its copies are in the new room from the next picture on."""
+        self._rooms[number].free(self._faces)
+        self._rooms[number] = _Loaded(room, self._faces, self.device)
+        self._ready = False
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
-        views = []
-        for number, room in enumerate(self._rooms):
-            mine = slice(number * self.copies, (number + 1) * self.copies)
-            room.aim(shot.qpos[number], shot.eye[mine], shot.matrix[mine])
-            views.append(room.draw(kinds, tuple(groups)))
-
-        return View(**{kind: torch.cat([view.pictures[kind] for view in views]) for kind in kinds})
+        if not self._ready:
+            self._gather()
+        count, size = len(shot.eye), self.size
+        made = {
+            kind: torch.empty((count, size, size, *SHAPES[kind]), dtype=TYPES[kind], device=self.device) for kind in kinds
+        }
+        none = {
+            kind: torch.empty((0,) * (3 + len(SHAPES[kind])), dtype=TYPES[kind], device=self.device)
+            for kind in KINDS
+            if kind not in kinds
+        }
+        out = {**made, **none}
+        head = self._rooms[0].compiled.model.vis.headlight
+        wp.launch(
+            raycast.cast,
+            dim=count * size * size,
+            inputs=[
+                size, float(np.tan(np.radians(shot.field_of_view / 2))), sum(BITS[kind] for kind in kinds),
+                FIXED in groups, MOVING in groups, GOAL in groups, self.culled,
+                wp.vec3(*head.ambient), wp.vec3(*head.diffuse), self._array(self._room_of, wp.int32),
+                self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33), self._sent(shot.open, wp.uint8),
+                self._sent(shot.goal, wp.int32), self._sent(shot.pose[:, :3], wp.vec3),
+                self._sent(_matrices(shot.pose[:, 3:]), wp.mat33), self._room_table, self._part_table, self._goal_table,
+                *self._faces.arrays(),
+            ],
+            outputs=[wp.from_torch(out["rgb"], wp.uint8), wp.from_torch(out["depth"], wp.float32),
+                     wp.from_torch(out["ids"], wp.int16), wp.from_torch(out["normals"], wp.float32)],
+            device=self.device,
+            stream=self._stream(),
+        )  # fmt: skip
+        return View(**{kind: made[kind] for kind in kinds})
 
     def close(self) -> None:
         self._rooms = []
 
+    def _gather(self) -> None:
+        """Tables of what the kernel reads: rooms, their moving parts, the goal objects."""
+        parts: list = []
+        rooms = []
+        for room in self._rooms:
+            rooms.append(room.record(len(parts)))
+            parts += room.parts
+        self._room_table = wp.array(rooms, dtype=raycast.Room, device=self.device)
+        self._part_table = wp.array(parts or [raycast.Part()], dtype=raycast.Part, device=self.device)
+        self._goal_table = wp.array([goal.record for goal in self._goals], dtype=raycast.Tree, device=self.device)
+        self._ready = True
+
+    def _stream(self):
+        """Torch's own stream, so that pictures are ready when torch reads them."""
+        return wp.stream_from_torch(torch.cuda.current_stream(self.device)) if self.device.startswith("cuda") else None
+
+    def _sent(self, values: np.ndarray, dtype) -> wp.array:
+        kind = {wp.uint8: np.uint8, wp.int32: np.int32}.get(dtype, np.float32)
+        return self._array(torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device, non_blocking=True), dtype)
+
+    def _array(self, tensor: torch.Tensor, dtype) -> wp.array:
+        return wp.from_torch(tensor, dtype)
+
+
+class _Tree:
+    """Triangles on the device, and their rows in the face arrays."""
+
+    def __init__(self, triangles: Triangles, compiled: Compiled, faces: _Faces, device: str) -> None:
+        self.rows = faces.add(triangles, compiled)
+        self.mesh = wp.Mesh(
+            wp.array(triangles.points.astype(np.float32), dtype=wp.vec3, device=device),
+            wp.array(triangles.faces.astype(np.int32).ravel(), dtype=wp.int32, device=device),
+            bvh_constructor="sah",
+        )
+        self.record = raycast.Tree()
+        self.record.mesh, self.record.face = self.mesh.id, self.rows.start
+        self.record.low = wp.vec3(*(triangles.points.min(0) - 1e-4))
+        self.record.high = wp.vec3(*(triangles.points.max(0) + 1e-4))
+
 
 class _Loaded:
-    """One room on the device, with a render context for each set of groups that has been asked for."""
+    """One room on the device."""
 
-    def __init__(self, compiled: Compiled, copies: int, size: int, device: str) -> None:
-        self.compiled, self.copies, self.size, self.device = compiled, copies, size, device
-        with wp.ScopedDevice(device):
-            self.model = mjw.put_model(compiled.model)
-            data = mujoco.MjData(compiled.model)
-            mujoco.mj_forward(compiled.model, data)
-            self.data = mjw.put_data(compiled.model, data, nworld=copies)
-        self.contexts: dict[tuple[int, ...], mjw.RenderContext] = {}
-        self.thing_of_geom = torch.as_tensor(np.append(compiled.geom_thing, -1).astype(np.int16), device=device)
+    def __init__(self, compiled: Compiled, faces: _Faces, device: str) -> None:
+        self.compiled = compiled
+        self.fixed = _Tree(triangles_of(compiled, 0), compiled, faces, device)
+        self.moving: list[_Tree] = []
+        self.parts: list = []
+        data = mujoco.MjData(compiled.model)
+        for openable in compiled.openables:
+            data.qpos[openable.qpos] = openable.travel
+        mujoco.mj_kinematics(compiled.model, data)
+        for number, openable in enumerate(compiled.openables):
+            for body in openable.bodies:
+                tree = _Tree(triangles_of(compiled, body), compiled, faces, device)
+                part = raycast.Part()
+                part.tree, part.openable = tree.record, number
+                part.turn, part.shift = wp.mat33(*data.xmat[body]), wp.vec3(*data.xpos[body])
+                self.moving.append(tree)
+                self.parts.append(part)
 
-    def aim(self, qpos: np.ndarray, eye: np.ndarray, matrix: np.ndarray) -> None:
-        with wp.ScopedDevice(self.device):
-            self.data.qpos.assign(qpos.astype(np.float32))
-            mjw.kinematics(self.model, self.data)
-            self.data.cam_xpos.assign(eye[:, None].astype(np.float32))
-            self.data.cam_xmat.assign(matrix[:, None].astype(np.float32))
-        self.eye, self.matrix = eye, matrix
+    def record(self, first_part: int):
+        model = self.compiled.model
+        if model.nlight > raycast.LAMPS:
+            raise ValueError(f"{self.compiled.room.scene} has {model.nlight} lamps; the ray caster draws {raycast.LAMPS}")
+        direction, colour = np.zeros((2, raycast.LAMPS, 3))
+        direction[: model.nlight], colour[: model.nlight] = model.light_dir, model.light_diffuse
+        room = raycast.Room()
+        room.tree, room.first_part, room.parts = self.fixed.record, first_part, len(self.parts)
+        room.things = len(self.compiled.room.things)
+        room.lamp_direction, room.lamp_colour = wp.mat33(*direction.ravel()), wp.mat33(*colour.ravel())
+        return room
 
-    def draw(self, kinds: Sequence[str], groups: tuple[int, ...]) -> View:
-        context = self._context(groups)
-        shape = (self.copies, self.size, self.size)
-        with wp.ScopedDevice(self.device):
-            mjw.refit_bvh(self.model, self.data, context)
-            mjw.render(self.model, self.data, context)
-            made = {}
-            if "rgb" in kinds:
-                packed = wp.to_torch(context.rgb_data).view(torch.uint8).reshape(*shape, 4)
-                made["rgb"] = packed[..., [2, 1, 0]]
-            if "depth" in kinds:
-                made["depth"] = wp.to_torch(context.depth_data).reshape(shape).clone()
-            if "ids" in kinds:
-                geoms = wp.to_torch(context.seg_data).reshape(*shape, 2)[..., 0]
-                made["ids"] = self.thing_of_geom[geoms.long()]
-            if "normals" in kinds:
-                made["normals"] = self._normals(context).reshape(*shape, 3)
-        return View(**made)
+    def free(self, faces: _Faces) -> None:
+        for tree in (self.fixed, *self.moving):
+            faces.remove(tree.rows)
 
-    def _normals(self, context: mjw.RenderContext) -> torch.Tensor:
-        directions = np.einsum("nij,pj->npi", self.matrix, pixel_rays(self.size))
-        directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
-        count = directions.shape[1]
-        eyes = np.repeat(self.eye[:, None], count, axis=1)
-        normal = wp.zeros((self.copies, count), dtype=wp.vec3)
-        # The context holds these groups only, so its tree needs no mask.
-        mjw.rays(
-            self.model, self.data, wp.array(eyes, dtype=wp.vec3), wp.array(directions, dtype=wp.vec3), EVERY_GROUP, True,
-            wp.full(count, -1, dtype=int), wp.zeros((self.copies, count), dtype=float),
-            wp.zeros((self.copies, count), dtype=int), normal, context,
-        )  # fmt: skip
-        return wp.to_torch(normal)
 
-    def _context(self, groups: tuple[int, ...]) -> mjw.RenderContext:
-        """A context whose switches leave out what our rooms do not use; all rooms share one kernel."""
-        if groups not in self.contexts:
-            self.contexts[groups] = mjw.create_render_context(
-                self.compiled.model, self.copies, (self.size, self.size), render_rgb=True, render_depth=True,
-                render_seg=True, enabled_geom_groups=list(groups), enable_specular=False, enable_per_light_ambient=False,
+class _Faces:
+    """What is known of every face on the device: material, thing, normals, texture. Rows are lent to trees and come back."""
+
+    COLUMNS = {"material": (1, np.int32), "thing": (1, np.int32), "detail": (1, np.float32), "normals": (9, np.float32), "uv": (6, np.float32)}  # fmt: skip
+
+    def __init__(self, device: str, room_for: int = 1 << 16) -> None:
+        self.device = device
+        self.free = [range(0, room_for)]
+        self.columns = {
+            name: torch.zeros((room_for, width), dtype=getattr(torch, np.dtype(kind).name), device=device)
+            for name, (width, kind) in self.COLUMNS.items()
+        }
+        self.materials: dict[tuple, int] = {}
+        self.textures: dict[object, int] = {}
+        self._material_records: list = []
+        self._texture_handles: list[wp.Texture2D] = []
+        self._arrays: list | None = None
+
+    def add(self, triangles: Triangles, compiled: Compiled) -> range:
+        """Writes triangles into free rows, making more of them where there are none."""
+        rows = self._lend(len(triangles.faces))
+        names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
+        numbers = np.vectorize(names.__getitem__)(triangles.material)
+        values = {"material": numbers, "thing": triangles.thing, "detail": triangles.detail,
+                  "normals": triangles.normals, "uv": triangles.uv}  # fmt: skip
+        for name, (width, kind) in self.COLUMNS.items():
+            made = torch.from_numpy(np.ascontiguousarray(values[name], kind).reshape(-1, width))
+            self.columns[name][rows.start : rows.stop] = made.to(self.device)
+        self._arrays = None
+        return rows
+
+    def remove(self, rows: range) -> None:
+        """Takes rows back, joined with free neighbours."""
+        spans = sorted([*self.free, rows], key=lambda span: span.start)
+        self.free = spans[:1]
+        for span in spans[1:]:
+            if span.start == self.free[-1].stop:
+                self.free[-1] = range(self.free[-1].start, span.stop)
+            else:
+                self.free.append(span)
+
+    def arrays(self) -> list:
+        """The kernel's arguments."""
+        if self._arrays is None:
+            columns = {name: column.reshape(-1) for name, column in self.columns.items()}
+            self._arrays = [
+                wp.from_torch(columns["material"], wp.int32), wp.from_torch(columns["thing"], wp.int32),
+                wp.from_torch(columns["detail"], wp.float32), wp.from_torch(columns["normals"].reshape(-1, 3), wp.vec3),
+                wp.from_torch(columns["uv"].reshape(-1, 2), wp.vec2),
+                wp.array(self._material_records, dtype=raycast.Material, device=self.device),
+                wp.array(self._texture_handles, dtype=wp.Texture2D, device=self.device),
+            ]  # fmt: skip
+        return self._arrays
+
+    def _lend(self, count: int) -> range:
+        for i, span in enumerate(self.free):
+            if len(span) >= count:
+                self.free[i] = range(span.start + count, span.stop)
+                return range(span.start, span.start + count)
+        size = len(self.columns["thing"])
+        more = max(size, count)
+        for name, column in self.columns.items():
+            self.columns[name] = torch.cat([column, torch.zeros((more, column.shape[1]), dtype=column.dtype, device=self.device)])
+        self.remove(range(size, size + more))
+        return self._lend(count)
+
+    def _material(self, compiled: Compiled, number: int) -> int:
+        """A material's number here; rooms share materials and textures, all but the pictures of their floors."""
+        model = compiled.model
+        texture = int(model.mat_texid[number, mujoco.mjtTextureRole.mjTEXROLE_RGB])
+        image = self._texture(compiled, texture) if texture >= 0 else -1
+        tint, repeat = model.mat_rgba[number, :3], model.mat_texrepeat[number]
+        key = (*tint, *repeat, float(model.mat_emission[number]), image)
+        if key not in self.materials:
+            record = raycast.Material()
+            record.tint, record.glow = wp.vec3(*tint), float(model.mat_emission[number])
+            record.texture, record.repeat = image, wp.vec2(*repeat)
+            self.materials[key] = len(self._material_records)
+            self._material_records.append(record)
+        return self.materials[key]
+
+    def _texture(self, compiled: Compiled, texture: int) -> int:
+        model = compiled.model
+        shape = (model.tex_height[texture], model.tex_width[texture], 3)
+        pixels = model.tex_data[model.tex_adr[texture] :][: int(np.prod(shape))].reshape(shape)
+        key = (shape, pixels.tobytes())
+        if key not in self.textures:
+            self.textures[key] = len(self._texture_handles)
+            opaque = np.concatenate([pixels, np.full((*shape[:2], 1), 255, np.uint8)], -1)
+            self._texture_handles.append(
+                wp.Texture2D(opaque, filter_mode=wp.TextureFilterMode.LINEAR, address_mode=wp.TextureAddressMode.WRAP,
+                             num_mip_levels=0, device=self.device)
             )  # fmt: skip
-        return self.contexts[groups]
+        return self.textures[key]
+
+
+def _matrices(quaternions: np.ndarray) -> np.ndarray:
+    """Rotation matrices (B, 3, 3) of quaternions (B, 4), scalar first."""
+    w, x, y, z = quaternions.T
+    return np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
+        ],
+        -2,
+    )

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from scrubjay.world.mjcf import FIXED, GOAL, MOVING
+from scrubjay.world.place import FIELD_OF_VIEW
 
 EVERYTHING = (FIXED, MOVING, GOAL)
 WITHOUT_OPENABLES = (FIXED, GOAL)
@@ -59,14 +60,19 @@ KINDS = ("rgb", "depth", "ids", "normals")
 
 @dataclass(frozen=True)
 class Shot:
-    """What is to be drawn: every world's camera and joint positions. Worlds are in the order of their rooms."""
+    """What is to be drawn: cameras and all that moves, for B worlds in the order of their rooms."""
 
     eye: np.ndarray
     """(B, 3)"""
     matrix: np.ndarray
     """(B, 3, 3): the camera's right, up and backward axes as columns."""
-    qpos: Sequence[np.ndarray]
-    """For each room (copies, nq)."""
+    open: np.ndarray
+    """(B, openables) bool."""
+    goal: np.ndarray
+    """(B,): the goal object's number, -1 for none."""
+    pose: np.ndarray
+    """(B, 7): the goal object's centre and quaternion."""
+    field_of_view: float = FIELD_OF_VIEW
 
 
 class Renderer(Protocol):

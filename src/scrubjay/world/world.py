@@ -21,6 +21,7 @@ from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import Compiled, compile_room
 from scrubjay.world.physics import HAND_TURN, Physics, Situation
 from scrubjay.world.place import REACH, Place, ahead, cameras, reach
+from scrubjay.world.render_gl import OpenGL
 from scrubjay.world.room import GOALS, Room
 from scrubjay.world.view import EVERYTHING, GOAL_ALONE, KINDS, Renderer, RendererError, Shot, View
 from scrubjay.world.walking import Floors
@@ -222,7 +223,10 @@ class World:
         )
 
     def rotate_hand(self, turn: np.ndarray) -> np.ndarray:
-        """Turns the held object by 30 degrees about -X, +X, -Y, +Y, -Z, +Z (0 to 5): right, up and ahead of the agent."""
+        """Turns the held object by 30 degrees about -X, +X, -Y, +Y, -Z, +Z (0 to 5): right, up and ahead of the agent.
+
+        As in the paper's left-handed axes, -Y turns it counter-clockwise seen from above.
+        """
         turn = self._checked(turn, HAND_TURNS)
         facing = np.concatenate([ahead(self.state.rotation), np.zeros((len(self), 1))], 1)
         up = np.tile([0.0, 0.0, 1.0], (len(self), 1))
@@ -230,7 +234,7 @@ class World:
         return self._simulate(
             (turn != NOTHING) & self.state.held,
             lambda world, physics, now: physics.rotate_hand(
-                now, axes[turn[world] // 2, world], HAND_TURN * (1 if turn[world] % 2 else -1)
+                now, axes[turn[world] // 2, world], HAND_TURN * (-1 if turn[world] % 2 else 1)
             ),
         )
 
@@ -261,11 +265,7 @@ class World:
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
         s = self.state
         eye, matrix = cameras(s.position, s.rotation, s.standing)
-        qpos = []
-        for number, room in enumerate(self.rooms):
-            mine = slice(number * self.copies, (number + 1) * self.copies)
-            qpos.append(room.qpos(s.open[mine], s.goal[mine], s.pose[mine]))
-        return self.renderer.draw(Shot(eye, matrix, qpos), kinds, groups)
+        return self.renderer.draw(Shot(eye, matrix, s.open, s.goal, s.pose), kinds, groups)
 
     def goal_pixels(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Two masks (B, size, size): the goal object's pixels as seen, and those with all else invisible."""
@@ -348,21 +348,24 @@ class World:
         return eye + np.einsum("bij,bj->bi", matrix, local)
 
 
-def make_renderer(name: str, rooms: Sequence[Compiled], copies: int, size: int, shadows: bool = False) -> Renderer:
-    """A renderer by name: 'opengl', 'warp' (on the CPU), or 'auto', the fastest of them that works."""
-    from scrubjay.world.render_gl import OpenGL
+def make_renderer(
+    name: str, rooms: Sequence[Compiled], copies: int, size: int, shadows: bool = False, culled: bool = False
+) -> Renderer:
+    """A renderer by name: 'opengl', 'warp' (on the CPU), or 'auto', the faster of them that works.
 
+    `culled` leaves out surfaces seen from behind, so that one can look into a room from outside.
+    """
     if name not in ("auto", "opengl", "warp"):
         raise ValueError(f"unknown renderer {name!r}; there are auto, opengl and warp")
     if name != "warp":
         try:
-            return OpenGL(rooms, copies, size, shadows)
+            return OpenGL(rooms, copies, size, shadows, culled)
         except RendererError:
             if name == "opengl":
                 raise
-    from scrubjay.world.render_warp import Warp  # Imported late: Warp looks for devices and compiles kernels.
+    from scrubjay.world.render_warp import Warp  # Imported late: Warp looks for devices and compiles its kernel.
 
-    return Warp(rooms, copies, size)
+    return Warp(rooms, copies, size, culled=culled)
 
 
 def _compiled(room: str | Room | Compiled) -> Compiled:
