@@ -1,8 +1,9 @@
 """The ray caster: one Warp kernel that draws every world of every room in one launch.
 
-A room's fixed surfaces are one tree of triangles, shared by all copies of the room. The moving parts of openables and the
-goal objects have trees of their own, in which rays are followed in the part's own frame: an openable is open or closed, so
-what changes from step to step is a bit for each of them, a goal object's pose and a camera. Nothing is rebuilt or refitted.
+A room with everything closed is one tree of triangles, shared by all copies of the room. Where a ray hits a part that is
+open in its world, it goes on; open parts and goal objects have trees of their own, in which the ray is followed in the
+part's own frame. An openable is open or closed, so what changes from step to step is a bit for each of them, a goal
+object's pose and a camera. Nothing is rebuilt or refitted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ TILE_WIDTH, TILE_HEIGHT = 8, 4
 """Neighbouring threads draw neighbouring pixels: a warp of 32 is a tile, so that its rays stay together."""
 LAMPS = 3
 FAR = 1.0e3
+PASSES = 16
+"""Surfaces that a ray may go through: both sides of open doors and drawers, and what is culled."""
 
 
 @wp.struct
@@ -61,16 +64,14 @@ class Material:
 
 @wp.struct
 class Hit:
-    """The nearest thing on a ray so far."""
+    """The nearest face on a ray so far; `part` is the open part that it belongs to, -1 for the room or the goal object."""
 
     far: wp.float32
     face: wp.int32
     u: wp.float32
     v: wp.float32
-    normal: wp.vec3
-    """Of the flat face, in the tree's frame."""
-    turn: wp.mat33
-    """From the tree's frame into the room's."""
+    part: wp.int32
+    goal: wp.bool
 
 
 @wp.func
@@ -84,23 +85,35 @@ def crosses(low: wp.vec3, high: wp.vec3, origin: wp.vec3, inverse: wp.vec3, far:
 
 
 @wp.func
-def follow(tree: Tree, turn: wp.mat33, origin: wp.vec3, ray: wp.vec3, culled: bool, hit: Hit) -> Hit:
-    """The hit, or a nearer one in a tree; origin and ray are in the tree's frame, which `turn` turns into the room's."""
+def follow(
+    tree: Tree,
+    origin: wp.vec3,
+    ray: wp.vec3,
+    culled: bool,
+    hides_moving: bool,
+    world: int,
+    is_open: wp.array2d[wp.uint8],
+    face_openable: wp.array[int],
+    hit: Hit,
+) -> Hit:
+    """The hit, or a nearer one in a tree, in whose frame origin and ray are; open parts in the tree are passed through."""
     start = float(0.0)
-    for _ in range(8):
+    for _ in range(PASSES):
         found = wp.mesh_query_ray(tree.mesh, origin + start * ray, ray, hit.far - start)
         if not found.result:
             break
-        if culled and wp.dot(found.normal, ray) > 0.0:
-            start += found.t + 1.0e-4
-        else:
+        face = tree.face + found.face
+        openable = face_openable[face]
+        passed = culled and wp.dot(found.normal, ray) > 0.0
+        if openable >= 0:
+            passed = passed or hides_moving or is_open[world, openable] != wp.uint8(0)
+        if not passed:
             hit.far = start + found.t
-            hit.face = tree.face + found.face
+            hit.face = face
             hit.u = found.u
             hit.v = found.v
-            hit.normal = found.normal
-            hit.turn = turn
             break
+        start += found.t + 1.0e-4
     return hit
 
 
@@ -109,12 +122,72 @@ def inverted(ray: wp.vec3) -> wp.vec3:
     return wp.vec3(1.0 / ray[0], 1.0 / ray[1], 1.0 / ray[2])
 
 
+@wp.func
+def trace(
+    origin: wp.vec3,
+    ray: wp.vec3,
+    world: int,
+    shows_room: bool,
+    shows_moving: bool,
+    shows_goal: bool,
+    culled: bool,
+    room: Room,
+    is_open: wp.array2d[wp.uint8],
+    goal: wp.array[int],
+    goal_position: wp.array[wp.vec3],
+    goal_turn: wp.array[wp.mat33],
+    parts: wp.array[Part],
+    goals: wp.array[Tree],
+    face_openable: wp.array[int],
+) -> Hit:
+    """What a ray meets first."""
+    hit = Hit()
+    hit.far = FAR
+    hit.face = -1
+    hit.part = -1
+    if shows_room:
+        hit = follow(room.tree, origin, ray, culled, not shows_moving, world, is_open, face_openable, hit)
+        if shows_moving:
+            for i in range(room.first_part, room.first_part + room.parts):
+                if is_open[world, parts[i].openable] != wp.uint8(0):
+                    turn = parts[i].turn
+                    start = (origin - parts[i].shift) * turn
+                    way = ray * turn
+                    if crosses(parts[i].tree.low, parts[i].tree.high, start, inverted(way), hit.far):
+                        before = hit.far
+                        hit = follow(parts[i].tree, start, way, culled, False, world, is_open, face_openable, hit)
+                        if hit.far < before:
+                            hit.part = i
+    if shows_goal and goal[world] >= 0:
+        held = goals[goal[world]]
+        start = (origin - goal_position[world]) * goal_turn[world]
+        way = ray * goal_turn[world]
+        if crosses(held.low, held.high, start, inverted(way), hit.far):
+            before = hit.far
+            hit = follow(held, start, way, culled, False, world, is_open, face_openable, hit)
+            hit.goal = hit.far < before
+    return hit
+
+
+@wp.func
+def pixel_of(k: int, size: int) -> wp.vec2i:
+    """Column and row of a world's k-th thread."""
+    if size % TILE_WIDTH != 0:
+        return wp.vec2i(k % size, k // size)
+    tile = k // (TILE_WIDTH * TILE_HEIGHT)
+    within = k % (TILE_WIDTH * TILE_HEIGHT)
+    across = size // TILE_WIDTH
+    return wp.vec2i(
+        (tile % across) * TILE_WIDTH + within % TILE_WIDTH, (tile // across) * TILE_HEIGHT + within // TILE_WIDTH
+    )
+
+
 @wp.kernel(enable_backward=False)
 def cast(
     size: int,
     edge: float,
     wanted: int,
-    shows_fixed: bool,
+    shows_room: bool,
     shows_moving: bool,
     shows_goal: bool,
     culled: bool,
@@ -130,6 +203,7 @@ def cast(
     rooms: wp.array[Room],
     parts: wp.array[Part],
     goals: wp.array[Tree],
+    face_openable: wp.array[int],
     face_material: wp.array[int],
     face_thing: wp.array[int],
     face_detail: wp.array[float],
@@ -144,53 +218,19 @@ def cast(
 ):
     """One pixel of one world a thread."""
     thread = wp.tid()
-    pixels = size * size
-    world = thread // pixels
-    k = thread % pixels
-    y = k // size
-    x = k % size
-    if size % TILE_WIDTH == 0:
-        tile = k // (TILE_WIDTH * TILE_HEIGHT)
-        within = k % (TILE_WIDTH * TILE_HEIGHT)
-        across = size // TILE_WIDTH
-        y = (tile // across) * TILE_HEIGHT + within // TILE_WIDTH
-        x = (tile % across) * TILE_WIDTH + within % TILE_WIDTH
-
+    world = thread // (size * size)
+    pixel = pixel_of(thread % (size * size), size)
+    x = pixel[0]
+    y = pixel[1]
     camera = turns[world]
-    origin = eyes[world]
     step = 2.0 * edge / float(size)
     aim = wp.vec3((float(x) + 0.5) * step - edge, edge - (float(y) + 0.5) * step, -1.0)
     ray = wp.normalize(camera * aim)
     room = rooms[room_of[world]]
-
-    hit = Hit()
-    hit.far = FAR
-    hit.face = -1
-    hit.turn = wp.identity(n=3, dtype=wp.float32)
-    if shows_fixed:
-        hit = follow(room.tree, hit.turn, origin, ray, culled, hit)
-    if shows_moving:
-        inverse = inverted(ray)
-        for i in range(room.parts):
-            part = parts[room.first_part + i]
-            if is_open[world, part.openable] != wp.uint8(0):
-                start = wp.transpose(part.turn) * (origin - part.shift)
-                way = wp.transpose(part.turn) * ray
-                if crosses(part.tree.low, part.tree.high, start, inverted(way), hit.far):
-                    hit = follow(part.tree, part.turn, start, way, culled, hit)
-            elif crosses(part.tree.low, part.tree.high, origin, inverse, hit.far):
-                hit = follow(part.tree, wp.identity(n=3, dtype=wp.float32), origin, ray, culled, hit)
-    thing = int(-1)
-    if shows_goal and goal[world] >= 0:
-        held = goals[goal[world]]
-        turn = goal_turn[world]
-        start = wp.transpose(turn) * (origin - goal_position[world])
-        way = wp.transpose(turn) * ray
-        before = hit.far
-        if crosses(held.low, held.high, start, inverted(way), hit.far):
-            hit = follow(held, turn, start, way, culled, hit)
-        if hit.far < before:
-            thing = room.things + goal[world]
+    hit = trace(
+        eyes[world], ray, world, shows_room, shows_moving, shows_goal, culled, room, is_open, goal, goal_position,
+        goal_turn, parts, goals, face_openable,
+    )  # fmt: skip
 
     if hit.face < 0:
         if wanted & RGB:
@@ -205,14 +245,23 @@ def cast(
                 normals[world, y, x, c] = 0.0
         return
 
-    if thing < 0:
-        thing = face_thing[hit.face]
     if wanted & DEPTH:
         depth[world, y, x] = hit.far / wp.length(aim)
     if wanted & IDS:
+        thing = face_thing[hit.face]
+        if hit.goal:
+            thing = room.things + goal[world]
         ids[world, y, x] = wp.int16(thing)
+    turn = wp.identity(n=3, dtype=wp.float32)
+    tree = room.tree
+    if hit.goal:
+        turn = goal_turn[world]
+        tree = goals[goal[world]]
+    elif hit.part >= 0:
+        turn = parts[hit.part].turn
+        tree = parts[hit.part].tree
     if wanted & NORMALS:
-        flat = hit.turn * hit.normal
+        flat = turn * wp.mesh_eval_face_normal(tree.mesh, hit.face - tree.face)
         if wp.dot(flat, ray) > 0.0:
             flat = -flat
         for c in range(3):
@@ -221,7 +270,7 @@ def cast(
         corner = 3 * hit.face
         w = 1.0 - hit.u - hit.v
         normal = corner_normal[corner] * hit.u + corner_normal[corner + 1] * hit.v + corner_normal[corner + 2] * w
-        normal = wp.normalize(hit.turn * normal)
+        normal = wp.normalize(turn * normal)
         slant = wp.dot(normal, ray)
         if slant > 0.0:
             normal = -normal
@@ -232,10 +281,11 @@ def cast(
             # The level at which a texel is as large as the pixel's footprint on the surface, seen at its slant.
             footprint = face_detail[hit.face] * hit.far * step / wp.max(wp.abs(slant), 0.05)
             level = wp.log2(wp.max(footprint, 1.0))
-            texel = wp.texture_sample(textures[material.texture], wp.cw_mul(uv, material.repeat), dtype=wp.vec4, lod=level)
+            at = wp.cw_mul(uv, material.repeat)
+            texel = wp.texture_sample(textures[material.texture], at, dtype=wp.vec4, lod=level)
             colour = wp.cw_mul(colour, wp.vec3(texel[0], texel[1], texel[2]))
         light = ambient + wp.vec3(material.glow, material.glow, material.glow)
-        light += headlight * wp.max(wp.dot(normal, camera * wp.vec3(0.0, 0.0, 1.0)), 0.0)
+        light += headlight * wp.max(wp.dot(normal, wp.vec3(camera[0, 2], camera[1, 2], camera[2, 2])), 0.0)
         for lamp in range(LAMPS):
             light += room.lamp_colour[lamp] * wp.max(-wp.dot(normal, room.lamp_direction[lamp]), 0.0)
         for c in range(3):

@@ -12,10 +12,12 @@ import warp as wp
 from scrubjay.world import raycast
 from scrubjay.world.mjcf import FIXED, GOAL, MOVING, Compiled
 from scrubjay.world.room import GOALS
-from scrubjay.world.triangles import Triangles, triangles_of
+from scrubjay.world.triangles import Triangles, joined, triangles_of
 from scrubjay.world.view import EVERYTHING, KINDS, Shot, View
 
 BITS = dict(zip(KINDS, (raycast.RGB, raycast.DEPTH, raycast.IDS, raycast.NORMALS), strict=True))
+CONSTRUCTOR = "sah"
+LEAF = None
 SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
 TYPES = {"rgb": torch.uint8, "depth": torch.float32, "ids": torch.int16, "normals": torch.float32}
 
@@ -30,15 +32,20 @@ class Warp:
         wp.init()
         self.name, self.size, self.copies, self.device, self.culled = f"Warp ({device})", size, copies, device, culled
         self._faces = _Faces(device)
-        self._rooms = [_Loaded(room, self._faces, device) for room in rooms]
-        self._goals = [_Tree(triangles_of(rooms[0], rooms[0].goals[kind].body), rooms[0], self._faces, device) for kind in GOALS]
+        self._rooms = [_Loaded(room, self._faces) for room in rooms]
+        self._goals = [self._goal(rooms[0], kind) for kind in GOALS]
         self._room_of = torch.arange(len(rooms), device=device, dtype=torch.int32).repeat_interleave(copies)
         self._ready = False
+
+    def _goal(self, room: Compiled, kind: str) -> _Tree:
+        """A goal object's tree: the objects are the same in every room."""
+        triangles = triangles_of(room, room.goals[kind].body)
+        return _Tree(triangles, np.full(len(triangles.faces), -1), room, self._faces)
 
     def replace(self, number: int, room: Compiled) -> None:
         """Puts another room in one's place; all its copies are in the new room from the next picture on."""
         self._rooms[number].free(self._faces)
-        self._rooms[number] = _Loaded(room, self._faces, self.device)
+        self._rooms[number] = _Loaded(room, self._faces)
         self._ready = False
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
@@ -104,12 +111,13 @@ class Warp:
 class _Tree:
     """Triangles on the device, and their rows in the face arrays."""
 
-    def __init__(self, triangles: Triangles, compiled: Compiled, faces: _Faces, device: str) -> None:
-        self.rows = faces.add(triangles, compiled)
+    def __init__(self, triangles: Triangles, openable: np.ndarray, compiled: Compiled, faces: _Faces) -> None:
+        self.rows = faces.add(triangles, openable, compiled)
         self.mesh = wp.Mesh(
-            wp.array(triangles.points.astype(np.float32), dtype=wp.vec3, device=device),
-            wp.array(triangles.faces.astype(np.int32).ravel(), dtype=wp.int32, device=device),
-            bvh_constructor="sah",
+            wp.array(triangles.points.astype(np.float32), dtype=wp.vec3, device=faces.device),
+            wp.array(triangles.faces.astype(np.int32).ravel(), dtype=wp.int32, device=faces.device),
+            bvh_constructor=CONSTRUCTOR,
+            bvh_leaf_size=LEAF,
         )
         self.record = raycast.Tree()
         self.record.mesh, self.record.face = self.mesh.id, self.rows.start
@@ -120,23 +128,28 @@ class _Tree:
 class _Loaded:
     """One room on the device."""
 
-    def __init__(self, compiled: Compiled, faces: _Faces, device: str) -> None:
+    def __init__(self, compiled: Compiled, faces: _Faces) -> None:
         self.compiled = compiled
-        self.fixed = _Tree(triangles_of(compiled, 0), compiled, faces, device)
-        self.moving: list[_Tree] = []
-        self.parts: list = []
         data = mujoco.MjData(compiled.model)
         for openable in compiled.openables:
             data.qpos[openable.qpos] = openable.travel
         mujoco.mj_kinematics(compiled.model, data)
+        self.moving: list[_Tree] = []
+        self.parts: list = []
+        fixed = triangles_of(compiled, 0)
+        closed, owner = [fixed], [np.full(len(fixed.faces), -1)]
         for number, openable in enumerate(compiled.openables):
             for body in openable.bodies:
-                tree = _Tree(triangles_of(compiled, body), compiled, faces, device)
+                triangles = triangles_of(compiled, body)
+                closed.append(triangles)
+                owner.append(np.full(len(triangles.faces), number))
+                tree = _Tree(triangles, np.full(len(triangles.faces), -1), compiled, faces)
                 part = raycast.Part()
                 part.tree, part.openable = tree.record, number
                 part.turn, part.shift = wp.mat33(*data.xmat[body]), wp.vec3(*data.xpos[body])
                 self.moving.append(tree)
                 self.parts.append(part)
+        self.whole = _Tree(joined(closed), np.concatenate(owner), compiled, faces)
 
     def record(self, first_part: int):
         model = self.compiled.model
@@ -145,20 +158,20 @@ class _Loaded:
         direction, colour = np.zeros((2, raycast.LAMPS, 3))
         direction[: model.nlight], colour[: model.nlight] = model.light_dir, model.light_diffuse
         room = raycast.Room()
-        room.tree, room.first_part, room.parts = self.fixed.record, first_part, len(self.parts)
+        room.tree, room.first_part, room.parts = self.whole.record, first_part, len(self.parts)
         room.things = len(self.compiled.room.things)
         room.lamp_direction, room.lamp_colour = wp.mat33(*direction.ravel()), wp.mat33(*colour.ravel())
         return room
 
     def free(self, faces: _Faces) -> None:
-        for tree in (self.fixed, *self.moving):
+        for tree in (self.whole, *self.moving):
             faces.remove(tree.rows)
 
 
 class _Faces:
     """What is known of every face on the device: material, thing, normals, texture. Rows are lent to trees and come back."""
 
-    COLUMNS = {"material": (1, np.int32), "thing": (1, np.int32), "detail": (1, np.float32), "normals": (9, np.float32), "uv": (6, np.float32)}  # fmt: skip
+    COLUMNS = {"openable": (1, np.int32), "material": (1, np.int32), "thing": (1, np.int32), "detail": (1, np.float32), "normals": (9, np.float32), "uv": (6, np.float32)}  # fmt: skip
 
     def __init__(self, device: str, room_for: int = 1 << 16) -> None:
         self.device = device
@@ -173,12 +186,12 @@ class _Faces:
         self._texture_handles: list[wp.Texture2D] = []
         self._arrays: list | None = None
 
-    def add(self, triangles: Triangles, compiled: Compiled) -> range:
+    def add(self, triangles: Triangles, openable: np.ndarray, compiled: Compiled) -> range:
         """Writes triangles into free rows, making more of them where there are none."""
         rows = self._lend(len(triangles.faces))
         names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
         numbers = np.vectorize(names.__getitem__)(triangles.material)
-        values = {"material": numbers, "thing": triangles.thing, "detail": triangles.detail,
+        values = {"openable": openable, "material": numbers, "thing": triangles.thing, "detail": triangles.detail,
                   "normals": triangles.normals, "uv": triangles.uv}  # fmt: skip
         for name, (width, kind) in self.COLUMNS.items():
             made = torch.from_numpy(np.ascontiguousarray(values[name], kind).reshape(-1, width))
@@ -201,7 +214,7 @@ class _Faces:
         if self._arrays is None:
             columns = {name: column.reshape(-1) for name, column in self.columns.items()}
             self._arrays = [
-                wp.from_torch(columns["material"], wp.int32), wp.from_torch(columns["thing"], wp.int32),
+                wp.from_torch(columns["openable"], wp.int32), wp.from_torch(columns["material"], wp.int32), wp.from_torch(columns["thing"], wp.int32),
                 wp.from_torch(columns["detail"], wp.float32), wp.from_torch(columns["normals"].reshape(-1, 3), wp.vec3),
                 wp.from_torch(columns["uv"].reshape(-1, 2), wp.vec2),
                 wp.array(self._material_records, dtype=raycast.Material, device=self.device),

@@ -58,6 +58,18 @@ def triangles_of(compiled: Compiled, body: int) -> Triangles:
     return Triangles(points, faces, normal, uv, material, thing, _detail(model, uv, material, area))
 
 
+def joined(parts: list[Triangles]) -> Triangles:
+    """The triangles of several bodies whose frames coincide."""
+    starts = np.cumsum([0] + [len(part.points) for part in parts[:-1]])
+    faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
+    rest = ("normals", "uv", "material", "thing", "detail")
+    return Triangles(
+        np.concatenate([part.points for part in parts]),
+        faces,
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in rest),
+    )
+
+
 def _shared(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Corners (m, 3, 3) as points that faces share where they meet: a smaller tree is a faster one."""
     flat = corner.reshape(-1, 3)
