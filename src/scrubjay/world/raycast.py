@@ -1,9 +1,11 @@
-"""The ray caster: one Warp kernel that draws every world of every room in one launch.
+"""The ray caster: two Warp kernels that draw every world of every room, in one launch each.
 
-A room with everything closed is one tree of triangles, shared by all copies of the room. Where a ray hits a part that is
-open in its world, it goes on; open parts and goal objects have trees of their own, in which the ray is followed in the
-part's own frame. An openable is open or closed, so what changes from step to step is a bit for each of them, a goal
-object's pose and a camera. Nothing is rebuilt or refitted.
+A room with everything closed is one tree of triangles, shared by all copies of the room, and most rays need no other. Open
+parts and goal objects have trees of their own, in which a ray is followed in the part's own frame. A ray that meets a part
+which is open in its world is followed anew: through what never moves, and then through each part. An openable is open or
+closed, so what changes from step to step is a bit for each of them, a goal object's pose and a camera. Nothing is rebuilt.
+
+Finding what a ray hits and colouring it are apart: the first needs few registers, so that many rays are under way at once.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ TILE_WIDTH, TILE_HEIGHT = 8, 4
 LAMPS = 3
 FAR = 1.0e3
 PASSES = 16
-"""Surfaces that a ray may go through: both sides of open doors and drawers, and what is culled."""
+"""Surfaces seen from behind that a ray may go through where they are culled."""
 
 
 @wp.struct
@@ -44,7 +46,10 @@ class Part:
 class Room:
     """What is the same in all copies of a room."""
 
-    tree: Tree
+    whole: Tree
+    """Everything, with all parts closed."""
+    fixed: Tree
+    """What never moves."""
     first_part: wp.int32
     parts: wp.int32
     things: wp.int32
@@ -62,16 +67,8 @@ class Material:
     repeat: wp.vec2
 
 
-@wp.struct
-class Hit:
-    """The nearest face on a ray so far; `part` is the open part that it belongs to, -1 for the room or the goal object."""
-
-    far: wp.float32
-    face: wp.int32
-    u: wp.float32
-    v: wp.float32
-    part: wp.int32
-    goal: wp.bool
+GOAL_PART = 30000
+"""The part number that stands for the goal object."""
 
 
 @wp.func
@@ -85,88 +82,8 @@ def crosses(low: wp.vec3, high: wp.vec3, origin: wp.vec3, inverse: wp.vec3, far:
 
 
 @wp.func
-def follow(
-    tree: Tree,
-    origin: wp.vec3,
-    ray: wp.vec3,
-    culled: bool,
-    hides_moving: bool,
-    world: int,
-    is_open: wp.array2d[wp.uint8],
-    face_openable: wp.array[int],
-    hit: Hit,
-) -> Hit:
-    """The hit, or a nearer one in a tree, in whose frame origin and ray are; open parts in the tree are passed through."""
-    start = float(0.0)
-    for _ in range(PASSES):
-        found = wp.mesh_query_ray(tree.mesh, origin + start * ray, ray, hit.far - start)
-        if not found.result:
-            break
-        face = tree.face + found.face
-        openable = face_openable[face]
-        passed = culled and wp.dot(found.normal, ray) > 0.0
-        if openable >= 0:
-            passed = passed or hides_moving or is_open[world, openable] != wp.uint8(0)
-        if not passed:
-            hit.far = start + found.t
-            hit.face = face
-            hit.u = found.u
-            hit.v = found.v
-            break
-        start += found.t + 1.0e-4
-    return hit
-
-
-@wp.func
 def inverted(ray: wp.vec3) -> wp.vec3:
     return wp.vec3(1.0 / ray[0], 1.0 / ray[1], 1.0 / ray[2])
-
-
-@wp.func
-def trace(
-    origin: wp.vec3,
-    ray: wp.vec3,
-    world: int,
-    shows_room: bool,
-    shows_moving: bool,
-    shows_goal: bool,
-    culled: bool,
-    room: Room,
-    is_open: wp.array2d[wp.uint8],
-    goal: wp.array[int],
-    goal_position: wp.array[wp.vec3],
-    goal_turn: wp.array[wp.mat33],
-    parts: wp.array[Part],
-    goals: wp.array[Tree],
-    face_openable: wp.array[int],
-) -> Hit:
-    """What a ray meets first."""
-    hit = Hit()
-    hit.far = FAR
-    hit.face = -1
-    hit.part = -1
-    if shows_room:
-        hit = follow(room.tree, origin, ray, culled, not shows_moving, world, is_open, face_openable, hit)
-        if shows_moving:
-            for i in range(room.first_part, room.first_part + room.parts):
-                if is_open[world, parts[i].openable] != wp.uint8(0):
-                    turn = parts[i].turn
-                    start = (origin - parts[i].shift) * turn
-                    way = ray * turn
-                    if crosses(parts[i].tree.low, parts[i].tree.high, start, inverted(way), hit.far):
-                        before = hit.far
-                        hit = follow(parts[i].tree, start, way, culled, False, world, is_open, face_openable, hit)
-                        if hit.far < before:
-                            hit.part = i
-    if shows_goal and goal[world] >= 0:
-        held = goals[goal[world]]
-        start = (origin - goal_position[world]) * goal_turn[world]
-        way = ray * goal_turn[world]
-        if crosses(held.low, held.high, start, inverted(way), hit.far):
-            before = hit.far
-            hit = follow(held, start, way, culled, False, world, is_open, face_openable, hit)
-            hit.goal = hit.far < before
-    return hit
 
 
 @wp.func
@@ -182,17 +99,22 @@ def pixel_of(k: int, size: int) -> wp.vec2i:
     )
 
 
+@wp.func
+def aim_of(pixel: wp.vec2i, size: int, edge: float) -> wp.vec3:
+    """A pixel's direction in the camera's axes, one long along the camera's own."""
+    step = 2.0 * edge / float(size)
+    return wp.vec3((float(pixel[0]) + 0.5) * step - edge, edge - (float(pixel[1]) + 0.5) * step, -1.0)
+
+
 @wp.kernel(enable_backward=False)
-def cast(
+def trace(
     size: int,
     edge: float,
-    wanted: int,
+    first_world: int,
     shows_room: bool,
     shows_moving: bool,
     shows_goal: bool,
     culled: bool,
-    ambient: wp.vec3,
-    headlight: wp.vec3,
     room_of: wp.array[int],
     eyes: wp.array[wp.vec3],
     turns: wp.array[wp.mat33],
@@ -204,6 +126,97 @@ def cast(
     parts: wp.array[Part],
     goals: wp.array[Tree],
     face_openable: wp.array[int],
+    hit_face: wp.array[int],
+    hit_part: wp.array[wp.int16],
+    hit_far: wp.array[float],
+    hit_uv: wp.array[wp.vec2],
+):
+    """What each pixel's ray meets first: in the whole room (-2), in what never moves (-1), its parts, the goal object."""
+    thread = wp.tid()
+    world = first_world + thread // (size * size)
+    eye = eyes[world]
+    look = wp.normalize(turns[world] * aim_of(pixel_of(thread % (size * size), size), size, edge))
+    number = room_of[world]
+    first_part = rooms[number].first_part
+    last = rooms[number].parts
+    first = int(-2)
+    if not shows_room:
+        first = last
+    each_part = not shows_moving
+    far = float(FAR)
+    face = int(-1)
+    owner = int(-1)
+    uv = wp.vec2(0.0, 0.0)
+    for i in range(first, last + 1):
+        origin = eye
+        ray = look
+        tree = rooms[number].whole
+        visible = bool(True)
+        if i == -2:
+            visible = shows_moving
+        elif i == -1:
+            visible = each_part
+            tree = rooms[number].fixed
+        else:
+            if i < last:
+                visible = shows_moving
+                if is_open[world, parts[first_part + i].openable] != wp.uint8(0):
+                    origin = (eye - parts[first_part + i].shift) * parts[first_part + i].turn
+                    ray = look * parts[first_part + i].turn
+                else:
+                    visible = visible and each_part
+                tree = parts[first_part + i].tree
+            else:
+                visible = shows_goal and goal[world] >= 0
+                if visible:
+                    tree = goals[goal[world]]
+                    origin = (eye - goal_position[world]) * goal_turn[world]
+                    ray = look * goal_turn[world]
+            if visible:
+                visible = crosses(tree.low, tree.high, origin, inverted(ray), far)
+        if visible:
+            start = float(0.0)
+            for _ in range(PASSES):
+                found = wp.mesh_query_ray(tree.mesh, origin + start * ray, ray, far - start)
+                if not found.result:
+                    break
+                if culled and wp.dot(found.normal, ray) > 0.0:
+                    start += found.t + 1.0e-4
+                else:
+                    if i == -2:
+                        openable = face_openable[tree.face + found.face]
+                        if openable >= 0:
+                            each_part = is_open[world, openable] != wp.uint8(0)
+                    if i > -2 or not each_part:
+                        far = start + found.t
+                        face = tree.face + found.face
+                        owner = i
+                        uv = wp.vec2(found.u, found.v)
+                    break
+    if owner == last:
+        owner = GOAL_PART
+    hit_face[thread] = face
+    hit_part[thread] = wp.int16(owner)
+    hit_far[thread] = far
+    hit_uv[thread] = uv
+
+
+@wp.kernel(enable_backward=False)
+def shade(
+    size: int,
+    edge: float,
+    first_world: int,
+    wanted: int,
+    ambient: wp.vec3,
+    headlight: wp.vec3,
+    room_of: wp.array[int],
+    turns: wp.array[wp.mat33],
+    is_open: wp.array2d[wp.uint8],
+    goal: wp.array[int],
+    goal_turn: wp.array[wp.mat33],
+    rooms: wp.array[Room],
+    parts: wp.array[Part],
+    goals: wp.array[Tree],
     face_material: wp.array[int],
     face_thing: wp.array[int],
     face_detail: wp.array[float],
@@ -211,28 +224,23 @@ def cast(
     corner_uv: wp.array[wp.vec2],
     materials: wp.array[Material],
     textures: wp.array[wp.Texture2D],
+    hit_face: wp.array[int],
+    hit_part: wp.array[wp.int16],
+    hit_far: wp.array[float],
+    hit_uv: wp.array[wp.vec2],
     rgb: wp.array4d[wp.uint8],
     depth: wp.array3d[float],
     ids: wp.array3d[wp.int16],
     normals: wp.array4d[float],
 ):
-    """One pixel of one world a thread."""
+    """The pictures of what was hit: colour, depth, ids, normals, as far as they are wanted."""
     thread = wp.tid()
-    world = thread // (size * size)
+    world = first_world + thread // (size * size)
     pixel = pixel_of(thread % (size * size), size)
     x = pixel[0]
     y = pixel[1]
-    camera = turns[world]
-    step = 2.0 * edge / float(size)
-    aim = wp.vec3((float(x) + 0.5) * step - edge, edge - (float(y) + 0.5) * step, -1.0)
-    ray = wp.normalize(camera * aim)
-    room = rooms[room_of[world]]
-    hit = trace(
-        eyes[world], ray, world, shows_room, shows_moving, shows_goal, culled, room, is_open, goal, goal_position,
-        goal_turn, parts, goals, face_openable,
-    )  # fmt: skip
-
-    if hit.face < 0:
+    face = hit_face[thread]
+    if face < 0:
         if wanted & RGB:
             for c in range(3):
                 rgb[world, y, x, c] = wp.uint8(0)
@@ -245,43 +253,53 @@ def cast(
                 normals[world, y, x, c] = 0.0
         return
 
-    if wanted & DEPTH:
-        depth[world, y, x] = hit.far / wp.length(aim)
-    if wanted & IDS:
-        thing = face_thing[hit.face]
-        if hit.goal:
-            thing = room.things + goal[world]
-        ids[world, y, x] = wp.int16(thing)
+    room = rooms[room_of[world]]
+    camera = turns[world]
+    aim = aim_of(pixel, size, edge)
+    ray = wp.normalize(camera * aim)
+    far = hit_far[thread]
+    part = int(hit_part[thread])
+    tree = room.whole
     turn = wp.identity(n=3, dtype=wp.float32)
-    tree = room.tree
-    if hit.goal:
+    if part == GOAL_PART:
         turn = goal_turn[world]
         tree = goals[goal[world]]
-    elif hit.part >= 0:
-        turn = parts[hit.part].turn
-        tree = parts[hit.part].tree
+    elif part >= 0:
+        tree = parts[room.first_part + part].tree
+        if is_open[world, parts[room.first_part + part].openable] != wp.uint8(0):
+            turn = parts[room.first_part + part].turn
+    elif part == -1:
+        tree = room.fixed
+    if wanted & DEPTH:
+        depth[world, y, x] = far / wp.length(aim)
+    if wanted & IDS:
+        thing = face_thing[face]
+        if part == GOAL_PART:
+            thing = room.things + goal[world]
+        ids[world, y, x] = wp.int16(thing)
     if wanted & NORMALS:
-        flat = turn * wp.mesh_eval_face_normal(tree.mesh, hit.face - tree.face)
+        flat = turn * wp.mesh_eval_face_normal(tree.mesh, face - tree.face)
         if wp.dot(flat, ray) > 0.0:
             flat = -flat
         for c in range(3):
             normals[world, y, x, c] = flat[c]
     if wanted & RGB:
-        corner = 3 * hit.face
-        w = 1.0 - hit.u - hit.v
-        normal = corner_normal[corner] * hit.u + corner_normal[corner + 1] * hit.v + corner_normal[corner + 2] * w
-        normal = wp.normalize(turn * normal)
+        corner = 3 * face
+        u = hit_uv[thread][0]
+        v = hit_uv[thread][1]
+        w = 1.0 - u - v
+        normal = turn * (corner_normal[corner] * u + corner_normal[corner + 1] * v + corner_normal[corner + 2] * w)
+        normal = wp.normalize(normal)
         slant = wp.dot(normal, ray)
         if slant > 0.0:
             normal = -normal
-        material = materials[face_material[hit.face]]
+        material = materials[face_material[face]]
         colour = material.tint
         if material.texture >= 0:
-            uv = corner_uv[corner] * hit.u + corner_uv[corner + 1] * hit.v + corner_uv[corner + 2] * w
+            at = wp.cw_mul(corner_uv[corner] * u + corner_uv[corner + 1] * v + corner_uv[corner + 2] * w, material.repeat)
             # The level at which a texel is as large as the pixel's footprint on the surface, seen at its slant.
-            footprint = face_detail[hit.face] * hit.far * step / wp.max(wp.abs(slant), 0.05)
+            footprint = face_detail[face] * far * 2.0 * edge / float(size) / wp.max(wp.abs(slant), 0.05)
             level = wp.log2(wp.max(footprint, 1.0))
-            at = wp.cw_mul(uv, material.repeat)
             texel = wp.texture_sample(textures[material.texture], at, dtype=wp.vec4, lod=level)
             colour = wp.cw_mul(colour, wp.vec3(texel[0], texel[1], texel[2]))
         light = ambient + wp.vec3(material.glow, material.glow, material.glow)

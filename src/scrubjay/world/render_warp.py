@@ -16,6 +16,8 @@ from scrubjay.world.triangles import Triangles, joined, triangles_of
 from scrubjay.world.view import EVERYTHING, KINDS, Shot, View
 
 BITS = dict(zip(KINDS, (raycast.RGB, raycast.DEPTH, raycast.IDS, raycast.NORMALS), strict=True))
+AT_ONCE = 512
+"""Worlds whose hits are kept at a time, so that their memory does not grow with the batch."""
 CONSTRUCTOR = "sah"
 LEAF = None
 SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
@@ -36,6 +38,7 @@ class Warp:
         self._goals = [self._goal(rooms[0], kind) for kind in GOALS]
         self._room_of = torch.arange(len(rooms), device=device, dtype=torch.int32).repeat_interleave(copies)
         self._ready = False
+        self._hits: list[wp.array] = []
 
     def _goal(self, room: Compiled, kind: str) -> _Tree:
         """A goal object's tree: the objects are the same in every room."""
@@ -62,23 +65,27 @@ class Warp:
         }
         out = {**made, **none}
         head = self._rooms[0].compiled.model.vis.headlight
-        wp.launch(
-            raycast.cast,
-            dim=count * size * size,
-            inputs=[
-                size, float(np.tan(np.radians(shot.field_of_view / 2))), sum(BITS[kind] for kind in kinds),
-                FIXED in groups, MOVING in groups, GOAL in groups, self.culled,
-                wp.vec3(*head.ambient), wp.vec3(*head.diffuse), self._array(self._room_of, wp.int32),
-                self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33), self._sent(shot.open, wp.uint8),
-                self._sent(shot.goal, wp.int32), self._sent(shot.pose[:, :3], wp.vec3),
-                self._sent(_matrices(shot.pose[:, 3:]), wp.mat33), self._room_table, self._part_table, self._goal_table,
-                *self._faces.arrays(),
-            ],
-            outputs=[wp.from_torch(out["rgb"], wp.uint8), wp.from_torch(out["depth"], wp.float32),
-                     wp.from_torch(out["ids"], wp.int16), wp.from_torch(out["normals"], wp.float32)],
-            device=self.device,
-            stream=self._stream(),
-        )  # fmt: skip
+        room_of = wp.from_torch(self._room_of, wp.int32)
+        eyes, turns = self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33)
+        is_open, goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
+        goal_position = self._sent(shot.pose[:, :3], wp.vec3)
+        goal_turn = self._sent(_matrices(shot.pose[:, 3:]), wp.mat33)
+        tables = (self._room_table, self._part_table, self._goal_table)
+        openable, *look = self._faces.arrays()
+        edge = float(np.tan(np.radians(shot.field_of_view / 2)))
+        pictures = [wp.from_torch(out[kind]) for kind in KINDS]
+        for first in range(0, count, AT_ONCE):
+            rays = min(AT_ONCE, count - first) * size * size
+            hits = self._hit_buffers(min(AT_ONCE, count) * size * size)
+            launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=64)
+            wp.launch(raycast.trace, inputs=[
+                size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.culled,
+                room_of, eyes, turns, is_open, goal, goal_position, goal_turn, *tables, openable,
+            ], outputs=hits, **launch)  # fmt: skip
+            wp.launch(raycast.shade, inputs=[
+                size, edge, first, sum(BITS[kind] for kind in kinds), wp.vec3(*head.ambient), wp.vec3(*head.diffuse),
+                room_of, turns, is_open, goal, goal_turn, *tables, *look, *hits,
+            ], outputs=pictures, **launch)  # fmt: skip
         return View(**{kind: made[kind] for kind in kinds})
 
     def close(self) -> None:
@@ -96,16 +103,20 @@ class Warp:
         self._goal_table = wp.array([goal.record for goal in self._goals], dtype=raycast.Tree, device=self.device)
         self._ready = True
 
+    def _hit_buffers(self, rays: int) -> list[wp.array]:
+        """Room for what rays hit, kept from picture to picture."""
+        if not self._hits or len(self._hits[0]) < rays:
+            kinds = (wp.int32, wp.int16, wp.float32, wp.vec2)
+            self._hits = [wp.empty(rays, dtype=kind, device=self.device) for kind in kinds]
+        return self._hits
+
     def _stream(self):
         """Torch's own stream, so that pictures are ready when torch reads them."""
         return wp.stream_from_torch(torch.cuda.current_stream(self.device)) if self.device.startswith("cuda") else None
 
     def _sent(self, values: np.ndarray, dtype) -> wp.array:
         kind = {wp.uint8: np.uint8, wp.int32: np.int32}.get(dtype, np.float32)
-        return self._array(torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device, non_blocking=True), dtype)
-
-    def _array(self, tensor: torch.Tensor, dtype) -> wp.array:
-        return wp.from_torch(tensor, dtype)
+        return wp.from_torch(torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device), dtype)
 
 
 class _Tree:
@@ -150,6 +161,7 @@ class _Loaded:
                 self.moving.append(tree)
                 self.parts.append(part)
         self.whole = _Tree(joined(closed), np.concatenate(owner), compiled, faces)
+        self.fixed = _Tree(fixed, owner[0], compiled, faces)
 
     def record(self, first_part: int):
         model = self.compiled.model
@@ -158,13 +170,14 @@ class _Loaded:
         direction, colour = np.zeros((2, raycast.LAMPS, 3))
         direction[: model.nlight], colour[: model.nlight] = model.light_dir, model.light_diffuse
         room = raycast.Room()
-        room.tree, room.first_part, room.parts = self.whole.record, first_part, len(self.parts)
+        room.whole, room.fixed = self.whole.record, self.fixed.record
+        room.first_part, room.parts = first_part, len(self.parts)
         room.things = len(self.compiled.room.things)
         room.lamp_direction, room.lamp_colour = wp.mat33(*direction.ravel()), wp.mat33(*colour.ravel())
         return room
 
     def free(self, faces: _Faces) -> None:
-        for tree in (self.whole, *self.moving):
+        for tree in (self.whole, self.fixed, *self.moving):
             faces.remove(tree.rows)
 
 
