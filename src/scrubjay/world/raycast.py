@@ -10,6 +10,8 @@ Finding what a ray hits and colouring it are apart: the first needs few register
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import warp as wp
 
 RGB, DEPTH, IDS, NORMALS = 1, 2, 4, 8
@@ -18,16 +20,13 @@ TILE_WIDTH, TILE_HEIGHT = 8, 4
 """Neighbouring threads draw neighbouring pixels: a warp of 32 is a tile, so that its rays stay together."""
 LAMPS = 3
 FAR = 1.0e3
-PASSES = 16
-"""Surfaces seen from behind that a ray may go through where they are culled."""
 
 
 @wp.struct
 class Tree:
-    """Triangles to be hit, the first of their faces in the face arrays, and the box around them."""
+    """Where a tree begins, and the box around it."""
 
-    mesh: wp.uint64
-    face: wp.int32
+    root: wp.int32
     low: wp.vec3
     high: wp.vec3
 
@@ -81,6 +80,23 @@ def crosses(low: wp.vec3, high: wp.vec3, origin: wp.vec3, inverse: wp.vec3, far:
     return near <= end and end > 0.0 and near < far
 
 
+@wp.func_native(files("scrubjay.world").joinpath("nearest.cu").read_text())
+def nearest(
+    nodes: wp.array[float],
+    triangles: wp.array[float],
+    root: int,
+    origin: wp.vec3,
+    ray: wp.vec3,
+    far: float,
+    culled: bool,
+) -> wp.vec4:
+    """The nearest triangle of a tree on a ray, nearer than `far`: distance, two weights of its corners, and its number or -1.
+
+    Nodes are 16 numbers and triangles 12: a corner and the two edges from it, each with one to spare.
+    """
+    ...
+
+
 @wp.func
 def inverted(ray: wp.vec3) -> wp.vec3:
     return wp.vec3(1.0 / ray[0], 1.0 / ray[1], 1.0 / ray[2])
@@ -125,6 +141,8 @@ def trace(
     rooms: wp.array[Room],
     parts: wp.array[Part],
     goals: wp.array[Tree],
+    nodes: wp.array[float],
+    triangles: wp.array[float],
     face_openable: wp.array[int],
     hit_face: wp.array[int],
     hit_part: wp.array[wp.int16],
@@ -175,24 +193,17 @@ def trace(
             if visible:
                 visible = crosses(tree.low, tree.high, origin, inverted(ray), far)
         if visible:
-            start = float(0.0)
-            for _ in range(PASSES):
-                found = wp.mesh_query_ray(tree.mesh, origin + start * ray, ray, far - start)
-                if not found.result:
-                    break
-                if culled and wp.dot(found.normal, ray) > 0.0:
-                    start += found.t + 1.0e-4
-                else:
-                    if i == -2:
-                        openable = face_openable[tree.face + found.face]
-                        if openable >= 0:
-                            each_part = is_open[world, openable] != wp.uint8(0)
-                    if i > -2 or not each_part:
-                        far = start + found.t
-                        face = tree.face + found.face
-                        owner = i
-                        uv = wp.vec2(found.u, found.v)
-                    break
+            found = nearest(nodes, triangles, tree.root, origin, ray, far, culled)
+            if found[3] >= 0.0:
+                if i == -2:
+                    openable = face_openable[int(found[3])]
+                    if openable >= 0:
+                        each_part = is_open[world, openable] != wp.uint8(0)
+                if i > -2 or not each_part:
+                    far = found[0]
+                    face = int(found[3])
+                    owner = i
+                    uv = wp.vec2(found[1], found[2])
     if owner == last:
         owner = GOAL_PART
     hit_face[thread] = face
@@ -216,7 +227,7 @@ def shade(
     goal_turn: wp.array[wp.mat33],
     rooms: wp.array[Room],
     parts: wp.array[Part],
-    goals: wp.array[Tree],
+    triangles: wp.array[float],
     face_material: wp.array[int],
     face_thing: wp.array[int],
     face_detail: wp.array[float],
@@ -259,17 +270,11 @@ def shade(
     ray = wp.normalize(camera * aim)
     far = hit_far[thread]
     part = int(hit_part[thread])
-    tree = room.whole
     turn = wp.identity(n=3, dtype=wp.float32)
     if part == GOAL_PART:
         turn = goal_turn[world]
-        tree = goals[goal[world]]
-    elif part >= 0:
-        tree = parts[room.first_part + part].tree
-        if is_open[world, parts[room.first_part + part].openable] != wp.uint8(0):
-            turn = parts[room.first_part + part].turn
-    elif part == -1:
-        tree = room.fixed
+    elif part >= 0 and is_open[world, parts[room.first_part + part].openable] != wp.uint8(0):
+        turn = parts[room.first_part + part].turn
     if wanted & DEPTH:
         depth[world, y, x] = far / wp.length(aim)
     if wanted & IDS:
@@ -278,7 +283,9 @@ def shade(
             thing = room.things + goal[world]
         ids[world, y, x] = wp.int16(thing)
     if wanted & NORMALS:
-        flat = turn * wp.mesh_eval_face_normal(tree.mesh, face - tree.face)
+        t = 12 * face
+        along = wp.vec3(triangles[t + 4], triangles[t + 5], triangles[t + 6])
+        flat = wp.normalize(turn * wp.cross(along, wp.vec3(triangles[t + 8], triangles[t + 9], triangles[t + 10])))
         if wp.dot(flat, ray) > 0.0:
             flat = -flat
         for c in range(3):
