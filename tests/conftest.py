@@ -43,7 +43,7 @@ def empty() -> Compiled:
 
 def renderers() -> list:
     """Names of the renderers as parameters; those that do not work here are skipped and say why."""
-    from scrubjay.world.world import make_renderer
+    from scrubjay.world.renderers import make_renderer
 
     found = []
     for name in ("opengl", "warp"):

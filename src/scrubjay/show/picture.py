@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from scrubjay.world.files import write_atomically
 from scrubjay.world.mjcf import Compiled
 from scrubjay.world.view import Shot
-from scrubjay.world.world import make_renderer
+from scrubjay.world.renderers import make_renderer
 
 INK, PAPER = (38, 42, 50), (250, 249, 246)
 

@@ -16,7 +16,7 @@ import warp as wp
 
 RGB, DEPTH, IDS, NORMALS = 1, 2, 4, 8
 """Bits of what is wanted."""
-TILE_WIDTH, TILE_HEIGHT = 8, 4
+TILE_WIDTH, TILE_HEIGHT = 4, 8
 """Neighbouring threads draw neighbouring pixels: a warp of 32 is a tile, so that its rays stay together."""
 LAMPS = 3
 FAR = 1.0e3
@@ -105,7 +105,7 @@ def inverted(ray: wp.vec3) -> wp.vec3:
 @wp.func
 def pixel_of(k: int, size: int) -> wp.vec2i:
     """Column and row of a world's k-th thread."""
-    if size % TILE_WIDTH != 0:
+    if size % TILE_HEIGHT != 0:
         return wp.vec2i(k % size, k // size)
     tile = k // (TILE_WIDTH * TILE_HEIGHT)
     within = k % (TILE_WIDTH * TILE_HEIGHT)

@@ -27,7 +27,8 @@ def _context(size: int):
             context = GLContext(size, size)
             context.make_current()
             return backend, context
-        except Exception as error:  # A missing library shows as any of ImportError, AttributeError, RuntimeError, OSError.
+        # A missing library shows as any of ImportError, AttributeError, RuntimeError, OSError.
+        except Exception as error:
             reasons.append(f"{backend}: {error}")
     raise RendererError(
         "no OpenGL library works here (" + "; ".join(reasons) + "); on Debian and Ubuntu "
@@ -67,6 +68,15 @@ class OpenGL:
                 normals[world] = room.normals(self._rays, shot.eye[world], shot.matrix[world], groups)
         made = {"rgb": rgb, "depth": depth, "ids": ids, "normals": normals}
         return View(**{kind: torch.from_numpy(made[kind]) for kind in kinds})
+
+    def replace(self, number: int, room: Compiled) -> None:
+        """Puts another room in one's place."""
+        self._gl.make_current()
+        loaded = self._loaded[number]
+        if loaded is not None:
+            loaded.context.free()
+        self.rooms = [*self.rooms[:number], room, *self.rooms[number + 1 :]]
+        self._loaded[number] = None
 
     def close(self) -> None:
         self._gl.make_current()

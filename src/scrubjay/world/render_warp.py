@@ -15,6 +15,7 @@ from scrubjay.world.room import GOALS
 from scrubjay.world.store import Store
 from scrubjay.world.tree import build
 from scrubjay.world.triangles import Triangles, joined, triangles_of
+from scrubjay.world.turns import matrices
 from scrubjay.world.view import EVERYTHING, KINDS, Shot, View
 
 BITS = dict(zip(KINDS, (raycast.RGB, raycast.DEPTH, raycast.IDS, raycast.NORMALS), strict=True))
@@ -66,7 +67,7 @@ class Warp:
         eyes, turns = self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33)
         is_open, goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
         goal_position = self._sent(shot.pose[:, :3], wp.vec3)
-        goal_turn = self._sent(_matrices(shot.pose[:, 3:]), wp.mat33)
+        goal_turn = self._sent(matrices(shot.pose[:, 3:]), wp.mat33)
         tables = (self._room_table, self._part_table, self._goal_table)
         nodes, triangles, openable, *look = self._store.arrays()
         edge = float(np.tan(np.radians(shot.field_of_view / 2)))
@@ -168,16 +169,3 @@ class _Room(_Loaded):
         room.things = len(self.compiled.room.things)
         room.lamp_direction, room.lamp_colour = wp.mat33(*direction.ravel()), wp.mat33(*colour.ravel())
         return room
-
-
-def _matrices(quaternions: np.ndarray) -> np.ndarray:
-    """Rotation matrices (B, 3, 3) of quaternions (B, 4), scalar first."""
-    w, x, y, z = quaternions.T
-    return np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
-            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
-            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
-        ],
-        -2,
-    )

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from scrubjay.world.mjcf import FIXED, GOAL, MOVING
+from scrubjay.world.mjcf import FIXED, GOAL, MOVING, Compiled
 from scrubjay.world.place import FIELD_OF_VIEW
 
 EVERYTHING = (FIXED, MOVING, GOAL)
@@ -51,7 +51,8 @@ class View:
 
     def _taken(self, kind: str) -> torch.Tensor:
         if kind not in self.pictures:
-            raise ValueError(f"this view has no {kind}, only {', '.join(self.pictures)}: name it when you ask for the view")
+            taken = ", ".join(self.pictures)
+            raise ValueError(f"this view has no {kind}, only {taken}: name it when you ask for the view")
         return self.pictures[kind]
 
 
@@ -81,6 +82,8 @@ class Renderer(Protocol):
     name: str
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View: ...
+
+    def replace(self, number: int, room: Compiled) -> None: ...
 
     def close(self) -> None: ...
 

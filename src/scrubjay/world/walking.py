@@ -47,7 +47,7 @@ class Floors:
 
     def swept_by(self, room: np.ndarray, points: np.ndarray, openable: np.ndarray) -> np.ndarray:
         """Would a body be hit by an openable (B,) on its way to open or closed?"""
-        return (distance(points[:, None], self.swept[room, openable]) < BODY_RADIUS).any(1)
+        return distance(points[:, None], self.swept[room, openable]).min(1) < BODY_RADIUS
 
     def reach(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
         """How far bodies' axes are from each openable's parts, (B, openables)."""

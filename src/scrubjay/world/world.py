@@ -9,50 +9,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
 from queue import Empty, SimpleQueue
 
 import numpy as np
 import torch
 
 from scrubjay.world import cells
+from scrubjay.world.clear import Clearings
 from scrubjay.world.floor import GRID, Grid
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import Compiled, compile_room
-from scrubjay.world.physics import HAND_TURN, Physics, Situation
-from scrubjay.world.place import REACH, Place, ahead, cameras, reach
-from scrubjay.world.render_gl import OpenGL
+from scrubjay.world.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP, Physics, Situation
+from scrubjay.world.place import REACH, Place, ahead, cameras, in_view, reach
+from scrubjay.world.renderers import check_device, make_renderer
 from scrubjay.world.room import GOALS, Room
-from scrubjay.world.view import EVERYTHING, GOAL_ALONE, KINDS, Renderer, RendererError, Shot, View
+from scrubjay.world.state import State, initial_state
+from scrubjay.world.turns import about, multiplied
+from scrubjay.world.view import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
 from scrubjay.world.walking import Floors
 
 NOTHING = -1
 MOVES = ("ahead", "left", "right")
 HAND_MOVES = ("ahead", "left", "right", "back", "up", "down")
 HAND_TURNS = ("-X", "+X", "-Y", "+Y", "-Z", "+Z")
-
-
-@dataclass
-class State:
-    """All that changes in B worlds."""
-
-    position: np.ndarray
-    """Of the agents, (B, 2): the paper's x and z."""
-    rotation: np.ndarray
-    """Degrees, (B,), from 0 up to 360."""
-    standing: np.ndarray
-    """(B,) bool."""
-    open: np.ndarray
-    """Which openables are, (B, openables of the room with most) bool."""
-    goal: np.ndarray
-    """The goal object's number in GOALS, (B,); -1 where there is none."""
-    pose: np.ndarray
-    """The goal object's centre and quaternion, (B, 7)."""
-    held: np.ndarray
-    """Is the goal object in the hand, (B,) bool."""
-
-    def copy(self) -> State:
-        return State(*(getattr(self, f.name).copy() for f in fields(self)))
 
 
 class World:
@@ -64,25 +43,24 @@ class World:
         copies: int = 1,
         renderer: str = "auto",
         size: int = 224,
+        device: str = "cpu",
         threads: int | None = None,
         shadows: bool = False,
     ) -> None:
+        """Rooms by name, as data or compiled; see `make_renderer` for renderers and devices."""
         if not rooms or copies < 1:
             raise ValueError("a world needs at least one room and one copy of it")
         if size < 7 or size % cells.CELLS:
             raise ValueError(f"the image size {size} is not a multiple of {cells.CELLS}, the cells of a side")
+        check_device(device)
         self.rooms = [_compiled(room) for room in rooms]
         self.copies, self.size = copies, size
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
-        self.reachable = [room.floor.reachable() for room in self.rooms]
-        self._walking = Floors([room.floor for room in self.rooms])
-        self._openables = max(1, max(len(room.openables) for room in self.rooms))
-        self._physics: list[SimpleQueue[Physics]] = [SimpleQueue() for _ in self.rooms]
         self._threads = ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="physics")
-        self._renderer_name, self._shadows = renderer, shadows
+        self._make_renderer = lambda: make_renderer(renderer, self.rooms, copies, size, device, shadows)
         self._renderer: Renderer | None = None
-        self.openable_of_thing = self._openable_table()
-        self.state = self._initial_state()
+        self._gather()
+        self.state = initial_state(self._first_positions(), self.openable_count.max(initial=1))
 
     def __len__(self) -> int:
         return len(self.room_of)
@@ -91,8 +69,24 @@ class World:
     def renderer(self) -> Renderer:
         """Made when first looked through: acting needs no pixels."""
         if self._renderer is None:
-            self._renderer = make_renderer(self._renderer_name, self.rooms, self.copies, self.size, self._shadows)
+            self._renderer = self._make_renderer()
         return self._renderer
+
+    def replace(self, number: int, room: str | Room | Compiled) -> None:
+        """Puts another room in one's place, while the others play on; its copies start anew."""
+        self.rooms[number] = _compiled(room)
+        self._gather()
+        fresh = initial_state(self._first_positions(), max(self.state.open.shape[1], self.openable_count.max(initial=1)))
+        kept = self.room_of != number
+        for name, values in vars(self.state).items():
+            new = getattr(fresh, name)
+            if name == "open":
+                new[kept, : values.shape[1]] = values[kept]
+            else:
+                new[kept] = values[kept]
+        self.state = fresh
+        if self._renderer is not None:
+            self._renderer.replace(number, self.rooms[number])
 
     def close(self) -> None:
         self._threads.shutdown()
@@ -108,8 +102,8 @@ class World:
     # Where agents are.
 
     def place(self, world: int) -> Place:
-        s = self.state
-        return Place(*map(float, s.position[world]), float(s.rotation[world]), bool(s.standing[world]))
+        x, y = map(float, self.state.position[world])
+        return Place(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
 
     def put(self, world: int, place: Place) -> None:
         """Moves an agent to a place at which a body can stand; ValueError otherwise."""
@@ -165,14 +159,19 @@ class World:
 
     def open(self, openable: np.ndarray) -> np.ndarray:
         """Opens a thing, by its number among the room's openables, unless it would hit the agent."""
-        most = np.array([len(room.openables) for room in self.rooms])[self.room_of]
+        most = self.openable_count[self.room_of]
         openable = np.asarray(openable)
         if openable.shape != (len(self),) or (openable < NOTHING).any() or (openable >= np.maximum(most, 1)).any():
-            raise ValueError(f"openables are numbers from -1 to {int(most.max()) - 1}, one for each of {len(self)} worlds")
+            last = int(most.max()) - 1
+            raise ValueError(f"openables are numbers from -1 to {last}, one for each of {len(self)} worlds")
         worlds = (openable != NOTHING) & (most > 0)
         worlds &= ~self.state.open[np.arange(len(self)), openable]
         worlds &= ~self._walking.swept_by(self.room_of, self.state.position, openable)
-        return self._simulate(worlds, lambda world, physics, now: physics.swing(now, int(openable[world]), True))
+        alone = worlds & (self.state.goal == NOTHING)
+        self.state.open[alone, openable[alone]] = True
+        return alone | self._simulate(
+            worlds & ~alone, lambda world, physics, now: physics.swing(now, int(openable[world]), True)
+        )
 
     def open_at(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Opens what is at or near the centre of an image cell, if it is within reach; rows and columns 0 to 6."""
@@ -205,22 +204,38 @@ class World:
     # The hand.
 
     def hold(self, goal: np.ndarray) -> np.ndarray:
-        """Takes a goal object, by its number in GOALS, into the hand at its default position."""
+        """Takes a goal object, by its number in GOALS, into the hand at its default position, or near it."""
         goal = self._checked(goal, GOALS)
-        return self._simulate(goal != NOTHING, lambda world, physics, now: physics.hold(now), goal)
+        s, worlds = self.state, goal != NOTHING
+        eye, _ = cameras(s.position, s.rotation, s.standing)
+        pose = np.concatenate([eye, about(np.array([0.0, 0, 1]), -s.rotation)], 1)
+        pose[:, :2] += HAND_AHEAD * ahead(s.rotation)
+        pose[:, 2] -= HAND_BELOW
+        free = worlds & self._clear(np.where(worlds, goal, 0), pose[:, :3], pose[:, :3])
+        s.goal, s.held = np.where(free, goal, s.goal), s.held | free
+        s.pose = np.where(free[:, None], pose, s.pose)
+        return free | self._simulate(worlds & ~free, lambda world, physics, now: physics.hold(now), goal)
 
     def move_hand(self, direction: np.ndarray) -> np.ndarray:
         """Moves the held object by 0.1 m: ahead, left, right, back, up, down (0 to 5), as the agent faces."""
         direction = self._checked(direction, HAND_MOVES)
-        facing = ahead(self.state.rotation)
+        s, worlds = self.state, (direction != NOTHING) & self.state.held
+        facing = ahead(s.rotation)
         right = np.stack([facing[:, 1], -facing[:, 0]], 1)
-        level = np.stack([facing, -right, right, -facing])
         vectors = np.zeros((6, len(self), 3))
-        vectors[:4, :, :2], vectors[4, :, 2], vectors[5, :, 2] = level, 1, -1
-        return self._simulate(
-            (direction != NOTHING) & self.state.held,
-            lambda world, physics, now: physics.move_hand(now, vectors[direction[world], world]),
-        )
+        vectors[:4, :, :2], vectors[4, :, 2], vectors[5, :, 2] = np.stack([facing, -right, right, -facing]), 1, -1
+        way = vectors[direction, np.arange(len(self))]
+        # In clear space it goes as far as arm and view allow, in steps; else the engine says how far.
+        steps = np.arange(1, round(HAND_STEP / SWEPT_STEP) + 1) * SWEPT_STEP
+        points = s.pose[:, None, :3] + steps[:, None] * way[:, None]
+        eye, matrix = cameras(s.position, s.rotation, s.standing)
+        allowed = reach(s.position[:, None], points) <= REACH
+        allowed &= in_view(eye[:, None], matrix[:, None], points)
+        reached = np.minimum.accumulate(allowed, 1).sum(1)
+        free = worlds & self._clear(s.goal, s.pose[:, :3], points[:, -1])
+        done = free & (reached > 0)
+        s.pose[done, :3] = points[done, reached[done] - 1]
+        return done | self._simulate(worlds & ~free, lambda world, physics, now: physics.move_hand(now, way[world]))
 
     def rotate_hand(self, turn: np.ndarray) -> np.ndarray:
         """Turns the held object by 30 degrees about -X, +X, -Y, +Y, -Z, +Z (0 to 5): right, up and ahead of the agent.
@@ -228,14 +243,15 @@ class World:
         As in the paper's left-handed axes, -Y turns it counter-clockwise seen from above.
         """
         turn = self._checked(turn, HAND_TURNS)
-        facing = np.concatenate([ahead(self.state.rotation), np.zeros((len(self), 1))], 1)
+        s, worlds = self.state, (turn != NOTHING) & self.state.held
+        facing = np.concatenate([ahead(s.rotation), np.zeros((len(self), 1))], 1)
         up = np.tile([0.0, 0.0, 1.0], (len(self), 1))
-        axes = np.stack([np.cross(facing, up), up, facing])
-        return self._simulate(
-            (turn != NOTHING) & self.state.held,
-            lambda world, physics, now: physics.rotate_hand(
-                now, axes[turn[world] // 2, world], HAND_TURN * (-1 if turn[world] % 2 else 1)
-            ),
+        axis = np.stack([np.cross(facing, up), up, facing])[turn // 2, np.arange(len(self))]
+        degrees = np.where(turn % 2, -HAND_TURN, HAND_TURN)
+        free = worlds & self._clear(s.goal, s.pose[:, :3], s.pose[:, :3])
+        s.pose[free, 3:] = multiplied(about(axis, degrees), s.pose[:, 3:])[free]
+        return free | self._simulate(
+            worlds & ~free, lambda world, physics, now: physics.rotate_hand(now, axis[world], float(degrees[world]))
         )
 
     def drop(self, worlds: np.ndarray) -> np.ndarray:
@@ -272,11 +288,32 @@ class World:
         return self._goal_mask(self.view(("ids",))), self._goal_mask(self.view(("ids",), GOAL_ALONE))
 
     def _goal_mask(self, view: View) -> torch.Tensor:
-        things = np.array([len(self.rooms[room].room.things) for room in self.room_of])
-        ids = torch.as_tensor(np.where(self.state.goal == NOTHING, -2, things + self.state.goal), device=view.ids.device)
-        return view.ids == ids[:, None, None]
+        things = np.array([len(room.room.things) for room in self.rooms])[self.room_of]
+        goal = np.where(self.state.goal == NOTHING, -2, things + self.state.goal)
+        return torch.eq(view.ids, torch.as_tensor(goal, device=view.ids.device)[:, None, None])
 
     # Inside.
+
+    def _gather(self) -> None:
+        """What is looked up for all worlds together, from the rooms as they are now."""
+        self.openable_count = np.array([len(room.openables) for room in self.rooms])
+        self.reachable = [room.floor.reachable() for room in self.rooms]
+        self._walking = Floors([room.floor for room in self.rooms])
+        self._clearings = Clearings(self.rooms)
+        self._physics: list[SimpleQueue[Physics]] = [SimpleQueue() for _ in self.rooms]
+        self.openable_of_thing = self._openable_table()
+
+    def _first_positions(self) -> np.ndarray:
+        return np.stack([self.reachable[room].positions[0] for room in self.room_of])
+
+    def _clear(self, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """Where objects on their ways meet nothing; nowhere where there is no object."""
+        there = goal != NOTHING
+        free = np.zeros(len(self), bool)
+        free[there] = self._clearings.clear(
+            self.room_of[there], self.state.open[there], goal[there], start[there], end[there]
+        )
+        return free
 
     def _simulate(
         self,
@@ -314,21 +351,13 @@ class World:
     def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:
         action = np.asarray(action)
         if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
-            raise ValueError(f"one whole number for each of {len(self)} worlds is needed, not {action.dtype} {action.shape}")
+            given = f"{action.dtype} {action.shape}"
+            raise ValueError(f"one whole number for each of {len(self)} worlds is needed, not {given}")
         if (action < NOTHING).any() or (action >= len(names)).any():
             wrong = action[(action < NOTHING) | (action >= len(names))][0]
-            raise ValueError(f"action {wrong} is out of range: -1 for nothing, or 0 to {len(names) - 1} for {', '.join(map(str, names))}")
+            allowed = f"-1 for nothing, or 0 to {len(names) - 1} for {', '.join(map(str, names))}"
+            raise ValueError(f"action {wrong} is out of range: {allowed}")
         return action
-
-    def _initial_state(self) -> State:
-        """Agents stand at the first reachable position of their room, everything is closed, no goal object is there."""
-        count = len(self)
-        position = np.stack([self.reachable[room].positions[0] for room in self.room_of])
-        pose = np.tile([0.0, 0, 0, 1, 0, 0, 0], (count, 1))
-        return State(
-            position, np.zeros(count), np.ones(count, bool), np.zeros((count, self._openables), bool),
-            np.full(count, NOTHING), pose, np.zeros(count, bool),
-        )  # fmt: skip
 
     def _openable_table(self) -> torch.Tensor:
         """Each thing's number among its room's openables, (B, most things + 1); -1 for none and for no thing."""
@@ -346,26 +375,6 @@ class World:
         y = 1 - (pixel // self.size + 0.5) / self.size * 2
         local = np.stack([x, y, -np.ones_like(x)], 1) * depth[:, None]
         return eye + np.einsum("bij,bj->bi", matrix, local)
-
-
-def make_renderer(
-    name: str, rooms: Sequence[Compiled], copies: int, size: int, shadows: bool = False, culled: bool = False
-) -> Renderer:
-    """A renderer by name: 'opengl', 'warp' (on the CPU), or 'auto', the faster of them that works.
-
-    `culled` leaves out surfaces seen from behind, so that one can look into a room from outside.
-    """
-    if name not in ("auto", "opengl", "warp"):
-        raise ValueError(f"unknown renderer {name!r}; there are auto, opengl and warp")
-    if name != "warp":
-        try:
-            return OpenGL(rooms, copies, size, shadows, culled)
-        except RendererError:
-            if name == "opengl":
-                raise
-    from scrubjay.world.render_warp import Warp  # Imported late: Warp looks for devices and compiles its kernel.
-
-    return Warp(rooms, copies, size, culled=culled)
 
 
 def _compiled(room: str | Room | Compiled) -> Compiled:

@@ -1,0 +1,31 @@
+"""Rotations as quaternions, scalar first, for B worlds at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def about(axis: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    """Quaternions (..., 4) of right-handed turns about unit axes (..., 3)."""
+    half = np.radians(np.asarray(degrees, float))[..., None] / 2
+    axis = np.broadcast_to(axis, (*half.shape[:-1], 3))
+    return np.concatenate([np.cos(half), np.sin(half) * axis], -1)
+
+
+def multiplied(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The quaternions (..., 4) of turning by b and then by a, kept at length one."""
+    w, v = a[..., :1], a[..., 1:]
+    x, u = b[..., :1], b[..., 1:]
+    product = np.concatenate([w * x - (v * u).sum(-1, keepdims=True), w * u + x * v + np.cross(v, u)], -1)
+    return product / np.linalg.norm(product, axis=-1, keepdims=True)
+
+
+def matrices(quaternions: np.ndarray) -> np.ndarray:
+    """Rotation matrices (..., 3, 3) of quaternions (..., 4)."""
+    w, x, y, z = np.moveaxis(quaternions, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, -1) for row in rows], -2)
