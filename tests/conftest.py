@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrubjay.world.mjcf import Compiled, compile_room
+from scrubjay.world.renderers import make_renderer
 from scrubjay.world.room import Lamp, Room, Thing
 from scrubjay.world.view import RendererError
 
@@ -42,14 +43,19 @@ def empty() -> Compiled:
 
 
 def renderers() -> list:
-    """Names of the renderers as parameters; those that do not work here are skipped and say why."""
-    from scrubjay.world.renderers import make_renderer
-
-    found = []
-    for name in ("opengl", "warp"):
+    """How worlds can be drawn, as parameters; what does not work here is skipped and says why."""
+    room, found = compile_room(hut()), []
+    for how in (dict(renderer="opengl"), dict(renderer="warp"), dict(renderer="warp", device="cuda")):
+        name, device = how["renderer"], how.get("device", "cpu")
+        marks = [pytest.mark.gpu] if device == "cuda" else []
         try:
-            make_renderer(name, [compile_room(hut())], 1, 28).close()
-            found.append(name)
+            make_renderer(name, [room], 1, 28, device).close()
         except RendererError as error:
-            found.append(pytest.param(name, marks=pytest.mark.skip(reason=str(error))))
+            marks.append(pytest.mark.skip(reason=str(error)))
+        found.append(pytest.param(how, marks=marks, id=f"{name}-{device}"))
     return found
+
+
+def drawn(name: str) -> bool:
+    """Does a renderer on the CPU's side work here?"""
+    return not any(mark.name == "skip" for how in renderers() if how.id == f"{name}-cpu" for mark in how.marks)

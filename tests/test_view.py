@@ -3,25 +3,27 @@
 import numpy as np
 import pytest
 import torch
-from conftest import hut, renderers
+from conftest import drawn, hut, renderers
 
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import compile_room
 from scrubjay.world.place import CAMERA_STANDING, Place, cameras, in_view, reach
 from scrubjay.world.room import GOALS, Thing
-from scrubjay.world.view import GOAL_ALONE, KINDS, WITHOUT_OPENABLES
+from scrubjay.world.renderers import make_renderer
+from scrubjay.world.view import GOAL_ALONE, KINDS, WITHOUT_OPENABLES, RendererError
 from scrubjay.world.world import World
 
-NAMES = renderers()
+HOWS = renderers()
 
 
-@pytest.fixture(params=NAMES)
-def name(request) -> str:
+@pytest.fixture(params=HOWS)
+def how(request) -> dict:
+    """A renderer and a device to draw with."""
     return request.param
 
 
-def test_shapes_and_types(name, chest):
-    with World([chest], copies=2, renderer=name, size=112) as world:
+def test_shapes_and_types(how, chest):
+    with World([chest], copies=2, **how, size=112) as world:
         view = world.view(KINDS)
     assert view.rgb.shape == (2, 112, 112, 3) and view.rgb.dtype == torch.uint8
     assert view.depth.shape == (2, 112, 112) and view.depth.dtype == torch.float32
@@ -29,45 +31,45 @@ def test_shapes_and_types(name, chest):
     assert view.normals.shape == (2, 112, 112, 3) and view.normals.dtype == torch.float32
 
 
-def test_what_was_not_asked_for_is_not_there(name, chest):
-    with World([chest], renderer=name, size=56) as world:
+def test_what_was_not_asked_for_is_not_there(how, chest):
+    with World([chest], **how, size=56) as world:
         view = world.view(("ids",))
     with pytest.raises(ValueError, match="this view has no rgb, only ids"):
         _ = view.rgb
 
 
-def test_the_floor_is_as_deep_as_geometry_says(name, empty):
+def test_the_floor_is_as_deep_as_geometry_says(how, empty):
     """The image's middle ray goes 30 degrees down from 1.5765 m: the floor is 3.153 m along it."""
-    with World([empty], renderer=name, size=112) as world:
+    with World([empty], **how, size=112) as world:
         world.put(0, Place(0.0, -1.5, 0.0, True))
         view = world.view(("depth", "ids", "normals"))
     middle = view.depth[0, 55:57, 55:57]
-    assert middle.numpy() == pytest.approx(CAMERA_STANDING / np.sin(np.radians(30)), abs=0.05)
+    assert middle.cpu().numpy() == pytest.approx(CAMERA_STANDING / np.sin(np.radians(30)), abs=0.05)
     assert view.ids[0, 56, 56] == 0
-    assert view.normals[0, 56, 56].numpy() == pytest.approx([0, 0, 1], abs=1e-3)
-    assert view.normals[0, 8, 56].numpy() == pytest.approx([0, -1, 0], abs=1e-3)
+    assert view.normals[0, 56, 56].cpu().numpy() == pytest.approx([0, 0, 1], abs=1e-3)
+    assert view.normals[0, 8, 56].cpu().numpy() == pytest.approx([0, -1, 0], abs=1e-3)
 
 
-def test_depth_is_the_distance_to_a_known_wall(name, empty):
+def test_depth_is_the_distance_to_a_known_wall(how, empty):
     """Every pixel's depth unprojects to a point on the floor, the walls or the ceiling of a room of 4 x 4 x 2.5 m."""
-    with World([empty], renderer=name, size=56) as world:
+    with World([empty], **how, size=56) as world:
         world.put(0, Place(0.5, -1.0, 90.0, True))
-        depth = world.view(("depth",)).depth[0].numpy().reshape(-1)
+        depth = world.view(("depth",)).depth[0].cpu().numpy().reshape(-1)
         points = np.concatenate([world._point(np.array([pixel]), depth[[pixel]]) for pixel in range(0, 56 * 56, 37)])
     gaps = np.abs(np.concatenate([np.abs(points[:, :2]) - 2, points[:, 2:], points[:, 2:] - 2.5], 1)).min(1)
     assert gaps.max() < 0.01
 
 
-def test_east_is_on_the_right_when_looking_north(name):
+def test_east_is_on_the_right_when_looking_north(how):
     room = hut(Thing("Box_0", "Box", (0.6, 0.5, 0), 0, (0.4, 0.4, 0.4)))
-    with World([compile_room(room)], renderer=name, size=56) as world:
+    with World([compile_room(room)], **how, size=56) as world:
         world.put(0, Place(0.0, -1.0, 0.0, True))
         box = (world.view(("ids",)).ids[0] == 3).nonzero()
     assert box[:, 1].float().mean() > 28
 
 
-def test_the_goal_object_is_seen_and_alone(name, chest):
-    with World([chest], renderer=name) as world:
+def test_the_goal_object_is_seen_and_alone(how, chest):
+    with World([chest], **how) as world:
         world.put(0, Place(0.0, 0.0, 0.0, True))
         world.hold(np.array([GOALS.index("Tomato")]))
         seen, alone = world.goal_pixels()
@@ -77,8 +79,8 @@ def test_the_goal_object_is_seen_and_alone(name, chest):
         assert set(alone_ids.unique().tolist()) == {-1, len(chest.room.things) + GOALS.index("Tomato")}
 
 
-def test_what_is_in_a_closed_drawer_is_seen_only_without_everything_else(name, chest):
-    with World([chest], renderer=name) as world:
+def test_what_is_in_a_closed_drawer_is_seen_only_without_everything_else(how, chest):
+    with World([chest], **how) as world:
         world.put(0, Place(0.0, 0.5, 0.0, True))
         world.open(np.array([0]))
         world.hold(np.array([GOALS.index("Tomato")]))
@@ -91,16 +93,16 @@ def test_what_is_in_a_closed_drawer_is_seen_only_without_everything_else(name, c
         assert seen.sum() == 0 and alone.sum() > 25
 
 
-def test_openables_can_be_left_out(name, chest):
-    with World([chest], renderer=name, size=112) as world:
+def test_openables_can_be_left_out(how, chest):
+    with World([chest], **how, size=112) as world:
         world.put(0, Place(0.75, 0.25, 0.0, True))
         drawers, without = world.view(("depth",)), world.view(("depth",), WITHOUT_OPENABLES)
     assert (without.depth >= drawers.depth - 1e-3).all()
     assert ((without.depth - drawers.depth) > 0.1).sum() > 100
 
 
-def test_an_open_drawer_is_seen_open(name, chest):
-    with World([chest], renderer=name, size=112) as world:
+def test_an_open_drawer_is_seen_open(how, chest):
+    with World([chest], **how, size=112) as world:
         world.put(0, Place(0.0, 0.25, 0.0, True))
         before = world.view(("ids",)).ids
         assert world.open(np.array([0]))[0]
@@ -108,9 +110,9 @@ def test_an_open_drawer_is_seen_open(name, chest):
     assert (after == 3).sum() > 1.3 * (before == 3).sum()
 
 
-def test_a_copy_looks_like_the_room_alone(name, chest):
+def test_a_copy_looks_like_the_room_alone(how, chest):
     """The same place gives the same picture, in whatever batch."""
-    with World([chest], renderer=name, size=56) as one, World([chest, chest], 2, name, 56) as many:
+    with World([chest], **how, size=56) as one, World([chest, chest], 2, **how, size=56) as many:
         for world in (one, many):
             for b in range(len(world)):
                 world.put(b, Place(0.0, 0.25, 90.0 * b, True))
@@ -120,34 +122,38 @@ def test_a_copy_looks_like_the_room_alone(name, chest):
     assert (together.ids[1] != alone.ids[0]).any()
 
 
+def a_view(compiled, **how):
+    """Four agents in one room, with things in their hands and half of all things open."""
+    rng = np.random.default_rng(5)
+    with World([compiled], copies=4, **how) as world:
+        for b in range(4):
+            x, y = world.reachable[0].positions[rng.integers(len(world.reachable[0]))]
+            world.put(b, Place(x, y, 90.0 * rng.integers(4), b % 2 == 0))
+        world.hold(np.arange(4) % len(GOALS))
+        world.state.open[:, : len(compiled.openables)] = rng.random((4, len(compiled.openables))) < 0.5
+        view = world.view(KINDS)
+    return {kind: picture.cpu() for kind, picture in view.pictures.items()}
+
+
+@pytest.mark.skipif(not drawn("opengl"), reason="there is no OpenGL here to compare with")
+@pytest.mark.parametrize("how", HOWS[1:])
 @pytest.mark.parametrize("scene", ["FloorPlan3", "FloorPlan203", "FloorPlan303", "FloorPlan403", "FloorPlan503"])
-def test_the_renderers_agree(scene):
+def test_the_renderers_agree(scene, how):
     """Ids on 99 % of pixels, depth within 1 cm on 99.5 % of those, colours within 0.03 on average, in every view."""
-    if any(not isinstance(name, str) for name in NAMES):
-        pytest.skip("there are not two renderers here to compare")
-    compiled, views = compile_room(make_room(scene)), []
-    for name in ("opengl", "warp"):
-        rng = np.random.default_rng(5)
-        with World([compiled], copies=4, renderer=name) as world:
-            for b in range(4):
-                x, y = world.reachable[0].positions[rng.integers(len(world.reachable[0]))]
-                world.put(b, Place(x, y, 90.0 * rng.integers(4), b % 2 == 0))
-            world.hold(np.arange(4) % len(GOALS))
-            world.state.open[:, : len(compiled.openables)] = rng.random((4, len(compiled.openables))) < 0.5
-            views.append(world.view(KINDS))
-    one, other = views
-    same = one.ids == other.ids
+    compiled = compile_room(make_room(scene))
+    one, other = a_view(compiled, renderer="opengl"), a_view(compiled, **how)
+    same = one["ids"] == other["ids"]
     assert same.float().mean((1, 2)).min() >= 0.99
-    near = (one.depth - other.depth).abs() <= 0.01
+    near = (one["depth"] - other["depth"]).abs() <= 0.01
     assert min((near[b] & same[b]).sum() / same[b].sum() for b in range(4)) >= 0.995
-    assert (one.rgb.float() - other.rgb.float()).abs().mean((1, 2, 3)).max() / 255 < 0.03
-    aligned = (one.normals * other.normals).sum(-1) > 0.99
+    assert (one["rgb"].float() - other["rgb"].float()).abs().mean((1, 2, 3)).max() / 255 < 0.03
+    aligned = (one["normals"] * other["normals"]).sum(-1) > 0.99
     assert (aligned | ~same).float().mean((1, 2)).min() > 0.97
 
 
 @pytest.mark.parametrize("scene", ["FloorPlan4", "FloorPlan204"])
-def test_pictures_are_neither_black_nor_flat(name, scene):
-    with World([scene], copies=4, renderer=name, size=112) as world:
+def test_pictures_are_neither_black_nor_flat(how, scene):
+    with World([scene], copies=4, **how, size=112) as world:
         rng = np.random.default_rng(1)
         for b in range(4):
             x, y = world.reachable[0].positions[rng.integers(len(world.reachable[0]))]
@@ -174,3 +180,38 @@ def test_unknown_names_are_refused(chest):
         world.view(("smell",))
     with World([chest], renderer="crayons") as world, pytest.raises(ValueError, match="unknown renderer 'crayons'"):
         world.view()
+
+
+def test_a_room_is_swapped_while_another_stays(how, chest, empty):
+    with World([chest, empty], copies=2, **how, size=56) as world:
+        for b in range(4):
+            world.put(b, Place(0.0, 0.25, 0.0, True))
+        world.hold(np.array([-1, -1, 4, 4]))
+        before = world.view(("ids", "rgb"))
+        world.replace(0, hut(Thing("Box_0", "Box", (0.0, 1.0, 0), 0, (0.5, 0.5, 0.5))))
+        assert world.state.held.tolist() == [False, False, True, True]
+        for b in range(2):
+            world.put(b, Place(0.0, 0.0, 0.0, True))
+        after = world.view(("ids", "rgb"))
+        assert (after.rgb[2:] == before.rgb[2:]).all()
+        assert (after.ids[:2] == 3).any() and (after.ids[:2] != before.ids[:2]).any()
+        world.replace(0, chest)
+        for b in range(2):
+            world.put(b, Place(0.0, 0.25, 0.0, True))
+        again = world.view(("ids", "rgb"))
+        assert (again.rgb == before.rgb).all() and (again.ids == before.ids).all()
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [("gpu", "unknown device 'gpu'"), ("cuda:x", "unknown device"), ("cuda:99", "CUDA|there is no cuda:99")],
+)
+def test_a_device_that_is_not_there_is_refused_before_anything_is_built(device, said):
+    with pytest.raises(RendererError, match=said):
+        World(["FloorPlan1"], device=device)
+
+
+def test_opengl_is_not_for_cuda():
+    """Whatever the machine has, the two do not go together."""
+    with pytest.raises(RendererError):
+        make_renderer("opengl", [], 1, 56, "cuda")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import mujoco
 import numpy as np
 import torch
@@ -119,7 +121,7 @@ class Store:
         model = compiled.model
         shape = (model.tex_height[texture], model.tex_width[texture], 3)
         pixels = model.tex_data[model.tex_adr[texture] :][: int(np.prod(shape))].reshape(shape)
-        key = (shape, hash(pixels.tobytes()))
+        key = (shape, blake2b(pixels.tobytes()).digest())
         if key not in self._textures:
             self._textures[key] = len(self._handles)
             opaque = np.concatenate([pixels, np.full((*shape[:2], 1), 255, np.uint8)], -1)
