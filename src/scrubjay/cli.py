@@ -93,7 +93,12 @@ def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
 
 
 def bench_world(
-    rooms: int = 10, copies: int = 1, seconds: float = 5.0, size: int = 224, renderer: Renderer = "auto"
+    rooms: int = 10,
+    copies: int = 1,
+    seconds: float = 5.0,
+    size: int = 224,
+    renderer: Renderer = "auto",
+    device: str = "cpu",
 ) -> None:
     """Measures the world: building, looking, hand actions, settling, memory. Prints one JSON object last.
 
@@ -103,10 +108,45 @@ def bench_world(
         seconds: How long each speed is measured.
         size: The edge of an image in pixels.
         renderer: What draws.
+        device: cpu, cuda or cuda:N.
     """
     from scrubjay.bench.world import measure
+    from scrubjay.world.renderers import check_device
 
-    _print_json(measure(rooms, copies, seconds, size, renderer, err))
+    check_device(device)
+    _print_json(measure(rooms, copies, seconds, size, renderer, device, err))
+
+
+def bench_scaling(device: str = "cuda", seconds: float = 0.7, out: Path = Path("results")) -> None:
+    """Measures how speed grows with worlds, rooms and geoms; writes scaling.jsonl and scaling.png.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        seconds: How long each speed is measured.
+        out: The folder for the table and the plot.
+    """
+    from scrubjay.bench.scaling import measure
+    from scrubjay.world.renderers import check_device
+
+    check_device(device)
+    for row in measure(device, seconds, out, err):
+        _print_json(row)
+
+
+def bench_endurance(device: str = "cuda", minutes: float = 10.0, copies: int = 16, interval: float = 20.0) -> None:
+    """Plays at random in the 80 train rooms and watches memory, and the picture against OpenGL's. Prints JSON last.
+
+    Args:
+        device: cpu, cuda or cuda:N.
+        minutes: How long it plays.
+        copies: Copies of each room.
+        interval: Seconds between looks at memory and pictures.
+    """
+    from scrubjay.bench.endurance import measure
+    from scrubjay.world.renderers import check_device
+
+    check_device(device)
+    _print_json(measure(device, minutes, copies, interval, err))
 
 
 def main() -> None:
@@ -118,6 +158,8 @@ def main() -> None:
     for command in (rooms, room, demo):
         app.command(command)
     bench.command(name="world")(bench_world)
+    bench.command(name="scaling")(bench_scaling)
+    bench.command(name="endurance")(bench_endurance)
     app.command(bench, name="bench", help="Measurements of speed and memory.")
     try:
         app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")

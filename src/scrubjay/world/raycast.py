@@ -18,7 +18,10 @@ RGB, DEPTH, IDS, NORMALS = 1, 2, 4, 8
 """Bits of what is wanted."""
 TILE_WIDTH, TILE_HEIGHT = 4, 8
 """Neighbouring threads draw neighbouring pixels: a warp of 32 is a tile, so that its rays stay together."""
+BLOCK = 64
+"""Threads of a block."""
 LAMPS = 3
+wp.set_module_options({"enable_backward": False, "fast_math": True})
 FAR = 1.0e3
 
 
@@ -122,7 +125,7 @@ def aim_of(pixel: wp.vec2i, size: int, edge: float) -> wp.vec3:
     return wp.vec3((float(pixel[0]) + 0.5) * step - edge, edge - (float(pixel[1]) + 0.5) * step, -1.0)
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel(enable_backward=False, launch_bounds=(BLOCK, 10))
 def trace(
     size: int,
     edge: float,

@@ -75,7 +75,7 @@ class Warp:
         for first in range(0, count, AT_ONCE):
             rays = min(AT_ONCE, count - first) * size * size
             hits = self._hit_buffers(min(AT_ONCE, count) * size * size)
-            launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=64)
+            launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=raycast.BLOCK)
             wp.launch(raycast.trace, inputs=[
                 size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.culled,
                 room_of, eyes, turns, is_open, goal, goal_position, goal_turn, *tables, nodes, triangles, openable,

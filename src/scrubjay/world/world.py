@@ -285,9 +285,10 @@ class World:
 
     def goal_pixels(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Two masks (B, size, size): the goal object's pixels as seen, and those with all else invisible."""
-        return self._goal_mask(self.view(("ids",))), self._goal_mask(self.view(("ids",), GOAL_ALONE))
+        return self.goal_mask(self.view(("ids",))), self.goal_mask(self.view(("ids",), GOAL_ALONE))
 
-    def _goal_mask(self, view: View) -> torch.Tensor:
+    def goal_mask(self, view: View) -> torch.Tensor:
+        """Where in a view with ids the goal objects are, (B, size, size)."""
         things = np.array([len(room.room.things) for room in self.rooms])[self.room_of]
         goal = np.where(self.state.goal == NOTHING, -2, things + self.state.goal)
         return torch.eq(view.ids, torch.as_tensor(goal, device=view.ids.device)[:, None, None])
