@@ -36,10 +36,19 @@ def own_size(record: dict[str, str]) -> tuple[float, float, float] | None:
     return (depth, width, height) if 45 < float(record["yaw"]) % 180 < 135 else (width, depth, height)
 
 
-def prior(records: list[dict[str, str]], types: dict[tuple[str, str], str], rooms: int) -> dict:
+def sizes_of(records: list[dict[str, str]], everywhere: list[dict[str, str]]) -> list[tuple[float, float, float]]:
+    """A type's sizes in the rooms of one type; where all are turned oddly, in all rooms, or its boxes."""
+    for found in (records, everywhere):
+        if straight := [size for record in found if (size := own_size(record))]:
+            return straight
+    turned = [tuple(float(record[key]) for key in ("size_x", "size_z", "size_y")) for record in everywhere]
+    return [(0.8 * width, 0.8 * depth, height) for width, depth, height in turned]
+
+
+def prior(records: list, everywhere: list, types: dict[tuple[str, str], str], rooms: int) -> dict:
     """What the rooms of one type say about one object type."""
     per_room = Counter(record["scene"] for record in records)
-    sizes = [size for record in records if (size := own_size(record))] or [(0.1, 0.1, 0.1)]
+    sizes = sizes_of(records, everywhere)
     parents = Counter(
         types[record["scene"], record["inside"].split()[0]] if record["inside"] else "Wall" for record in records
     )
@@ -63,7 +72,10 @@ def main(table: str) -> None:
         if record["type"] not in SHELL:
             groups[kind][record["type"]].append(record)
     rooms = {
-        kind: {name: prior(found, types, len(scenes[kind])) for name, found in sorted(by_type.items())}
+        kind: {
+            name: prior(found, [r for r in records if r["type"] == name], types, len(scenes[kind]))
+            for name, found in sorted(by_type.items())
+        }
         for kind, by_type in groups.items()
     }
     lines = ",\n".join(

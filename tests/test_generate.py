@@ -105,13 +105,11 @@ def test_a_room_is_sound(scene):
     assert_sound(scene)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_fixed_room_is_sound(scene):
     assert_sound(scene)
 
 
-@pytest.mark.slow
 def test_every_fixed_room_is_made_in_time():
     make = {}
     for scene in SCENES:

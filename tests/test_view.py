@@ -8,8 +8,8 @@ from conftest import drawn, hut, renderers
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import compile_room
 from scrubjay.world.place import CAMERA_STANDING, Place, cameras, in_view, reach
-from scrubjay.world.room import GOALS, Thing
 from scrubjay.world.renderers import make_renderer
+from scrubjay.world.room import GOALS, Thing
 from scrubjay.world.view import GOAL_ALONE, KINDS, WITHOUT_OPENABLES, RendererError
 from scrubjay.world.world import World
 

@@ -36,7 +36,9 @@ def measure(device: str, seconds: float, out: Path, console: Console) -> list[di
     return rows
 
 
-def _row(series: str, x: int, rooms: list[Compiled], copies: int, device: str, seconds: float, console: Console) -> dict:
+def _row(
+    series: str, x: int, rooms: list[Compiled], copies: int, device: str, seconds: float, console: Console
+) -> dict:
     rng = np.random.default_rng(0)
     with World(rooms, copies, device=device) as world:
         found = look_rates(world, rng, seconds)

@@ -12,8 +12,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.world.files import write_atomically
 from scrubjay.world.mjcf import Compiled
-from scrubjay.world.view import Shot
 from scrubjay.world.renderers import make_renderer
+from scrubjay.world.view import Shot
 
 INK, PAPER = (38, 42, 50), (250, 249, 246)
 

@@ -1,7 +1,7 @@
 """Clear space: whether anything solid is near a held object, for B worlds at once.
 
-Most movements of a hand happen in free air. Where no solid's box meets the ball around the object anywhere on its way, the
-engine has nothing to say, and the movement is arithmetic.
+Most movements of a hand happen in free air. Where no solid's box meets the ball around the object anywhere on its
+way, the engine has nothing to say, and the movement is arithmetic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Clearings:
         self.radius = np.array([_radius(rooms[0], kind) for kind in GOALS])
         """Of the balls around the goal objects."""
 
-    def clear(self, room: np.ndarray, is_open: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    def clear(
+        self, room: np.ndarray, is_open: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray
+    ) -> np.ndarray:
         """Is there nothing solid near objects (b,) on their straight ways from starts to ends (b, 3)?"""
         margin = self.radius[goal][:, None]
         low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
@@ -64,8 +66,8 @@ def _boxes(room: Compiled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         which = owner[model.geom_bodyid[chosen]]
         found.append((data.geom_xpos[chosen] - reach, data.geom_xpos[chosen] + reach,
                       np.stack([which, np.where(which >= 0, is_open, -1)], 1)))  # fmt: skip
-    low, high, openable = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return low, high, openable
+    low, high, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return low, high, owners
 
 
 def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.ndarray:

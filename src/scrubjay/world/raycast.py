@@ -1,11 +1,13 @@
 """The ray caster: two Warp kernels that draw every world of every room, in one launch each.
 
-A room with everything closed is one tree of triangles, shared by all copies of the room, and most rays need no other. Open
-parts and goal objects have trees of their own, in which a ray is followed in the part's own frame. A ray that meets a part
-which is open in its world is followed anew: through what never moves, and then through each part. An openable is open or
-closed, so what changes from step to step is a bit for each of them, a goal object's pose and a camera. Nothing is rebuilt.
+A room with everything closed is one tree of triangles, shared by all copies of the room, and most rays need no other.
+Open parts and goal objects have trees of their own, in which a ray is followed in the part's own frame. A ray that
+meets a part which is open in its world is followed anew: through what never moves, and then through each part. An
+openable is open or closed, so what changes from step to step is a bit for each of them, a goal object's pose and a
+camera. Nothing is rebuilt.
 
-Finding what a ray hits and colouring it are apart: the first needs few registers, so that many rays are under way at once.
+Finding what a ray hits and colouring it are apart: the first needs few registers, so that many rays are under way at
+once.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ TILE_WIDTH, TILE_HEIGHT = 4, 8
 BLOCK = 64
 """Threads of a block."""
 LAMPS = 3
-wp.set_module_options({"enable_backward": False, "fast_math": True})
 FAR = 1.0e3
+
+wp.set_module_options({"enable_backward": False, "fast_math": True})
 
 
 @wp.struct
@@ -93,7 +96,7 @@ def nearest(
     far: float,
     culled: bool,
 ) -> wp.vec4:
-    """The nearest triangle of a tree on a ray, nearer than `far`: distance, two weights of its corners, and its number or -1.
+    """The nearest triangle of a tree on a ray, nearer than `far`: distance, two corners' weights, its number or -1.
 
     Nodes are 16 numbers and triangles 12: a corner and the two edges from it, each with one to spare.
     """
@@ -125,7 +128,7 @@ def aim_of(pixel: wp.vec2i, size: int, edge: float) -> wp.vec3:
     return wp.vec3((float(pixel[0]) + 0.5) * step - edge, edge - (float(pixel[1]) + 0.5) * step, -1.0)
 
 
-@wp.kernel(enable_backward=False, launch_bounds=(BLOCK, 10))
+@wp.kernel(launch_bounds=(BLOCK, 8))
 def trace(
     size: int,
     edge: float,
@@ -152,7 +155,7 @@ def trace(
     hit_far: wp.array[float],
     hit_uv: wp.array[wp.vec2],
 ):
-    """What each pixel's ray meets first: in the whole room (-2), in what never moves (-1), its parts, the goal object."""
+    """What each pixel's ray meets first: in the whole room (-2), what never moves (-1), its parts, the goal object."""
     thread = wp.tid()
     world = first_world + thread // (size * size)
     eye = eyes[world]
@@ -215,7 +218,7 @@ def trace(
     hit_uv[thread] = uv
 
 
-@wp.kernel(enable_backward=False)
+@wp.kernel
 def shade(
     size: int,
     edge: float,
@@ -306,7 +309,9 @@ def shade(
         material = materials[face_material[face]]
         colour = material.tint
         if material.texture >= 0:
-            at = wp.cw_mul(corner_uv[corner] * u + corner_uv[corner + 1] * v + corner_uv[corner + 2] * w, material.repeat)
+            at = wp.cw_mul(
+                corner_uv[corner] * u + corner_uv[corner + 1] * v + corner_uv[corner + 2] * w, material.repeat
+            )
             # The level at which a texel is as large as the pixel's footprint on the surface, seen at its slant.
             footprint = face_detail[face] * far * 2.0 * edge / float(size) / wp.max(wp.abs(slant), 0.05)
             level = wp.log2(wp.max(footprint, 1.0))

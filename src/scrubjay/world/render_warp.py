@@ -54,7 +54,8 @@ class Warp:
             self._gather()
         count, size = len(shot.eye), self.size
         made = {
-            kind: torch.empty((count, size, size, *SHAPES[kind]), dtype=TYPES[kind], device=self.device) for kind in kinds
+            kind: torch.empty((count, size, size, *SHAPES[kind]), dtype=TYPES[kind], device=self.device)
+            for kind in kinds
         }
         none = {
             kind: torch.empty((0,) * (3 + len(SHAPES[kind])), dtype=TYPES[kind], device=self.device)
@@ -160,7 +161,9 @@ class _Room(_Loaded):
         """The kernel's row of this room."""
         model = self.compiled.model
         if model.nlight > raycast.LAMPS:
-            raise ValueError(f"{self.compiled.room.scene} has {model.nlight} lamps; the ray caster draws {raycast.LAMPS}")
+            raise ValueError(
+                f"{self.compiled.room.scene} has {model.nlight} lamps; the ray caster draws {raycast.LAMPS}"
+            )
         direction, colour = np.zeros((2, raycast.LAMPS, 3))
         direction[: model.nlight], colour[: model.nlight] = model.light_dir, model.light_diffuse
         room = raycast.Room()

@@ -70,7 +70,7 @@ def check_device(device: str) -> None:
 
     wp.config.quiet = True
     wp.init()
-    if not wp.is_device_available(device if number else "cuda:0"):
+    if (device if number else "cuda:0") not in {found.alias for found in wp.get_cuda_devices()}:
         raise RendererError(f"Warp cannot use {device}: its driver is too old; update NVIDIA's driver")
 
 

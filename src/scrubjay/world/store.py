@@ -77,7 +77,11 @@ class Store:
         names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
         corner = triangles.points[triangles.faces]
         edges = np.zeros((len(corner), 3, 4), np.float32)
-        edges[:, 0, :3], edges[:, 1, :3], edges[:, 2, :3] = corner[:, 0], corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
+        edges[:, 0, :3], edges[:, 1, :3], edges[:, 2, :3] = (
+            corner[:, 0],
+            corner[:, 1] - corner[:, 0],
+            corner[:, 2] - corner[:, 0],
+        )
         self.faces.write(
             loaded.rows, openable=openable, material=np.vectorize(names.__getitem__)(triangles.material),
             thing=triangles.thing, detail=triangles.detail, corners=edges, normals=triangles.normals, uv=triangles.uv,
@@ -91,13 +95,14 @@ class Store:
         self.nodes.take_back(loaded.nodes)
 
     def arrays(self) -> list:
-        """The kernels' arguments: nodes, triangles, and the faces' openables, materials, things, detail, normals, uv."""
+        """The kernels' arguments: nodes, triangles, the faces' other columns, materials and textures."""
         if self._arrays is None:
             faces = self.faces.columns
             self._arrays = [
                 wp.from_torch(self.nodes.columns["boxes"].reshape(-1)), wp.from_torch(faces["corners"].reshape(-1)),
                 *(wp.from_torch(faces[name].reshape(-1)) for name in ("openable", "material", "thing", "detail")),
-                wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3), wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2),
+                wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3),
+                wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2),
                 wp.array(self._records, dtype=raycast.Material, device=self.device),
                 wp.array(self._handles, dtype=wp.Texture2D, device=self.device),
             ]  # fmt: skip

@@ -22,8 +22,9 @@ class Trees:
     """Trees over one list of triangles."""
 
     nodes: np.ndarray
-    """(n, 4, 4) float32: low and high corner of the left child, then of the right; references in the first two rows' last
-    column, as bits of int32: a node's number, or for a leaf the complement of (first triangle << LEAF_BITS | count)."""
+    """(n, 4, 4) float32: low and high corner of the left child, then of the right; references in the first two rows'
+    last column, as bits of int32: a node's number, or for a leaf the complement of (first triangle << LEAF_BITS |
+    count)."""
     order: np.ndarray
     """(m,): which triangle is where, leaf by leaf."""
     roots: np.ndarray
@@ -68,8 +69,8 @@ def build(corners: np.ndarray, counts: list[int]) -> Trees:
 
 def _bounds(order, start, size, low, high) -> tuple[np.ndarray, np.ndarray]:
     """The boxes (k, 3) around runs of triangles; an empty run's is turned inside out, so that no ray meets it."""
-    lower, upper = np.full((2, len(start), 3), np.inf)
-    upper = -upper
+    lower = np.full((len(start), 3), np.inf)
+    upper = -lower
     there = size > 0
     if there.any():
         index, runs = _gathered(start[there], size[there])
@@ -116,13 +117,11 @@ def _cheapest(key: np.ndarray, runs: int, low: np.ndarray, high: np.ndarray) -> 
     """For each run the least cost of a cut after one of its bins, and that bin; infinite where none divides it."""
     sequence = np.argsort(key, kind="stable")
     held, first, count = np.unique(key[sequence], return_index=True, return_counts=True)
-    counts = np.zeros(runs * BINS)
-    lower, upper = np.full((2, runs * BINS, 3), np.inf)
-    upper = -upper
-    counts[held] = count
-    lower[held] = np.minimum.reduceat(low[sequence], first)
-    upper[held] = np.maximum.reduceat(high[sequence], first)
-    counts, lower, upper = counts.reshape(runs, BINS), lower.reshape(runs, BINS, 3), upper.reshape(runs, BINS, 3)
+    counts, lower = np.zeros((runs, BINS)), np.full((runs, BINS, 3), np.inf)
+    upper = -lower
+    counts.reshape(-1)[held] = count
+    lower.reshape(-1, 3)[held] = np.minimum.reduceat(low[sequence], first)
+    upper.reshape(-1, 3)[held] = np.maximum.reduceat(high[sequence], first)
 
     def costs(back: bool) -> np.ndarray:
         step = slice(None, None, -1 if back else 1)

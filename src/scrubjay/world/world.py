@@ -23,7 +23,7 @@ from scrubjay.world.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN,
 from scrubjay.world.place import REACH, Place, ahead, cameras, in_view, reach
 from scrubjay.world.renderers import check_device, make_renderer
 from scrubjay.world.room import GOALS, Room
-from scrubjay.world.state import State, initial_state
+from scrubjay.world.state import initial_state
 from scrubjay.world.turns import about, multiplied
 from scrubjay.world.view import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
 from scrubjay.world.walking import Floors
@@ -76,7 +76,9 @@ class World:
         """Puts another room in one's place, while the others play on; its copies start anew."""
         self.rooms[number] = _compiled(room)
         self._gather()
-        fresh = initial_state(self._first_positions(), max(self.state.open.shape[1], self.openable_count.max(initial=1)))
+        fresh = initial_state(
+            self._first_positions(), max(self.state.open.shape[1], self.openable_count.max(initial=1))
+        )
         kept = self.room_of != number
         for name, values in vars(self.state).items():
             new = getattr(fresh, name)
