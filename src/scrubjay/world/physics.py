@@ -61,6 +61,11 @@ class Situation:
         return cameras(self.position, np.asarray(self.rotation), np.asarray(self.standing))
 
 
+def within_hands_reach(now: Situation, camera: tuple[np.ndarray, np.ndarray], points: np.ndarray) -> np.ndarray:
+    """Which points (..., 3) are at arm's length and in the camera's view."""
+    return (reach(now.position, points) <= REACH) & in_view(*camera, points)
+
+
 class Physics:
     """One room's engine. Not for two threads at once."""
 
@@ -115,10 +120,11 @@ class Physics:
         goal = self.load(now)
         assert goal is not None
         pose = now.pose.copy()
-        for _ in range(round(HAND_STEP / SWEPT_STEP)):
-            onward = pose + np.concatenate([direction * SWEPT_STEP, np.zeros(4)])
-            if not self._within_hands_reach(now, onward):
-                return self._moved(now, goal, pose)
+        points = now.pose[:3] + np.arange(1, round(HAND_STEP / SWEPT_STEP) + 1)[:, None] * SWEPT_STEP * direction
+        for point, within in zip(points, within_hands_reach(now, now.camera, points), strict=True):
+            onward = np.concatenate([point, pose[3:]])
+            if not within:
+                break
             if self._collides(goal, onward):
                 return self._moved(now, goal, self._push(now, goal, pose, direction))
             pose = onward
@@ -198,13 +204,9 @@ class Physics:
         contacts = self._contacts(goal, pose)
         return bool(len(contacts.dist)) and contacts.dist.min() < -TOUCHING
 
-    def _within_hands_reach(self, now: Situation, pose: np.ndarray) -> bool:
-        eye, matrix = now.camera
-        return bool(reach(now.position, pose[:3]) <= REACH and in_view(eye, matrix, pose[:3]))
-
     def _push(self, now: Situation, goal: Goal, pose: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Pushes the object on from where its sweep ended, until one of the paper's ends or a stall."""
-        data, start = self.data, now.pose[:3]
+        data, start, camera = self.data, now.pose[:3], now.camera
         self._pose(goal)[:] = pose
         velocity = self._velocity(goal)
         velocity[:] = 0
@@ -220,7 +222,7 @@ class Physics:
             here = self._pose(goal)
             way = here[:3] - start
             along = float(direction @ way)
-            if not self._within_hands_reach(now, here) or np.linalg.norm(way - along * direction) > DRIFT * HAND_STEP:
+            if not within_hands_reach(now, camera, here[:3]) or np.linalg.norm(way - along * direction) > DRIFT * HAND_STEP:
                 break
             last = here.copy()
             if along >= HAND_STEP:

@@ -40,7 +40,8 @@ def cameras(position: np.ndarray, rotation: np.ndarray, standing: np.ndarray) ->
     right = np.stack([facing[..., 1], -facing[..., 0], np.zeros_like(height)], -1)
     down, level = np.sin(np.radians(PITCH)), np.cos(np.radians(PITCH))
     look = np.concatenate([facing * level, np.full_like(height, -down)[..., None]], -1)
-    return eye, np.stack([right, np.cross(right, look), -look], -1)
+    up = np.concatenate([facing * down, np.full_like(height, level)[..., None]], -1)
+    return eye, np.stack([right, up, -look], -1)
 
 
 def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -38,11 +38,10 @@ class Floors:
     def free(self, room: np.ndarray, points: np.ndarray, is_open: np.ndarray) -> np.ndarray:
         """Where a body fits, with openables open or closed as in `is_open` (B, openables)."""
         fits = self.clearance(room, points) >= BODY_RADIUS
-        worlds = np.flatnonzero(fits & is_open.any(1))
+        worlds, openable = np.nonzero(is_open & fits[:, None])
         if len(worlds):
-            gaps = distance(points[worlds, None, None], self.open_parts[room[worlds]])
-            hit = ((gaps < BODY_RADIUS).any(2) & is_open[worlds]).any(1)
-            fits[worlds[hit]] = False
+            gaps = distance(points[worlds, None], self.open_parts[room[worlds], openable])
+            fits[worlds[gaps.min(1) < BODY_RADIUS]] = False
         return fits
 
     def swept_by(self, room: np.ndarray, points: np.ndarray, openable: np.ndarray) -> np.ndarray:
