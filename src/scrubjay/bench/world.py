@@ -95,8 +95,8 @@ def machine(device: str) -> str:
     return f"{torch.cuda.get_device_name(device)}, {cpu}" if device.startswith("cuda") else cpu
 
 
-def look_rates(world: World, rng: np.random.Generator, seconds: float) -> dict:
-    """Frames a second of what a game asks for, agents moved to random places before each picture."""
+def look_rates(world: World, rng: np.random.Generator, seconds: float, names: tuple[str, ...] = ()) -> dict:
+    """Frames a second of what a game asks for (or only some), agents moved to random places before each picture."""
     kinds: dict[str, Callable[[], object]] = {
         "rgb_fps": lambda: world.view(("rgb",)),
         "rgb_ids_fps": lambda: world.view(("rgb", "ids")),
@@ -119,6 +119,7 @@ def look_rates(world: World, rng: np.random.Generator, seconds: float) -> dict:
     return {
         name: round(len(world) * rate(lambda look=look, turn=[0]: looked(look, turn), seconds, str(device)), 1)  # type: ignore[misc]
         for name, look in kinds.items()
+        if not names or name in names
     }
 
 
