@@ -215,3 +215,17 @@ def test_opengl_is_not_for_cuda():
     """Whatever the machine has, the two do not go together."""
     with pytest.raises(RendererError):
         make_renderer("opengl", [], 1, 56, "cuda")
+
+
+@pytest.mark.parametrize("how", [how for how in HOWS if "warp" in str(how.id)])
+def test_shadows_only_darken(how):
+    """A table in the middle of a room shades the floor beside it, and nothing becomes brighter."""
+    room = compile_room(hut(Thing("Dresser", "Dresser", (0.0, 0.5, 0), 0, (0.8, 0.5, 0.9))))
+    views = []
+    for shadows in (False, True):
+        with World([room], **how, size=112, shadows=shadows) as world:
+            world.put(0, Place(0.0, -1.0, 0.0, True))
+            views.append(world.view(("rgb",)).rgb.cpu().int())
+    bright, dark = views
+    assert (dark <= bright).all()
+    assert 100 < ((bright - dark).amax(-1) > 15).sum() < 112 * 112 / 2

@@ -222,7 +222,10 @@ class Physics:
             here = self._pose(goal)
             way = here[:3] - start
             along = float(direction @ way)
-            if not within_hands_reach(now, camera, here[:3]) or np.linalg.norm(way - along * direction) > DRIFT * HAND_STEP:
+            if (
+                not within_hands_reach(now, camera, here[:3])
+                or np.linalg.norm(way - along * direction) > DRIFT * HAND_STEP
+            ):
                 break
             last = here.copy()
             if along >= HAND_STEP:

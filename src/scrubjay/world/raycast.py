@@ -24,6 +24,8 @@ BLOCK = 64
 """Threads of a block."""
 LAMPS = 3
 FAR = 1.0e3
+SHADOW_REACH, SHADOW_START, SHADOW_LIGHT = 1.5, 0.004, 0.25
+"""How far away things cast shadows, how far from a surface their rays start, and how much light is left in them."""
 
 wp.set_module_options({"enable_backward": False, "fast_math": True})
 
@@ -128,6 +130,93 @@ def aim_of(pixel: wp.vec2i, size: int, edge: float) -> wp.vec3:
     return wp.vec3((float(pixel[0]) + 0.5) * step - edge, edge - (float(pixel[1]) + 0.5) * step, -1.0)
 
 
+@wp.struct
+class Hit:
+    """What a ray met: distance, face (-1 for nothing), weights of two of its corners, and which tree it belongs to."""
+
+    far: wp.float32
+    face: wp.int32
+    uv: wp.vec2
+    owner: wp.int32
+
+
+@wp.func
+def first_hit(
+    world: int,
+    eye: wp.vec3,
+    look: wp.vec3,
+    far: float,
+    shows_room: bool,
+    shows_moving: bool,
+    shows_goal: bool,
+    culled: bool,
+    number: int,
+    is_open: wp.array2d[wp.uint8],
+    goal: wp.array[int],
+    goal_position: wp.array[wp.vec3],
+    goal_turn: wp.array[wp.mat33],
+    rooms: wp.array[Room],
+    parts: wp.array[Part],
+    goals: wp.array[Tree],
+    nodes: wp.array[float],
+    triangles: wp.array[float],
+    face_openable: wp.array[int],
+) -> Hit:
+    """What a ray meets first: in the whole room (-2), what never moves (-1), its parts, the goal object."""
+    first_part = rooms[number].first_part
+    last = rooms[number].parts
+    first = int(-2)
+    if not shows_room:
+        first = last
+    each_part = not shows_moving
+    hit = Hit()
+    hit.far = far
+    hit.face = -1
+    hit.owner = -1
+    for i in range(first, last + 1):
+        origin = eye
+        ray = look
+        tree = rooms[number].whole
+        visible = bool(True)
+        if i == -2:
+            visible = shows_moving
+        elif i == -1:
+            visible = each_part
+            tree = rooms[number].fixed
+        else:
+            if i < last:
+                visible = shows_moving
+                if is_open[world, parts[first_part + i].openable] != wp.uint8(0):
+                    origin = (eye - parts[first_part + i].shift) * parts[first_part + i].turn
+                    ray = look * parts[first_part + i].turn
+                else:
+                    visible = visible and each_part
+                tree = parts[first_part + i].tree
+            else:
+                visible = shows_goal and goal[world] >= 0
+                if visible:
+                    tree = goals[goal[world]]
+                    origin = (eye - goal_position[world]) * goal_turn[world]
+                    ray = look * goal_turn[world]
+            if visible:
+                visible = crosses(tree.low, tree.high, origin, inverted(ray), hit.far)
+        if visible:
+            found = nearest(nodes, triangles, tree.root, origin, ray, hit.far, culled)
+            if found[3] >= 0.0:
+                if i == -2:
+                    openable = face_openable[int(found[3])]
+                    if openable >= 0:
+                        each_part = is_open[world, openable] != wp.uint8(0)
+                if i > -2 or not each_part:
+                    hit.far = found[0]
+                    hit.face = int(found[3])
+                    hit.owner = i
+                    hit.uv = wp.vec2(found[1], found[2])
+    if hit.face >= 0 and hit.owner == last:
+        hit.owner = GOAL_PART
+    return hit
+
+
 @wp.kernel(launch_bounds=(BLOCK, 8))
 def trace(
     size: int,
@@ -155,67 +244,62 @@ def trace(
     hit_far: wp.array[float],
     hit_uv: wp.array[wp.vec2],
 ):
-    """What each pixel's ray meets first: in the whole room (-2), what never moves (-1), its parts, the goal object."""
+    """What each pixel's ray meets first."""
     thread = wp.tid()
     world = first_world + thread // (size * size)
-    eye = eyes[world]
+    look = wp.normalize(turns[world] * aim_of(pixel_of(thread % (size * size), size), size, edge))
+    hit = first_hit(
+        world, eyes[world], look, FAR, shows_room, shows_moving, shows_goal, culled, room_of[world], is_open, goal,
+        goal_position, goal_turn, rooms, parts, goals, nodes, triangles, face_openable,
+    )  # fmt: skip
+    hit_face[thread] = hit.face
+    hit_part[thread] = wp.int16(hit.owner)
+    hit_far[thread] = hit.far
+    hit_uv[thread] = hit.uv
+
+
+@wp.kernel(launch_bounds=(BLOCK, 8))
+def shadow(
+    size: int,
+    edge: float,
+    first_world: int,
+    room_of: wp.array[int],
+    eyes: wp.array[wp.vec3],
+    turns: wp.array[wp.mat33],
+    is_open: wp.array2d[wp.uint8],
+    goal: wp.array[int],
+    goal_position: wp.array[wp.vec3],
+    goal_turn: wp.array[wp.mat33],
+    rooms: wp.array[Room],
+    parts: wp.array[Part],
+    goals: wp.array[Tree],
+    nodes: wp.array[float],
+    triangles: wp.array[float],
+    face_openable: wp.array[int],
+    hit_face: wp.array[int],
+    hit_far: wp.array[float],
+    hit_lit: wp.array[float],
+):
+    """How much of the first lamp's light reaches what was hit: all, or little where something near is in the way.
+
+    Rays to the lamp end under the ceiling, through which the lamps of a room shine.
+    """
+    thread = wp.tid()
+    hit_lit[thread] = 1.0
+    if hit_face[thread] < 0:
+        return
+    world = first_world + thread // (size * size)
     look = wp.normalize(turns[world] * aim_of(pixel_of(thread % (size * size), size), size, edge))
     number = room_of[world]
-    first_part = rooms[number].first_part
-    last = rooms[number].parts
-    first = int(-2)
-    if not shows_room:
-        first = last
-    each_part = not shows_moving
-    far = float(FAR)
-    face = int(-1)
-    owner = int(-1)
-    uv = wp.vec2(0.0, 0.0)
-    for i in range(first, last + 1):
-        origin = eye
-        ray = look
-        tree = rooms[number].whole
-        visible = bool(True)
-        if i == -2:
-            visible = shows_moving
-        elif i == -1:
-            visible = each_part
-            tree = rooms[number].fixed
-        else:
-            if i < last:
-                visible = shows_moving
-                if is_open[world, parts[first_part + i].openable] != wp.uint8(0):
-                    origin = (eye - parts[first_part + i].shift) * parts[first_part + i].turn
-                    ray = look * parts[first_part + i].turn
-                else:
-                    visible = visible and each_part
-                tree = parts[first_part + i].tree
-            else:
-                visible = shows_goal and goal[world] >= 0
-                if visible:
-                    tree = goals[goal[world]]
-                    origin = (eye - goal_position[world]) * goal_turn[world]
-                    ray = look * goal_turn[world]
-            if visible:
-                visible = crosses(tree.low, tree.high, origin, inverted(ray), far)
-        if visible:
-            found = nearest(nodes, triangles, tree.root, origin, ray, far, culled)
-            if found[3] >= 0.0:
-                if i == -2:
-                    openable = face_openable[int(found[3])]
-                    if openable >= 0:
-                        each_part = is_open[world, openable] != wp.uint8(0)
-                if i > -2 or not each_part:
-                    far = found[0]
-                    face = int(found[3])
-                    owner = i
-                    uv = wp.vec2(found[1], found[2])
-    if owner == last:
-        owner = GOAL_PART
-    hit_face[thread] = face
-    hit_part[thread] = wp.int16(owner)
-    hit_far[thread] = far
-    hit_uv[thread] = uv
+    to_lamp = -rooms[number].lamp_direction[0]
+    point = eyes[world] + look * (hit_far[thread] - SHADOW_START) + to_lamp * SHADOW_START
+    far = wp.min(SHADOW_REACH, (rooms[number].whole.high[2] - 0.01 - point[2]) / wp.max(to_lamp[2], 0.01))
+    hit = first_hit(
+        world, point, to_lamp, far, True, True, True, False, number, is_open, goal, goal_position, goal_turn, rooms,
+        parts, goals, nodes, triangles, face_openable,
+    )  # fmt: skip
+    if hit.face >= 0:
+        hit_lit[thread] = SHADOW_LIGHT
 
 
 @wp.kernel
@@ -224,6 +308,7 @@ def shade(
     edge: float,
     first_world: int,
     wanted: int,
+    casts_shadows: bool,
     ambient: wp.vec3,
     headlight: wp.vec3,
     room_of: wp.array[int],
@@ -245,6 +330,7 @@ def shade(
     hit_part: wp.array[wp.int16],
     hit_far: wp.array[float],
     hit_uv: wp.array[wp.vec2],
+    hit_lit: wp.array[float],
     rgb: wp.array4d[wp.uint8],
     depth: wp.array3d[float],
     ids: wp.array3d[wp.int16],
@@ -320,6 +406,9 @@ def shade(
         light = ambient + wp.vec3(material.glow, material.glow, material.glow)
         light += headlight * wp.max(wp.dot(normal, wp.vec3(camera[0, 2], camera[1, 2], camera[2, 2])), 0.0)
         for lamp in range(LAMPS):
-            light += room.lamp_colour[lamp] * wp.max(-wp.dot(normal, room.lamp_direction[lamp]), 0.0)
+            lit = float(1.0)
+            if lamp == 0 and casts_shadows:
+                lit = hit_lit[thread]
+            light += lit * room.lamp_colour[lamp] * wp.max(-wp.dot(normal, room.lamp_direction[lamp]), 0.0)
         for c in range(3):
             rgb[world, y, x, c] = wp.uint8(wp.min(colour[c] * light[c], 1.0) * 255.0)

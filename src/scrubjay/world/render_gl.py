@@ -11,9 +11,6 @@ import torch
 from scrubjay.world.mjcf import SOLID, Compiled
 from scrubjay.world.view import EVERYTHING, RendererError, Shot, View, pixel_rays
 
-SHADOW_MAP = 2048
-"""Pixels of an edge; the map alone weighs 16 MiB a room, so there is none unless shadows are asked for."""
-
 
 def _context(size: int):
     """An off-screen OpenGL context, hardware or software. Imported here: the import itself opens the display."""
@@ -39,14 +36,12 @@ def _context(size: int):
 class OpenGL:
     """Renders with one OpenGL context, into which each room's meshes and textures are loaded."""
 
-    def __init__(
-        self, rooms: Sequence[Compiled], copies: int, size: int = 224, shadows: bool = False, culled: bool = False
-    ) -> None:
+    def __init__(self, rooms: Sequence[Compiled], copies: int, size: int = 224, culled: bool = False) -> None:
         self.rooms, self.copies, self.size = rooms, copies, size
         backend, self._gl = _context(size)
         self.name = f"OpenGL ({backend})"
         self._loaded: list[_Loaded | None] = [None] * len(rooms)
-        self._shadows, self._culled = shadows, culled
+        self._culled = culled
         self._rays = pixel_rays(size)
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
@@ -90,23 +85,23 @@ class OpenGL:
         """Loads a room when it is first looked at."""
         loaded = self._loaded[number]
         if loaded is None:
-            loaded = self._loaded[number] = _Loaded(self.rooms[number], self.size, self._shadows, self._culled)
+            loaded = self._loaded[number] = _Loaded(self.rooms[number], self.size, self._culled)
         return loaded
 
 
 class _Loaded:
     """One room in the OpenGL context."""
 
-    def __init__(self, compiled: Compiled, size: int, shadows: bool, culled: bool) -> None:
+    def __init__(self, compiled: Compiled, size: int, culled: bool) -> None:
         self.compiled, self.model = compiled, compiled.model
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 8)
-        self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
+        self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False
         self.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
         self.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = culled
         self.model.vis.global_.offwidth = self.model.vis.global_.offheight = size
-        self.model.vis.quality.shadowsize = SHADOW_MAP if shadows else 0
+        self.model.vis.quality.shadowsize = 0  # The map of the default size weighs 64 MiB a room.
         self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_50)
         self.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self.option = mujoco.MjvOption()

@@ -29,11 +29,18 @@ class Warp:
     """Renders any number of copies of rooms. A room's place in it can be taken by another room at any time."""
 
     def __init__(
-        self, rooms: Sequence[Compiled], copies: int, size: int = 224, device: str = "cpu", culled: bool = False
+        self,
+        rooms: Sequence[Compiled],
+        copies: int,
+        size: int = 224,
+        device: str = "cpu",
+        shadows: bool = False,
+        culled: bool = False,
     ) -> None:
         wp.config.quiet = True
         wp.init()
-        self.name, self.size, self.copies, self.device, self.culled = f"Warp ({device})", size, copies, device, culled
+        self.name, self.size, self.copies, self.device = f"Warp ({device})", size, copies, device
+        self.shadows, self.culled = shadows, culled
         self._store = Store(device)
         self._rooms = [_Room(room, self._store) for room in rooms]
         objects = [triangles_of(rooms[0], rooms[0].goals[kind].body) for kind in GOALS]
@@ -75,15 +82,21 @@ class Warp:
         pictures = [wp.from_torch(out[kind]) for kind in KINDS]
         for first in range(0, count, AT_ONCE):
             rays = min(AT_ONCE, count - first) * size * size
-            hits = self._hit_buffers(min(AT_ONCE, count) * size * size)
+            *hits, lit = self._hit_buffers(min(AT_ONCE, count) * size * size)
             launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=raycast.BLOCK)
+            moving = (is_open, goal, goal_position, goal_turn, *tables, nodes, triangles, openable)
             wp.launch(raycast.trace, inputs=[
                 size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.culled,
-                room_of, eyes, turns, is_open, goal, goal_position, goal_turn, *tables, nodes, triangles, openable,
+                room_of, eyes, turns, *moving,
             ], outputs=hits, **launch)  # fmt: skip
+            shaded = self.shadows and "rgb" in kinds
+            if shaded:
+                inputs = [size, edge, first, room_of, eyes, turns, *moving, hits[0], hits[2]]
+                wp.launch(raycast.shadow, inputs=inputs, outputs=[lit], **launch)
             wp.launch(raycast.shade, inputs=[
-                size, edge, first, sum(BITS[kind] for kind in kinds), wp.vec3(*head.ambient), wp.vec3(*head.diffuse),
-                room_of, turns, is_open, goal, goal_turn, *tables[:2], triangles, *look, *hits,
+                size, edge, first, sum(BITS[kind] for kind in kinds), shaded, wp.vec3(*head.ambient),
+                wp.vec3(*head.diffuse), room_of, turns, is_open, goal, goal_turn, *tables[:2], triangles, *look,
+                *hits, lit,
             ], outputs=pictures, **launch)  # fmt: skip
         return View(**{kind: made[kind] for kind in kinds})
 
@@ -107,6 +120,7 @@ class Warp:
         if not self._hits or len(self._hits[0]) < rays:
             kinds = (wp.int32, wp.int16, wp.float32, wp.vec2)
             self._hits = [wp.empty(rays, dtype=kind, device=self.device) for kind in kinds]
+            self._hits.append(wp.empty(rays if self.shadows else 1, dtype=wp.float32, device=self.device))
         return self._hits
 
     def _stream(self):

@@ -29,7 +29,8 @@ def make_renderer(
     """A renderer by name: 'opengl', 'warp', or 'auto', the fastest that works on the device.
 
     `culled` leaves out surfaces seen from behind, so that one can look into a room from outside. A device is never
-    exchanged for a slower one: what cannot be done on it is an error, raised before anything is allocated.
+    exchanged for a slower one: what cannot be done on it is an error, raised before anything is allocated. `shadows`,
+    cast by the first lamp, are drawn by Warp alone.
     """
     if name not in NAMES:
         raise ValueError(f"unknown renderer {name!r}; there are {', '.join(NAMES)}")
@@ -38,15 +39,17 @@ def make_renderer(
         if name == "opengl":
             raise RendererError("OpenGL draws on the CPU's side; on a CUDA device use the renderer 'warp' or 'auto'")
         check_memory(device, len(rooms), copies, size)
-    elif name != "warp":
+    elif shadows and name == "opengl":
+        raise RendererError("shadows are drawn by the renderer 'warp' only")
+    elif name != "warp" and not shadows:
         try:
-            return OpenGL(rooms, copies, size, shadows, culled)
+            return OpenGL(rooms, copies, size, culled)
         except RendererError:
             if name == "opengl":
                 raise
     from scrubjay.world.render_warp import Warp  # Imported late: Warp looks for devices when it starts.
 
-    return Warp(rooms, copies, size, device, culled)
+    return Warp(rooms, copies, size, device, shadows, culled)
 
 
 def check_device(device: str) -> None:
