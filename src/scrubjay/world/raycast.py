@@ -27,6 +27,7 @@ FAR = 1.0e3
 SHADOW_REACH, SHADOW_START, SHADOW_LIGHT = 1.5, 0.004, 0.25
 """How far away things cast shadows, how far from a surface their rays start, and how much light is left in them."""
 
+wp.config.log_level = wp.LOG_ERROR  # Before anything starts Warp: what it says belongs on nobody's standard output.
 wp.set_module_options({"enable_backward": False, "fast_math": True})
 
 

@@ -37,7 +37,6 @@ class Warp:
         shadows: bool = False,
         culled: bool = False,
     ) -> None:
-        wp.config.quiet = True
         wp.init()
         self.name, self.size, self.copies, self.device = f"Warp ({device})", size, copies, device
         self.shadows, self.culled = shadows, culled

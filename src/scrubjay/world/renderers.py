@@ -71,7 +71,7 @@ def check_device(device: str) -> None:
         raise RendererError(f"there is no {device}: this machine has cuda:0 to cuda:{count - 1}")
     import warp as wp
 
-    wp.config.quiet = True
+    wp.config.log_level = wp.LOG_ERROR
     wp.init()
     if (device if number else "cuda:0") not in {found.alias for found in wp.get_cuda_devices()}:
         raise RendererError(f"Warp cannot use {device}: its driver is too old; update NVIDIA's driver")
