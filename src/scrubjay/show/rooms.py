@@ -69,7 +69,7 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
             Section("What an agent sees", "Standing and crouching, looking north, east, south and west.",
                     _around(world, spot)),
             Section("One view, four ways", "", _kinds(world, spot)),
-            Section("Openables", "Each from the nearest place from which it can be opened: closed, then open.",
+            Section("Openables", "Each from a place from which it can be opened: closed, then open.",
                     _openings(world, ways)),
         ]  # fmt: skip
         drawn = world.renderer.name
@@ -113,7 +113,9 @@ def _openings(world: World, ways: list[list[Place]], most: int = 8) -> list[Figu
         if not places or kind in shown or len(shown) >= most:
             continue
         shown.add(kind)
-        world.put(0, places[0])
+        thing = room.room.things[openable.thing]
+        facing = [place for place in places if abs((place.rotation - thing.yaw) % 360 - 180) < 1]
+        world.put(0, (facing or places)[-1])
         closed = _rgb(world)
         world.open(np.array([number]))
         caption = f"{room.things[openable.thing]}, number {number}"
