@@ -209,6 +209,13 @@ def test_play_is_the_same_with_any_number_of_threads_and_in_any_batch():
         assert alone.state.pose[0].tobytes() == many.state.pose[0].tobytes() == many.state.pose[1].tobytes()
 
 
+def test_a_room_without_openables_can_be_played_in(empty):
+    with World([empty], copies=2) as world:
+        assert not world.open_at(np.array([3, -1]), np.array([3, -1])).any()
+        assert not world.close_near(np.ones(2, bool)).any()
+        assert world.move(np.array([0, 0])).shape == (2,)
+
+
 def test_ways_to_open_are_ways_to_open(world, chest):
     ways = ways_to_open(chest, world.reachable[0])
     assert all(ways)

@@ -55,7 +55,8 @@ class Floors:
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
     """Arrays (n, k, 6) as one (R, most n, most k, 6), filled up with rectangles infinitely far away."""
-    shape = np.max([array.shape[:2] for array in arrays], axis=0)
+    # At least one row, so that rooms without openables can be asked about none.
+    shape = np.maximum(np.max([array.shape[:2] for array in arrays], axis=0), 1)
     stack = np.zeros((len(arrays), *shape, 6))
     stack[..., :2], stack[..., 2] = 1e6, 1.0
     for row, array in zip(stack, arrays, strict=True):

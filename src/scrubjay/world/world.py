@@ -175,10 +175,13 @@ class World:
             worlds & ~alone, lambda world, physics, now: physics.swing(now, int(openable[world]), True)
         )
 
-    def open_at(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-        """Opens what is at or near the centre of an image cell, if it is within reach; rows and columns 0 to 6."""
+    def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
+        """Opens what is at or near the centre of an image cell, if it is within reach; rows and columns 0 to 6.
+
+        A view with ids and depth of the worlds as they are saves taking one.
+        """
         row, column = (self._checked(index, range(cells.CELLS)) for index in (row, column))
-        view = self.view(("ids", "depth"))
+        view = view or self.view(("ids", "depth"))
         found, pixel = cells.openables_at_cells(view.ids, self.openable_of_thing.to(view.ids.device))
         worlds = torch.arange(len(self), device=found.device)
         cell = (worlds, torch.as_tensor(row, device=found.device), torch.as_tensor(column, device=found.device))

@@ -1,0 +1,1 @@
+"""The game of Cache: actions, stages, rewards, records, players."""

@@ -1,0 +1,139 @@
+"""From which places a goal object is seen, by mutual sight: rays between its surface and the eyes, no pictures.
+
+A ray goes through the middle of a pixel onto which a point of the object falls, so what is seen here is what a picture
+would show. Far objects fall on few pixels and cost few rays. Only slivers that no point falls on are missed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import mujoco
+import numpy as np
+
+from scrubjay.world.floor import Grid
+from scrubjay.world.mjcf import Compiled
+from scrubjay.world.place import FIELD_OF_VIEW, cameras
+from scrubjay.world.room import GOALS
+from scrubjay.world.triangles import triangles_of
+from scrubjay.world.view import EVERYTHING, WITHOUT_OPENABLES
+
+SIZE = 224
+"""Pixels along a picture's side."""
+QUARTERS = 4
+HEIGHTS = (True, False)
+"""Standing, crouching."""
+COARSE = 24
+"""Points that are looked at first; where they show the object in all frustums, no others are."""
+MOST, CANDIDATES = 1024, 4096
+"""Points on an object's surface, and how many random ones they are chosen from."""
+DENSITY = 1.0
+"""Points for each pixel that the object would cover were all of it seen."""
+
+
+def visible_from(
+    compiled: Compiled,
+    is_open: np.ndarray,
+    goal: str,
+    pose: np.ndarray,
+    grid: Grid,
+    through_openables: bool = False,
+    size: int = SIZE,
+) -> np.ndarray:
+    """Is any of a goal object in view: (positions, 2 heights, 4 quarters) bool, for is_open (openables,), pose (7,).
+
+    Heights are standing and crouching; quarters are turns of 90 degrees clockwise from the grid's own angle.
+    """
+    model, body = compiled.model, compiled.goals[goal].body
+    data = mujoco.MjData(model)
+    number = np.array([GOALS.index(goal)])
+    data.qpos[:] = compiled.qpos(np.asarray(is_open)[None], number, np.asarray(pose, float)[None])[0]
+    mujoco.mj_kinematics(model, data)
+    points, area = surface_points(compiled, goal)
+    points = points @ data.xmat[body].reshape(3, 3).T + data.xpos[body]
+    groups = WITHOUT_OPENABLES if through_openables else EVERYTHING
+    shown = np.array([group in groups for group in range(6)], np.uint8)
+
+    angles = grid.angle + 360 / QUARTERS * np.arange(QUARTERS)
+    positions = np.repeat(grid.positions, len(HEIGHTS), axis=0)
+    eyes, _ = cameras(positions, np.zeros(len(positions)), np.tile(HEIGHTS, len(grid)))
+    _, matrices = cameras(np.zeros((QUARTERS, 2)), angles, np.ones(QUARTERS, bool))
+    counts = _counts(eyes, points, area, size)
+    middle = points.mean(0)
+    # Nothing behind the object matters: the rays end there.
+    far = np.linalg.norm(eyes - middle, axis=1) + 2 * np.linalg.norm(points - middle, axis=1).max()
+    seen = np.zeros((len(eyes), QUARTERS), bool)
+    for eye, count, end, row in zip(eyes, counts, far, seen, strict=True):
+        pixels = _pixels(eye, matrices, points[:count], size)
+        for part in (pixels[:, :COARSE], pixels[:, COARSE:]):
+            wanted = np.unique(part[~row])
+            wanted = wanted[wanted >= 0]
+            if len(wanted):
+                quarter, rays = _rays(wanted, matrices, size)
+                row[quarter[_first_bodies(model, data, eye, rays, shown, end) == body]] = True
+    return seen.reshape(len(grid), len(HEIGHTS), QUARTERS)
+
+
+def surface_points(compiled: Compiled, goal: str) -> tuple[np.ndarray, float]:
+    """Points all over a goal object, (MOST, 3) in its body's frame, always the same; and its surface's area."""
+    triangles = triangles_of(compiled, compiled.goals[goal].body)
+    return _spread(triangles.points[triangles.faces].astype(float).tobytes())
+
+
+@lru_cache(maxsize=32)
+def _spread(corners: bytes) -> tuple[np.ndarray, float]:
+    """Points on triangles, each as far as can be from all before it: the first few are spread over the whole too."""
+    triangles = np.frombuffer(corners).reshape(-1, 3, 3)
+    a, b = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
+    areas = np.cumsum(np.linalg.norm(np.cross(a, b), axis=1) / 2)
+    rng = np.random.default_rng(0)
+    face = np.searchsorted(areas, rng.random(CANDIDATES) * areas[-1])
+    u, v = rng.random((2, CANDIDATES, 1))
+    u, v = np.where(u + v > 1, 1 - u, u), np.where(u + v > 1, 1 - v, v)
+    candidates = triangles[face, 0] + u * a[face] + v * b[face]
+    chosen = [0]
+    apart = np.full(CANDIDATES, np.inf)
+    while len(chosen) < MOST:
+        away = candidates - candidates[chosen[-1]]
+        apart = np.minimum(apart, np.einsum("ij,ij->i", away, away))
+        chosen.append(int(apart.argmax()))
+    return candidates[chosen], float(areas[-1])
+
+
+def _counts(eyes: np.ndarray, points: np.ndarray, area: float, size: int) -> np.ndarray:
+    """How many of the points each eye looks at, (eyes,): as many as the object's pixels ask for at its distance."""
+    away = np.linalg.norm(eyes[:, None] - points[None, :COARSE], axis=-1).min(1)
+    pixel = 2 * np.tan(np.radians(FIELD_OF_VIEW / 2)) * away / size
+    # A convex body's shadow is on average a quarter of its surface.
+    return np.clip(DENSITY * area / 4 / pixel**2, COARSE, MOST).astype(int)
+
+
+def _pixels(eye: np.ndarray, matrices: np.ndarray, points: np.ndarray, size: int) -> np.ndarray:
+    """On which pixels of the four pictures points (n, 3) fall, numbered through, (4, n); -1 where out of view."""
+    right, up, back = np.moveaxis((points - eye) @ matrices, -1, 0)
+    edge = np.tan(np.radians(FIELD_OF_VIEW / 2))
+    depth = np.where(back < 0, -back * edge, np.inf)
+    inside = (back < 0) & (np.abs(right) < depth) & (np.abs(up) < depth)
+    column = ((right / depth + 1) / 2 * size).astype(int)
+    row = ((1 - up / depth) / 2 * size).astype(int)
+    picture = np.arange(len(matrices))[:, None]
+    return np.where(inside, (picture * size + row) * size + column, -1)
+
+
+def _rays(pixels: np.ndarray, matrices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which picture numbered pixels (n,) belong to, and unit rays (n, 3) through their middles."""
+    rows, column = np.divmod(pixels, size)
+    picture, row = np.divmod(rows, size)
+    edge = np.tan(np.radians(FIELD_OF_VIEW / 2))
+    x, y = ((2 * column + 1) / size - 1) * edge, (1 - (2 * row + 1) / size) * edge
+    local = np.stack([x, y, -np.ones_like(x)], 1)
+    local /= np.linalg.norm(local, axis=1, keepdims=True)
+    return picture, np.einsum("nij,nj->ni", matrices[picture], local)
+
+
+def _first_bodies(model, data, eye: np.ndarray, rays: np.ndarray, shown: np.ndarray, far: float) -> np.ndarray:
+    """The model's bodies that rays from an eye meet first, (n,); -1 where there is none nearer than `far`."""
+    count = len(rays)
+    geom, away = np.empty(count, np.int32), np.empty(count)
+    mujoco.mj_multiRay(model, data, eye, rays.ravel(), shown, True, -1, geom, away, None, count, float(far))
+    return np.where(geom >= 0, model.geom_bodyid[geom], -1)

@@ -1,0 +1,37 @@
+"""The 219 actions, against the paper's table."""
+
+import numpy as np
+import pytest
+
+from scrubjay.game import actions
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+
+
+def test_there_are_219_and_each_stage_has_its_own():
+    assert len(NAMES) == len(set(NAMES)) == 219
+    assert ALLOWED.sum(1).tolist() == [57, 0, 200, 62, 58]
+
+
+def test_what_the_stages_share():
+    em, seek = ALLOWED[Stage.EM], ALLOWED[Stage.S]
+    assert [NAMES[i] for i in np.flatnonzero(seek & ~em)] == ["ClaimVisible"]
+    assert not (em & ~seek).any()
+    assert {NAMES[i].split("|")[0] for i in np.flatnonzero(ALLOWED[Stage.OH] & ALLOWED[Stage.OM])} == {"OpenAt"}
+
+
+def test_names_and_numbers():
+    assert number_of("MoveAhead") == 0
+    assert NAMES[number_of("PlaceAt|2,7,1")] == "PlaceAt|2,7,1"
+    for wrong in ("Fly", "OpenAt|0,1", "OpenAt|8,1", "PlaceAt|3,1,1"):
+        with pytest.raises(ValueError, match="unknown action"):
+            number_of(wrong)
+
+
+def test_what_actions_ask_of_the_world():
+    assert actions.OPEN_CELL[number_of("OpenAt|2,3")] == 7 + 2
+    assert actions.PLACE_AT[number_of("PlaceAt|1,7,7")] == 49 + 48
+    assert actions.STAND[number_of("Crouch")] == 0 and actions.STAND[number_of("Stand")] == 1
+    tables = [actions.MOVE, actions.ROTATE, actions.STAND, actions.OPEN_CELL, actions.CLOSE, actions.HAND_MOVE,
+              actions.HAND_TURN, actions.DROP, actions.PLACE_AT, actions.READY, actions.CLAIM]  # fmt: skip
+    assert all(table[-1] == -1 for table in tables)
+    assert (sum((table[:-1] >= 0).astype(int) for table in tables) == 1).all()

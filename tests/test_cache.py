@@ -1,0 +1,223 @@
+"""Whole games, played by hand in a room whose numbers are known."""
+
+import numpy as np
+import pytest
+from conftest import hut
+
+from scrubjay.game.actions import ALLOWED, Stage, number_of
+from scrubjay.game.cache import LIMITS, Cache, images
+from scrubjay.world.mjcf import compile_room
+from scrubjay.world.room import GOALS
+from scrubjay.world.world import World
+
+NO_PLACE = np.zeros((1, 4), int)
+
+
+def one(name: str) -> np.ndarray:
+    return np.array([number_of(name)])
+
+
+@pytest.fixture
+def world(chest):
+    with World([chest]) as world:
+        yield world
+
+
+@pytest.fixture
+def game(world) -> Cache:
+    return Cache(world, seed=3, goals=("Tomato",))
+
+
+def explore(game: Cache) -> None:
+    """Two hundred turns on the spot, and so back to the first heading."""
+    for _ in range(200):
+        game.step(np.full(len(game), number_of("RotateRight")))
+
+
+def go_before_the_drawer(game: Cache) -> None:
+    """Chooses the place 1.2 m south of the drawer's front, facing it."""
+    start = game.start[0]
+    facing = np.array([np.sin(np.radians(start[2])), np.cos(np.radians(start[2]))])
+    right = np.array([facing[1], -facing[0]])
+    away = (np.array([0.0, 0.25]) - game.world.state.position[0]) / 0.25
+    place = np.array([[round(away @ right), round(away @ facing), round(-start[2] / 90) % 4, 1]])
+    outcome = game.step(np.array([-1]), place)
+    assert outcome.success[0] and game.stage[0] == Stage.OH
+
+
+def open_the_drawer(game: Cache) -> None:
+    for row in range(1, 8):
+        if game.step(one(f"OpenAt|{row},4")).success[0]:
+            return
+    raise AssertionError("no cell opens the drawer")
+
+
+def put_into_the_drawer(game: Cache) -> np.ndarray:
+    """Moves the hand over the open drawer and lets go; returns whether the target was hit."""
+    for move in ("Ahead",) * 5 + ("Down",) * 5:
+        game.step(one(f"MoveHand{move}"))
+    return game.step(one("DropObject")).hit
+
+
+def test_the_stages_come_in_their_order_and_end_at_their_limits(game):
+    assert game.stage[0] == Stage.EM
+    explore(game)
+    assert game.stage[0] == Stage.PS and game.time[0, Stage.EM] == 200
+    go_before_the_drawer(game)
+    assert game.world.state.held[0]
+    for _ in range(14):
+        game.step(one("ReadyForSeeker"))
+    assert game.stage[0] == Stage.OH
+    outcome = game.step(one("ReadyForSeeker"))
+    assert not outcome.success[0] and outcome.ended[0], "nothing was placed"
+    assert game.stage[0] == Stage.S and not game.world.state.held[0]
+    assert game.world.state.pose[0, 2] < 0.2, "the object was dropped to the floor"
+    assert game.world.place(0)[:3] == pytest.approx(tuple(game.start[0, :3]))
+    for step in range(LIMITS[Stage.S]):
+        outcome = game.step(one("RotateLeft"))
+        assert outcome.finished[0] == (step == LIMITS[Stage.S] - 1)
+    assert not outcome.found[0]
+    assert game.stage[0] == Stage.EM and game.games[0] == 2 and game.world.state.goal[0] == -1
+
+
+def test_an_object_is_hidden_in_a_drawer_and_found(game, chest):
+    explore(game)
+    go_before_the_drawer(game)
+    open_the_drawer(game)
+    hits = []
+    for row in range(1, 8):
+        if game.placed[0]:
+            break
+        assert game.step(one(f"PlaceAt|1,{row},4")).success[0] and game.stage[0] == Stage.OM
+        hits.append(bool(put_into_the_drawer(game)[0]))
+        assert game.stage[0] == Stage.OH
+        assert chest.things[game.world.contained()[0]] == "Drawer_0"
+    assert game.placed[0]
+    assert not game.step(one("PlaceAt|0,1,1")).success[0], "it is placed: further attempts fail"
+    assert game.step(one("CloseObjects")).success[0]
+    outcome = game.step(one("ReadyForSeeker"))
+    assert outcome.success[0] and outcome.ended[0] and game.stage[0] == Stage.S
+    assert not game.step(one("ClaimVisible")).success[0], "it is in a closed drawer"
+    game.world.state.position[0], game.world.state.rotation[0] = (0.0, 0.5), 0.0
+    open_the_drawer(game)
+    game.step(one("MoveAhead"))
+    outcome = game.step(one("ClaimVisible"))
+    assert outcome.success[0] and outcome.found[0] and outcome.finished[0]
+    assert game.games[0] == 2
+
+
+def test_a_manipulation_runs_inside_object_hiding_and_leaves_its_clock_alone(game):
+    explore(game)
+    go_before_the_drawer(game)
+    game.step(one("Crouch"))
+    game.step(one("PlaceAt|0,4,4"))
+    assert game.stage[0] == Stage.OM and game.time[0, Stage.OH] == 2
+    assert game.target[0].tolist() == [0, 3, 3]
+    for _ in range(LIMITS[Stage.OM]):
+        outcome = game.step(one("MoveHandUp"))
+    assert outcome.ended[0] and not outcome.hit[0]
+    assert game.stage[0] == Stage.OH and game.time[0, Stage.OH] == 2 and not game.placed[0]
+    game.step(one("PlaceAt|0,4,4"))
+    assert game.time[0, Stage.OM] == 0
+
+
+def test_the_fifteenth_step_of_hiding_may_still_be_a_manipulation(game):
+    explore(game)
+    go_before_the_drawer(game)
+    for name in ("Crouch", "Stand") * 7:
+        game.step(one(name))
+    game.step(one("PlaceAt|0,1,1"))
+    assert game.stage[0] == Stage.OM
+    game.step(one("DropObject"))
+    assert game.stage[0] == Stage.S
+
+
+def test_an_impossible_place_is_a_failed_action_and_the_hider_stays(game):
+    explore(game)
+    before = game.world.place(0)
+    outcome = game.step(np.array([-1]), np.array([[50, 0, 0, 1]]))
+    assert not outcome.success[0] and outcome.ended[0]
+    assert game.world.place(0) == before and game.stage[0] == Stage.OH
+
+
+def test_relative_places_by_hand(game):
+    assert game.relative_place().tolist() == [[0, 0, 0, 1]]
+    done = game.step(one("MoveAhead")).success[0]
+    game.step(one("RotateRight"))
+    game.step(one("Crouch"))
+    assert game.relative_place().tolist() == [[0, int(done), 1, 0]]
+
+
+def test_a_turned_grid_keeps_its_angle(chest):
+    with World([chest]) as world:
+        game = Cache(world, seed=5, turned=True)
+        angle = world.state.rotation[0] % 90
+        assert angle > 1
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            game.step(rng.choice(np.flatnonzero(ALLOWED[Stage.EM])[:5], 1))
+            assert world.state.rotation[0] % 90 == pytest.approx(angle)
+            assert game.relative_place()[0, :2] * 0.25 == pytest.approx(
+                np.linalg.solve(_axes(game.start[0, 2]), world.state.position[0] - game.start[0, :2]), abs=1e-6
+            )
+
+
+def _axes(rotation: float) -> np.ndarray:
+    facing = np.array([np.sin(np.radians(rotation)), np.cos(np.radians(rotation))])
+    return np.stack([[facing[1], -facing[0]], facing], 1)
+
+
+def test_games_at_different_stages_go_on_together():
+    """Random play: every game goes through the stages in order, and a batch plays like its games alone would."""
+    compiled = compile_room(hut())
+    rng = np.random.default_rng(0)
+    with World([compiled], copies=3, size=28) as world:
+        game = Cache(world, seed=1)
+        game.time[1, Stage.EM], game.time[2, Stage.EM] = 150, 190
+        seen = [[] for _ in range(3)]
+        for _ in range(450):
+            action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in game.allowed])
+            outcome = game.step(action, np.tile([0, 1, 0, 1], (3, 1)))
+            for b, stage in enumerate(outcome.stage):
+                if not seen[b] or seen[b][-1] != stage:
+                    seen[b].append(int(stage))
+    for stages in seen:
+        assert stages[:3] == [Stage.EM, Stage.PS, Stage.OH]
+        assert set(stages[3:-1]) <= {Stage.OH, Stage.OM, Stage.S}
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (one("ClaimVisible"), "ClaimVisible is not an action of EM"),
+        (np.array([-1]), "nothing is not an action of EM"),
+        (np.array([219]), "numbers from 0 to 218"),
+        (np.array([0, 0]), "one action's number for each of 1 games"),
+    ],
+)
+def test_what_is_not_allowed_is_refused(game, action, said):
+    before = game.world.place(0)
+    with pytest.raises(ValueError, match=said):
+        game.step(action)
+    assert game.world.place(0) == before and game.time.sum() == 0
+
+
+def test_choosing_needs_a_place(game):
+    explore(game)
+    with pytest.raises(ValueError, match="games in PS need places"):
+        game.step(np.array([-1]))
+    with pytest.raises(ValueError, match="MoveAhead is not an action of PS"):
+        game.step(one("MoveAhead"), NO_PLACE)
+
+
+def test_unknown_goals_are_refused(world):
+    with pytest.raises(ValueError, match="unknown goal objects"):
+        Cache(world, goals=("Sofa",))
+    assert {GOALS[goal] for goal in Cache(world, goals=("Cup",)).goal} == {"Cup"}
+
+
+def test_images_are_normalised(game):
+    pixels = images(game.look())
+    assert pixels.shape == (1, 3, 224, 224)
+    red = game.look().rgb[0, 5, 6, 0].item() / 255
+    assert pixels[0, 0, 5, 6].item() == pytest.approx((red - 0.485) / 0.229, abs=1e-5)
