@@ -5,7 +5,7 @@ import pytest
 from conftest import hut
 
 from scrubjay.game.actions import ALLOWED, Stage, number_of
-from scrubjay.game.cache import LIMITS, Cache, images
+from scrubjay.game.cache import LIMITS, Cache, Dealer, images
 from scrubjay.world.mjcf import compile_room
 from scrubjay.world.room import GOALS
 from scrubjay.world.world import World
@@ -25,7 +25,7 @@ def world(chest):
 
 @pytest.fixture
 def game(world) -> Cache:
-    return Cache(world, seed=3, goals=("Tomato",))
+    return Cache(world, Dealer(seed=3, goals=("Tomato",)))
 
 
 def explore(game: Cache) -> None:
@@ -150,7 +150,7 @@ def test_relative_places_by_hand(game):
 
 def test_a_turned_grid_keeps_its_angle(chest):
     with World([chest]) as world:
-        game = Cache(world, seed=5, turned=True)
+        game = Cache(world, Dealer(seed=5, turned=True))
         angle = world.state.rotation[0] % 90
         assert angle > 1
         rng = np.random.default_rng(0)
@@ -172,7 +172,7 @@ def test_games_at_different_stages_go_on_together():
     compiled = compile_room(hut())
     rng = np.random.default_rng(0)
     with World([compiled], copies=3, size=28) as world:
-        game = Cache(world, seed=1)
+        game = Cache(world, Dealer(seed=1))
         game.time[1, Stage.EM], game.time[2, Stage.EM] = 150, 190
         seen = [[] for _ in range(3)]
         for _ in range(450):
@@ -212,8 +212,8 @@ def test_choosing_needs_a_place(game):
 
 def test_unknown_goals_are_refused(world):
     with pytest.raises(ValueError, match="unknown goal objects"):
-        Cache(world, goals=("Sofa",))
-    assert {GOALS[goal] for goal in Cache(world, goals=("Cup",)).goal} == {"Cup"}
+        Dealer(goals=("Sofa",))
+    assert {GOALS[goal] for goal in Cache(world, Dealer(goals=("Cup",))).goal} == {"Cup"}
 
 
 def test_images_are_normalised(game):

@@ -1,11 +1,12 @@
 """B games of Cache at once, each at its own stage, in lockstep.
 
-A game: the hider explores (EM), chooses a place (PS), hides the object from there (OH), each attempt being a manipulation
+A game: the hider explores (EM), chooses a place (PS), hides the object from there (OH), each attempt a manipulation
 (OM), and the seeker looks for it from where the hider began (S). A finished game starts the next one in its room.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,8 @@ import torch
 from scrubjay.game import actions, placing
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.world import cells
-from scrubjay.world.floor import GRID
-from scrubjay.world.place import REACH, ahead, reach
+from scrubjay.world.floor import GRID, Grid
+from scrubjay.world.place import REACH, Place, ahead, reach
 from scrubjay.world.room import GOALS
 from scrubjay.world.view import View
 from scrubjay.world.world import World
@@ -42,19 +43,42 @@ class Outcome:
     """(B,) bool: the game ended with this step."""
     found: np.ndarray
     """(B,) bool: and the seeker had found the object."""
+    pose: np.ndarray
+    """(B, 7): where the objects were after the step, before a next game began."""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """What a game is dealt: the object to hide, and where hider and seeker begin."""
+
+    goal: str
+    start: Place
+
+
+class Dealer:
+    """Deals games at random, the same ones for the same seed."""
+
+    def __init__(self, seed: int = 0, goals: tuple[str, ...] = GOALS, turned: bool = False) -> None:
+        """`goals` are hidden; `turned` turns each game's grid by a random angle, as the paper augments its data."""
+        unknown = set(goals) - set(GOALS)
+        if unknown or not goals:
+            raise ValueError(f"unknown goal objects {sorted(unknown)}; there are {', '.join(GOALS)}")
+        self.goals, self.turned = goals, turned
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, reachable: Grid) -> Deal:
+        x, y = reachable.positions[self.rng.integers(len(reachable))]
+        angle = self.rng.uniform(0, 90) if self.turned else 0.0
+        rotation = angle + 90.0 * self.rng.integers(4)
+        return Deal(self.goals[self.rng.integers(len(self.goals))], Place(float(x), float(y), float(rotation), True))
 
 
 class Cache:
     """B games on the worlds of `world`."""
 
-    def __init__(self, world: World, seed: int = 0, goals: tuple[str, ...] = GOALS, turned: bool = False) -> None:
-        """`goals` are hidden, at random; `turned` turns each game's grid by a random angle, as the paper augments data."""
-        unknown = set(goals) - set(GOALS)
-        if unknown or not goals:
-            raise ValueError(f"unknown goal objects {sorted(unknown)}; there are {', '.join(GOALS)}")
-        self.world, self.turned = world, turned
-        self.goals = np.array([GOALS.index(goal) for goal in goals])
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, world: World, deal: Callable[[Grid], Deal] | None = None) -> None:
+        """`deal` says for a room's reachable grid what its next game is; by default it is drawn at random."""
+        self.world, self.deal = world, deal or Dealer()
         count = len(world)
         self.stage = np.full(count, int(Stage.EM))
         self.time = np.zeros((count, len(Stage)), int)
@@ -86,7 +110,7 @@ class Cache:
         return self._view
 
     def relative_place(self) -> np.ndarray:
-        """Where each player is, (B, 4): steps to the right and ahead of the start's heading, quarter turns, standing."""
+        """Where each player is, (B, 4): steps right and ahead, as seen from the start, quarter turns, standing."""
         state = self.world.state
         away = (state.position - self.start[:, :2]) / GRID
         facing = ahead(self.start[:, 2])
@@ -108,7 +132,8 @@ class Cache:
         hit, ended = self._advance(stage, action, success)
         finished = ended & (stage == Stage.S)
         self.last_action, self.last_success = np.where(finished, NOTHING, action), success & ~finished
-        outcome = Outcome(stage, action, success, hit, ended, finished, finished & claimed)
+        pose = self.world.state.pose.copy()
+        outcome = Outcome(stage, action, success, hit, ended, finished, finished & claimed, pose)
         self._begin(finished)
         return outcome
 
@@ -140,7 +165,7 @@ class Cache:
     def _choose(self, worlds: np.ndarray, place: np.ndarray | None) -> np.ndarray:
         """Moves hiders to the places they chose. An impossible one is a failed action: the hider stays where it is."""
         done = np.zeros(len(self), bool)
-        for b in np.flatnonzero(worlds):
+        for b in np.flatnonzero(worlds).tolist():
             assert place is not None
             right, onward, quarters, standing = place[b]
             facing = ahead(np.asarray(self.start[b, 2]))
@@ -193,7 +218,7 @@ class Cache:
         self.time[worlds, Stage.OM] = 0
 
     def _judge(self, worlds: np.ndarray) -> np.ndarray:
-        """Whether manipulations that ended put the object where it should be; an object still in the hand is nowhere."""
+        """Whether manipulations that ended put the object where it should be; in the hand it is nowhere."""
         hit = np.zeros(len(self), bool)
         dropped = worlds & ~self.world.state.held
         if dropped.any():
@@ -210,7 +235,7 @@ class Cache:
             self.world.drop(worlds)
 
     def _begin_seeking(self, worlds: np.ndarray) -> None:
-        for b in np.flatnonzero(worlds):
+        for b in np.flatnonzero(worlds).tolist():
             self._move_to(b, self.start[b])
         self.stage[worlds] = Stage.S
 
@@ -218,13 +243,10 @@ class Cache:
         """New games: everything closed, no object, the hider somewhere, looking somewhere."""
         state = self.world.state
         self.world.remove(worlds)
-        for b in np.flatnonzero(worlds):
+        for b in np.flatnonzero(worlds).tolist():
             state.open[b] = False
-            positions = self.world.reachable[self.world.room_of[b]].positions
-            x, y = positions[self.rng.integers(len(positions))]
-            angle = self.rng.uniform(0, 90) if self.turned else 0.0
-            self.start[b] = (x, y, angle + 90 * self.rng.integers(4), True)
-            self.goal[b] = self.rng.choice(self.goals)
+            dealt = self.deal(self.world.reachable[self.world.room_of[b]])
+            self.start[b], self.goal[b] = dealt.start, GOALS.index(dealt.goal)
             self._move_to(b, self.start[b])
             self.games[b] += 1
         self.stage[worlds], self.time[worlds], self.placed[worlds] = Stage.EM, 0, False

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-ENOUGH_PIXELS = 10
-"""More than this many pixels of the object must show, seen or hidden, for a placement to count."""
-NEARLY_MOST = 0.95
+FEW_PIXELS = 10
+"""With no more pixels than this, seen or hidden, the object is nowhere."""
 
 
 def modality_counts(seen: np.ndarray, alone: np.ndarray, contained: np.ndarray) -> np.ndarray:
     """Pixels (B, 3, 7, 7) of each modality in each cell.
 
-    seen (B, 7, 7) counts the object's visible pixels, alone (B, 7, 7) those with all else invisible; contained (B,) bool.
-    Behind are the pixels that only show when all else is invisible; contained are both, if it is contained in something.
+    seen (B, 7, 7) counts the object's visible pixels, alone (B, 7, 7) those with all else invisible; contained (B,).
+    Behind are the pixels that only show when all else is invisible; contained are both, if anything contains it.
     """
     behind = alone - seen
     return np.stack([seen, np.where(contained[:, None, None], alone, 0), behind], 1)
 
 
+def object_pixels(counts: np.ndarray) -> np.ndarray:
+    """Pixels (B,) of the objects with all else invisible: those on top and those behind, of counts (B, 3, 7, 7)."""
+    return counts[..., [0, 2], :, :].sum((-3, -2, -1))
+
+
+def hit_cells(counts: np.ndarray) -> np.ndarray:
+    """Where (B, 3, 7, 7) there are at least 95 % as many pixels as in the fullest cell of any modality."""
+    # Whole numbers, for 0.95 has no exact float. An object without pixels hits nothing.
+    pixels = counts.astype(np.int64)
+    return (20 * pixels >= 19 * pixels.max((-3, -2, -1), keepdims=True)) & (pixels > 0)
+
+
 def hits(counts: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Did the object land on its target (B, 3) of modality, row and column? counts (B, 3, 7, 7)."""
-    modality, row, column = target.T
-    there = counts[np.arange(len(counts)), modality, row, column]
-    return _enough(counts) & (there >= NEARLY_MOST * _most(counts))
+    return (object_pixels(counts) > FEW_PIXELS) & hit_cells(counts)[np.arange(len(counts)), *target.T]
 
 
 def placed(counts: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -35,13 +44,3 @@ def placed(counts: np.ndarray, target: np.ndarray) -> np.ndarray:
         moved = np.stack([modality, np.clip(neighbour, 0, counts.shape[2] - 1), column], 1)
         found |= inside & hits(counts, moved)
     return found
-
-
-def _most(counts: np.ndarray) -> np.ndarray:
-    """The most pixels of any modality in any cell, (B,)."""
-    return counts.reshape(len(counts), -1).max(1)
-
-
-def _enough(counts: np.ndarray) -> np.ndarray:
-    on_top, _, behind = counts.sum((2, 3)).T
-    return on_top + behind > ENOUGH_PIXELS

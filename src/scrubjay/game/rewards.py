@@ -12,6 +12,8 @@ from functools import reduce
 
 import numpy as np
 
+from scrubjay.game.placing import FEW_PIXELS, hit_cells, object_pixels
+
 Terms = dict[str, np.ndarray]
 
 STEP = -0.01
@@ -59,8 +61,6 @@ OM_EXACT = 1.0
 """For dropping it at the target itself."""
 OM_NOT_DROPPED = -1.0
 """For reaching the last step with the object still in the hand."""
-OM_FEW_PIXELS = 10
-"""The object is on screen with more pixels than this."""
 
 S_FALSE_CLAIM = -0.05
 """For claiming that the object is visible when it is not."""
@@ -219,7 +219,7 @@ def om_terms(
     exact = (cells & is_modality & is_cell[..., None, :, :]).any((-3, -2, -1))
 
     dropped = success & drop
-    on_screen = dropped & (object_pixels(hit) > OM_FEW_PIXELS)
+    on_screen = dropped & (object_pixels(hit) > FEW_PIXELS)
     return {
         "step": np.full(success.shape, STEP),
         "fail": _where(~success, FAIL),
@@ -231,18 +231,6 @@ def om_terms(
         # As printed, this is a last resort after the other branches: it spares a last step that fails or opens.
         "not_dropped": _where(success & last & ~open_at & ~drop, OM_NOT_DROPPED),
     }
-
-
-def object_pixels(hit: np.ndarray) -> np.ndarray:
-    """Pixels (B,) of the objects with all else invisible: those on top and those behind, hit being (B, 3, 7, 7)."""
-    return hit[..., [0, 2], :, :].sum((-3, -2, -1))
-
-
-def hit_cells(hit: np.ndarray) -> np.ndarray:
-    """Where (B, 3, 7, 7) there are at least 95 % as many pixels as in the fullest cell of any modality."""
-    # Whole numbers, for 0.95 has no exact float. An object without pixels hits nothing.
-    pixels = hit.astype(np.int64)
-    return (20 * pixels >= 19 * pixels.max((-3, -2, -1), keepdims=True)) & (pixels > 0)
 
 
 def cells_away(cells: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from scrubjay.world import raycast
+from scrubjay.world import raycast, shading
 from scrubjay.world.mjcf import FIXED, GOAL, MOVING, Compiled
 from scrubjay.world.room import GOALS
 from scrubjay.world.store import Store
@@ -18,7 +18,7 @@ from scrubjay.world.triangles import Triangles, joined, triangles_of
 from scrubjay.world.turns import matrices
 from scrubjay.world.view import EVERYTHING, KINDS, Shot, View
 
-BITS = dict(zip(KINDS, (raycast.RGB, raycast.DEPTH, raycast.IDS, raycast.NORMALS), strict=True))
+BITS = dict(zip(KINDS, (shading.RGB, shading.DEPTH, shading.IDS, shading.NORMALS), strict=True))
 AT_ONCE = 512
 """Worlds whose hits are kept at a time, so that their memory does not grow with the batch."""
 SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
@@ -92,7 +92,7 @@ class Warp:
             if shaded:
                 inputs = [size, edge, first, room_of, eyes, turns, *moving, hits[0], hits[2]]
                 wp.launch(raycast.shadow, inputs=inputs, outputs=[lit], **launch)
-            wp.launch(raycast.shade, inputs=[
+            wp.launch(shading.shade, inputs=[
                 size, edge, first, sum(BITS[kind] for kind in kinds), shaded, wp.vec3(*head.ambient),
                 wp.vec3(*head.diffuse), room_of, turns, is_open, goal, goal_turn, *tables[:2], triangles, *look,
                 *hits, lit,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from scrubjay.world import raycast
+from scrubjay.world import shading
 from scrubjay.world.mjcf import Compiled
 from scrubjay.world.tree import Trees
 from scrubjay.world.triangles import Triangles
@@ -103,7 +103,7 @@ class Store:
                 *(wp.from_torch(faces[name].reshape(-1)) for name in ("openable", "material", "thing", "detail")),
                 wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3),
                 wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2),
-                wp.array(self._records, dtype=raycast.Material, device=self.device),
+                wp.array(self._records, dtype=shading.Material, device=self.device),
                 wp.array(self._handles, dtype=wp.Texture2D, device=self.device),
             ]  # fmt: skip
         return self._arrays
@@ -116,7 +116,7 @@ class Store:
         tint, repeat, glow = model.mat_rgba[number, :3], model.mat_texrepeat[number], float(model.mat_emission[number])
         key = (*tint, *repeat, glow, image)
         if key not in self._materials:
-            record = raycast.Material()
+            record = shading.Material()
             record.tint, record.glow, record.texture, record.repeat = wp.vec3(*tint), glow, image, wp.vec2(*repeat)
             self._materials[key] = len(self._records)
             self._records.append(record)
