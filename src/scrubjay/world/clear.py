@@ -7,6 +7,7 @@ way, the engine has nothing to say, and the movement is arithmetic.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
@@ -14,12 +15,18 @@ import numpy as np
 from scrubjay.world.mjcf import SOLID, Compiled
 from scrubjay.world.room import GOALS
 
+_KNOWN: WeakKeyDictionary[Compiled, tuple[np.ndarray, np.ndarray, np.ndarray]] = WeakKeyDictionary()
+"""Boxes of rooms that were asked for before: when one room of many is swapped, the others cost nothing."""
+
 
 class Clearings:
     """Boxes around the solids of R rooms, with openables' parts as they are when closed and when open."""
 
     def __init__(self, rooms: Sequence[Compiled]) -> None:
-        boxes = [_boxes(room) for room in rooms]
+        for room in rooms:
+            if room not in _KNOWN:
+                _KNOWN[room] = _boxes(room)
+        boxes = [_KNOWN[room] for room in rooms]
         most = max(len(low) for low, _, _ in boxes)
         self.low = np.full((len(rooms), most, 3), np.inf, np.float32)
         self.high = np.full((len(rooms), most, 3), -np.inf, np.float32)

@@ -133,6 +133,7 @@ class Floor:
         self.within = _stacked(within)
         """Rectangles of each openable's parts, open and closed and at any height: what a hand must reach."""
         columns, rows = int(np.ceil((east - west) / PITCH)) + 1, int(np.ceil((north - south) / PITCH)) + 1
+        self._reachable: Grid | None = None
         self.map = self._clearance_map((columns, rows))
 
     def _clearance_map(self, shape: tuple[int, int]) -> np.ndarray:
@@ -181,7 +182,12 @@ class Floor:
         return Grid(start, angle, lattice.reshape(-1, 2)[kept], graph[kept][:, kept])
 
     def reachable(self) -> Grid:
-        """The largest region of the paper's own grid, the multiples of 0.25 m."""
+        """The largest region of the paper's own grid, the multiples of 0.25 m; found once."""
+        if self._reachable is None:
+            self._reachable = self._largest_region()
+        return self._reachable
+
+    def _largest_region(self) -> Grid:
         size = np.array(self.map.shape) * PITCH
         first = np.ceil(self.origin / GRID).astype(int)
         counts = (size / GRID).astype(int) + 1

@@ -81,9 +81,9 @@ class Volumes:
     half: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compiled:
-    """A room as a model, and what the model's parts mean."""
+    """A room as a model, and what the model's parts mean. Each is itself alone: two are never equal."""
 
     room: Room
     model: mujoco.MjModel

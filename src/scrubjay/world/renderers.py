@@ -32,16 +32,10 @@ def make_renderer(
     exchanged for a slower one: what cannot be done on it is an error, raised before anything is allocated. `shadows`,
     cast by the first lamp, are drawn by Warp alone.
     """
-    if name not in NAMES:
-        raise ValueError(f"unknown renderer {name!r}; there are {', '.join(NAMES)}")
-    check_device(device)
-    if device.startswith("cuda"):
-        if name == "opengl":
-            raise RendererError("OpenGL draws on the CPU's side; on a CUDA device use the renderer 'warp' or 'auto'")
-        check_memory(device, len(rooms), copies, size)
-    elif shadows and name == "opengl":
+    check_request(name, device, len(rooms), copies, size)
+    if shadows and name == "opengl":
         raise RendererError("shadows are drawn by the renderer 'warp' only")
-    elif name != "warp" and not shadows:
+    if name != "warp" and not shadows and device == "cpu":
         try:
             return OpenGL(rooms, copies, size, culled)
         except RendererError:
@@ -50,6 +44,17 @@ def make_renderer(
     from scrubjay.world.render_warp import Warp  # Imported late: Warp looks for devices when it starts.
 
     return Warp(rooms, copies, size, device, shadows, culled)
+
+
+def check_request(name: str, device: str, rooms: int, copies: int, size: int) -> None:
+    """Raises an error that names the remedy where a renderer cannot be had, before anything is made or allocated."""
+    if name not in NAMES:
+        raise ValueError(f"unknown renderer {name!r}; there are {', '.join(NAMES)}")
+    check_device(device)
+    if device.startswith("cuda"):
+        if name == "opengl":
+            raise RendererError("OpenGL draws on the CPU's side; on a CUDA device use the renderer 'warp' or 'auto'")
+        check_memory(device, rooms, copies, size)
 
 
 def check_device(device: str) -> None:

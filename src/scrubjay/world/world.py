@@ -21,7 +21,7 @@ from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import Compiled, compile_room
 from scrubjay.world.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP, Physics, Situation
 from scrubjay.world.place import REACH, Place, ahead, cameras, in_view, reach
-from scrubjay.world.renderers import check_device, make_renderer
+from scrubjay.world.renderers import check_request, make_renderer
 from scrubjay.world.room import GOALS, Room
 from scrubjay.world.state import initial_state
 from scrubjay.world.turns import about, multiplied
@@ -52,7 +52,7 @@ class World:
             raise ValueError("a world needs at least one room and one copy of it")
         if size < 7 or size % cells.CELLS:
             raise ValueError(f"the image size {size} is not a multiple of {cells.CELLS}, the cells of a side")
-        check_device(device)
+        check_request(renderer, device, len(rooms), copies, size)
         self.rooms = [_compiled(room) for room in rooms]
         self.copies, self.size = copies, size
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
