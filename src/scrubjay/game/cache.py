@@ -223,7 +223,7 @@ class Cache:
         dropped = worlds & ~self.world.state.held
         if dropped.any():
             seen, alone = (cells.pixels_per_cell(mask).cpu().numpy() for mask in self.world.goal_pixels())
-            counts = placing.modality_counts(seen, np.maximum(alone, seen), self.world.contained() != NOTHING)
+            counts = placing.modality_counts(seen, np.maximum(alone, seen), self.world.contained(dropped) != NOTHING)
             hit = dropped & placing.hits(counts, self.target)
             self.placed |= dropped & placing.placed(counts, self.target)
         return hit

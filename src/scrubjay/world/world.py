@@ -268,14 +268,14 @@ class World:
         worlds = np.asarray(worlds, bool)
         self.state.goal[worlds], self.state.held[worlds] = NOTHING, False
 
-    def contained(self) -> np.ndarray:
-        """The id of the thing that contains the goal object, (B,); -1 where none does."""
+    def contained(self, worlds: np.ndarray | bool = True) -> np.ndarray:
+        """The id of the thing that contains the goal object, (B,); -1 where none does, or where it is not asked for."""
         found = np.full(len(self), NOTHING)
 
         def look(world: int, physics: Physics, now: Situation) -> None:
             found[world] = physics.contains(now)
 
-        self._simulate(self.state.goal != NOTHING, look)
+        self._simulate((self.state.goal != NOTHING) & worlds, look)
         return found
 
     # Pictures.
