@@ -64,6 +64,15 @@ def test_mistakes_are_said_in_a_line(tmp_path, words, said):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_games_are_played_and_recorded(tmp_path):
+    done = scrubjay("games", "FloorPlan501", "--out", "games.jsonl", "--seed", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = (tmp_path / "games.jsonl").read_text().splitlines()
+    record, told = json.loads(line), json.loads(done.stdout)
+    assert told["scene"] == record["scene"] == "FloorPlan501"
+    assert told["steps"] == len(record["actions"]) >= 202 and told["found"] == record["found"]
+
+
 def test_bench_world_prints_one_object_last(tmp_path):
     done = scrubjay("bench", "world", "--rooms", "2", "--seconds", "0.3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 
 Renderer = Literal["auto", "opengl", "warp"]
 err = Console(stderr=True)
@@ -92,6 +92,48 @@ def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
     print(f"Done: open {page} in a browser.")
 
 
+def games(
+    scene: Annotated[str, tyro.conf.Positional],
+    /,
+    count: int = 1,
+    player: Literal["random", "explorer"] = "explorer",
+    seed: int = 0,
+    out: Path = Path("out/games.jsonl"),
+    renderer: Renderer = "auto",
+) -> None:
+    """Plays games of Cache with a scripted player and records them, a line of JSON each.
+
+    Args:
+        scene: FloorPlan12, or a type and a seed such as kitchen-81723.
+        count: How many games.
+        player: Who hides and seeks: random, or an explorer that is random only where it hides.
+        seed: The same seed plays the same games.
+        out: Where the records go.
+        renderer: What draws.
+    """
+    from scrubjay.game.cache import Cache, Dealer
+    from scrubjay.game.explorer import Explorer
+    from scrubjay.game.players import Instead, Player, RandomPlayer, play
+    from scrubjay.game.record import Recorder, save_records
+    from scrubjay.world.world import World
+
+    chosen: Player = RandomPlayer(seed)
+    if player == "explorer":
+        chosen = Instead(Explorer(seed), chosen)
+    with World([scene], renderer=renderer) as world, Progress(console=err) as progress:
+        cache = Cache(world, Dealer(seed))
+        recorder, records = Recorder(cache), []
+        task = progress.add_task("Games", total=count)
+        while len(records) < count:
+            action, place = play(cache, chosen, chosen)
+            done = recorder.note(cache.step(action, place), place)
+            records += done
+            progress.advance(task, len(done))
+    save_records(records, out)
+    for record in records:
+        _print_json({"scene": record.scene, "goal": record.goal, "steps": len(record.actions), "found": record.found})
+
+
 def bench_world(
     rooms: int = 10,
     copies: int = 1,
@@ -155,7 +197,7 @@ def main() -> None:
     from scrubjay.world.view import RendererError
 
     app, bench = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
-    for command in (rooms, room, demo):
+    for command in (rooms, room, demo, games):
         app.command(command)
     bench.command(name="world")(bench_world)
     bench.command(name="scaling")(bench_scaling)

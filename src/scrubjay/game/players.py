@@ -43,6 +43,19 @@ class RandomPlayer:
         return np.concatenate([steps, self.rng.integers(4, size=(count, 1)), self.rng.integers(2, size=(count, 1))], 1)
 
 
+class Instead:
+    """A player for some stages, and another one for those that it leaves alone."""
+
+    def __init__(self, first: Player, otherwise: Player) -> None:
+        self.first, self.otherwise = first, otherwise
+
+    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        action, place = self.first(cache, games)
+        left = games & (action == NOTHING)
+        other, elsewhere = self.otherwise(cache, left)
+        return np.where(left, other, action), np.where(left[:, None], elsewhere, place)
+
+
 def play(cache: Cache, hider: Player, seeker: Player) -> tuple[np.ndarray, np.ndarray]:
     """The actions and places of both: the seeker's in games at S, the hider's in all others."""
     seeking = cache.stage == Stage.S
