@@ -73,6 +73,17 @@ def test_games_are_played_and_recorded(tmp_path):
     assert told["steps"] == len(record["actions"]) >= 202 and told["found"] == record["found"]
 
 
+def test_spots_are_made_and_kept(tmp_path):
+    words = ("spots", "FloorPlan501", "--goals", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
+    done = scrubjay(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "spots").rglob("*.json")
+    before = file.stat().st_mtime_ns
+    assert json.loads(file.read_text())["candidates"] == 12
+    assert scrubjay(*words, cwd=tmp_path).returncode == 0
+    assert file.stat().st_mtime_ns == before, "what is there is kept"
+
+
 def test_bench_world_prints_one_object_last(tmp_path):
     done = scrubjay("bench", "world", "--rooms", "2", "--seconds", "0.3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

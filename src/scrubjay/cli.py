@@ -134,6 +134,39 @@ def games(
         _print_json({"scene": record.scene, "goal": record.goal, "steps": len(record.actions), "found": record.found})
 
 
+def spots(
+    scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    goals: tuple[str, ...] = (),
+    candidates: int = 400,
+    processes: int = 2,
+    seed: int = 0,
+    out: Path = Path("out/spots"),
+) -> None:
+    """Makes easy, medium and hard hiding spots, a file for each room and object; what is there already is kept.
+
+    Args:
+        scenes: Scenes; all train, validation and test rooms if none is named.
+        goals: Objects to hide; all five if none is named.
+        candidates: Settled places that are tried for each.
+        processes: Rooms worked on side by side.
+        seed: The same seed makes the same spots.
+        out: The folder for the files.
+    """
+    from scrubjay.game.spots import make_all
+    from scrubjay.world.generate import SCENES, split
+    from scrubjay.world.room import GOALS
+
+    chosen = scenes or tuple(scene for scene in SCENES if split(scene) != "dynamic")
+    with Progress(console=err) as progress:
+        task = progress.add_task("Spots")
+        make_all(
+            chosen, goals or GOALS, out, lambda done, total: progress.update(task, completed=done, total=total),
+            candidates, seed, processes,
+        )  # fmt: skip
+    print(out)
+
+
 def bench_world(
     rooms: int = 10,
     copies: int = 1,
@@ -197,7 +230,7 @@ def main() -> None:
     from scrubjay.world.view import RendererError
 
     app, bench = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
-    for command in (rooms, room, demo, games):
+    for command in (rooms, room, demo, games, spots):
         app.command(command)
     bench.command(name="world")(bench_world)
     bench.command(name="scaling")(bench_scaling)

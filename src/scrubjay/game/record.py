@@ -74,7 +74,7 @@ class Recorder:
 
 
 def replay(record: Record, world: World) -> Iterator[tuple[Cache, Outcome]]:
-    """Plays a record again in a world of its room alone, step by step; RecordError where anything comes out otherwise."""
+    """Plays a record again in a world of its room alone, step by step; RecordError where anything differs."""
     if len(world) != 1 or world.rooms[0].room.scene != record.scene or world.size != record.size:
         raise RecordError(f"a record of {record.scene} at {record.size} pixels replays in a world of that room alone")
     x, z, rotation, standing = record.start
