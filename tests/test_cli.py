@@ -71,6 +71,11 @@ def test_games_are_played_and_recorded(tmp_path):
     record, told = json.loads(line), json.loads(done.stdout)
     assert told["scene"] == record["scene"] == "FloorPlan501"
     assert told["steps"] == len(record["actions"]) >= 202 and told["found"] == record["found"]
+    done = scrubjay("story", "games.jsonl", "--out", "story.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "FloorPlan501" in (tmp_path / "story.html").read_text()
+    missing = scrubjay("story", "games.jsonl", "--number", "2", cwd=tmp_path)
+    assert missing.returncode == 2 and "there is no number 2" in " ".join(missing.stderr.split())
 
 
 def test_spots_are_made_and_kept(tmp_path):

@@ -114,7 +114,7 @@ def games(
     from scrubjay.game.cache import Cache, Dealer
     from scrubjay.game.explorer import Explorer
     from scrubjay.game.players import Instead, Player, RandomPlayer, play
-    from scrubjay.game.record import Recorder, save_records
+    from scrubjay.game.record import Record, Recorder, save_records
     from scrubjay.world.world import World
 
     chosen: Player = RandomPlayer(seed)
@@ -122,7 +122,8 @@ def games(
         chosen = Instead(Explorer(seed), chosen)
     with World([scene], renderer=renderer) as world, Progress(console=err) as progress:
         cache = Cache(world, Dealer(seed))
-        recorder, records = Recorder(cache), []
+        recorder = Recorder(cache)
+        records: list[Record] = []
         task = progress.add_task("Games", total=count)
         while len(records) < count:
             action, place = play(cache, chosen, chosen)
@@ -132,6 +133,35 @@ def games(
     save_records(records, out)
     for record in records:
         _print_json({"scene": record.scene, "goal": record.goal, "steps": len(record.actions), "found": record.found})
+
+
+def story(
+    records: Annotated[Path, tyro.conf.Positional],
+    /,
+    number: int = 1,
+    out: Path = Path("out/story.html"),
+    video: Path | None = None,
+    renderer: Renderer = "auto",
+) -> None:
+    """A page about a recorded game: storyboard, plans, the object in the hand, and a scrubber through its frames.
+
+    Args:
+        records: A file of records, as `scrubjay games` writes it.
+        number: Which of them, from 1.
+        out: Where the page goes.
+        video: Also write the game as an animated GIF.
+        renderer: What draws.
+    """
+    from scrubjay.game.record import RecordError, load_records
+    from scrubjay.show.story import write_story, write_video
+
+    found = load_records(records)
+    if not 1 <= number <= len(found):
+        raise RecordError(f"{records} has {len(found)} records; there is no number {number}")
+    write_story(found[number - 1], out, renderer)
+    if video:
+        write_video(found[number - 1], video, renderer)
+    print(out)
 
 
 def spots(
@@ -230,7 +260,7 @@ def main() -> None:
     from scrubjay.world.view import RendererError
 
     app, bench = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
-    for command in (rooms, room, demo, games, spots):
+    for command in (rooms, room, demo, games, story, spots):
         app.command(command)
     bench.command(name="world")(bench_world)
     bench.command(name="scaling")(bench_scaling)

@@ -77,6 +77,8 @@ def replay(record: Record, world: World) -> Iterator[tuple[Cache, Outcome]]:
     """Plays a record again in a world of its room alone, step by step; RecordError where anything differs."""
     if len(world) != 1 or world.rooms[0].room.scene != record.scene or world.size != record.size:
         raise RecordError(f"a record of {record.scene} at {record.size} pixels replays in a world of that room alone")
+    if not record.actions:
+        raise RecordError("a record without actions is no game")
     x, z, rotation, standing = record.start
     cache = Cache(world, lambda _: Deal(record.goal, Place(x, z, rotation, bool(standing))))
     for number, (name, success) in enumerate(zip(record.actions, record.success, strict=True)):
