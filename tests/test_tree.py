@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from scrubjay.world import raycast
+from scrubjay.world import raycast, shading
 from scrubjay.world.store import Rows
 from scrubjay.world.tree import LEAF, LEAF_BITS, build
 
@@ -104,3 +104,10 @@ def test_rows_are_lent_and_taken_back():
     size = len(rows)
     rows.take_back(second)
     assert rows.lend(20000) == second and len(rows) == size
+
+
+def test_the_kernels_compile_for_a_gpu(tmp_path):
+    """NVIDIA's run-time compiler comes with Warp and needs no GPU, so that an error in them shows everywhere."""
+    for module in (raycast, shading):
+        wp.compile_aot_module(module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert len(list(tmp_path.glob("*.ptx"))) == 2

@@ -23,8 +23,8 @@ from scrubjay.game.sight import visible_from
 from scrubjay.world.build import build_room
 from scrubjay.world.catalog.shape import Drawn, Moving
 from scrubjay.world.files import write_atomically
-from scrubjay.world.floor import Grid, opened
-from scrubjay.world.mjcf import GOAL_BOXES, Compiled, frame
+from scrubjay.world.floor import Grid, frame, opened
+from scrubjay.world.mjcf import GOAL_BOXES, Compiled
 from scrubjay.world.physics import Physics, Situation
 from scrubjay.world.room import GOALS
 

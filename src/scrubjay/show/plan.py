@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.show.picture import INK, PAPER
-from scrubjay.world.floor import Grid
-from scrubjay.world.mjcf import Compiled, frame
+from scrubjay.world.floor import Grid, frame
+from scrubjay.world.mjcf import Compiled
 from scrubjay.world.place import Place, ahead
 
 THING, OPENABLE, FREE, WAY, CANNOT = (214, 207, 194), (240, 196, 128), (120, 170, 140), (200, 70, 60), (228, 130, 120)

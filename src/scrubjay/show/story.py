@@ -22,8 +22,8 @@ from scrubjay.show.page import Figure
 from scrubjay.show.picture import INK, PAPER, encoded, labelled, shrunk, tiled
 from scrubjay.show.plan import THING, WAY, plan
 from scrubjay.world.files import write_atomically
-from scrubjay.world.floor import Grid
-from scrubjay.world.mjcf import Compiled, frame
+from scrubjay.world.floor import Grid, frame
+from scrubjay.world.mjcf import Compiled
 from scrubjay.world.place import CAMERA_CROUCHING, CAMERA_STANDING, REACH, Place, ahead
 from scrubjay.world.world import World
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from scrubjay.world.floor import BODY_RADIUS, Grid, distance
-from scrubjay.world.mjcf import SOLID, Compiled, frame
+from scrubjay.world.floor import BODY_RADIUS, Grid, distance, frame
+from scrubjay.world.mjcf import SOLID, Compiled
 from scrubjay.world.place import REACH, Place, cameras, in_view
 
 POINTS = 16

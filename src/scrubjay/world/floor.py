@@ -39,6 +39,11 @@ Rectangle = tuple[float, float, float, float, float, float]
 """On the floor, turned in any way: (x, y, ux, uy, half along u, half across)."""
 
 
+def frame(thing: Thing) -> tuple[np.ndarray, np.ndarray]:
+    """A thing's position and rotation matrix in the room."""
+    return np.asarray(thing.position, float), mesh.rotation("z", -thing.yaw)
+
+
 def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rectangle, bool]:
     """A solid's rectangle on the floor, and whether bodies bump into it.
 
@@ -112,7 +117,7 @@ class Floor:
         obstacles: list[Rectangle] = []
         open_parts, swept, within = [], [], []
         for thing, shape in zip(room.things, shapes, strict=True):
-            position, turn = _frame(thing)
+            position, turn = frame(thing)
             obstacles += rectangles(shape, position, turn)
             for part in shape.moving:
                 obstacles += rectangles(part, position, turn)
@@ -255,7 +260,3 @@ class Grid:
         while way[-1] != source:
             way.append(int(before[way[-1]]))
         return way[::-1]
-
-
-def _frame(thing: Thing) -> tuple[np.ndarray, np.ndarray]:
-    return np.asarray(thing.position, float), mesh.rotation("z", -thing.yaw)

@@ -16,7 +16,7 @@ import numpy as np
 from scrubjay.world import catalog, materials
 from scrubjay.world.catalog import mesh, shell
 from scrubjay.world.catalog.shape import Drawn, Moving, Shape
-from scrubjay.world.floor import PITCH, Floor
+from scrubjay.world.floor import PITCH, Floor, frame
 from scrubjay.world.room import GOALS, Room, Thing
 
 FIXED, MOVING, GOAL, SOLID = 0, 1, 2, 3
@@ -110,11 +110,6 @@ class Compiled:
     @property
     def visual_geoms(self) -> int:
         return int((self.model.geom_group != SOLID).sum())
-
-
-def frame(thing: Thing) -> tuple[np.ndarray, np.ndarray]:
-    """A thing's position and rotation matrix in the room."""
-    return np.asarray(thing.position, float), mesh.rotation("z", -thing.yaw)
 
 
 def compile_room(room: Room) -> Compiled:
