@@ -10,9 +10,9 @@ from scrubjay.world.room import Lamp, Room, Thing
 from scrubjay.world.view import RendererError
 
 LAMPS = (
-    Lamp((0, 0, 2.5), (0.35, 0.5, -0.8), (0.42, 0.41, 0.38), True),
-    Lamp((0, 0, 2.5), (-0.6, -0.3, -0.5), (0.22, 0.23, 0.26), True),
-    Lamp((0, 0, 2.5), (0.2, -0.7, -0.2), (0.12, 0.12, 0.12), True),
+    Lamp((0.35, 0.5, -0.8), (0.42, 0.41, 0.38)),
+    Lamp((-0.6, -0.3, -0.5), (0.22, 0.23, 0.26)),
+    Lamp((0.2, -0.7, -0.2), (0.12, 0.12, 0.12)),
 )
 
 

@@ -5,7 +5,9 @@ import pytest
 import warp as wp
 
 from scrubjay.world import raycast, shading
-from scrubjay.world.store import Rows
+from scrubjay.world.build import build_room
+from scrubjay.world.render_warp import Warp
+from scrubjay.world.store import Rows, Shared
 from scrubjay.world.tree import LEAF, LEAF_BITS, build
 
 
@@ -104,6 +106,28 @@ def test_rows_are_lent_and_taken_back():
     size = len(rows)
     rows.take_back(second)
     assert rows.lend(20000) == second and len(rows) == size
+
+
+def test_swapping_rooms_piles_nothing_up():
+    """After a hundred swaps, textures, materials and rows are no more than after the first ones."""
+    rooms = [build_room(f"foyer-{seed}") for seed in range(4)]
+    renderer = Warp(rooms[:2], 1, 28)
+    sizes = []
+    for turn in range(100):
+        renderer.replace(turn % 2, rooms[turn % 4])
+        store = renderer._store
+        sizes.append((len(store.textures.made), len(store.materials.made), len(store.faces), len(store.nodes)))
+    assert max(sizes[50:]) <= max(sizes[:8])
+
+
+def test_what_is_shared_is_made_once_and_its_number_reused():
+    shared = Shared()
+    first, second = shared.number(("a",), lambda: "A"), shared.number(("b",), lambda: "B")
+    shared.hold({first, second})
+    shared.hold({first})
+    assert shared.number(("a",), lambda: "again") == first and shared.made == ["A", "B"]
+    shared.let_go({first, second})
+    assert shared.number(("c",), lambda: "C") == second and shared.made == ["A", "C"]
 
 
 def test_the_kernels_compile_for_a_gpu(tmp_path):

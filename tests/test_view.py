@@ -213,7 +213,7 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_built(device, 
 
 def test_opengl_is_not_for_cuda():
     """Whatever the machine has, the two do not go together."""
-    with pytest.raises(RendererError):
+    with pytest.raises(RendererError, match="CUDA"):
         make_renderer("opengl", [], 1, 56, "cuda")
 
 

@@ -275,7 +275,7 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
     spec.visual.headlight.specular = [0] * 3
     for lamp in room.lamps:
         spec.worldbody.add_light(
-            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, pos=lamp.position, dir=lamp.direction, diffuse=lamp.colour,
+            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, dir=lamp.direction, diffuse=lamp.colour,
             ambient=[0] * 3, specular=[0] * 3, castshadow=False,
         )  # fmt: skip
     spec.worldbody.add_camera(name="eye", fovy=90)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from scrubjay.world.mjcf import SOLID, Compiled
-from scrubjay.world.view import EVERYTHING, RendererError, Shot, View, pixel_rays
+from scrubjay.world.view import EVERYTHING, RendererError, Shot, View
 
 
 def _context(size: int):
@@ -167,3 +167,10 @@ class _Loaded:
                     table[geom.segid + 1] = self.compiled.geom_thing[geom.objid]
             self._thing_of_segment[self.groups] = table
         return self._thing_of_segment[self.groups]
+
+
+def pixel_rays(size: int) -> np.ndarray:
+    """Directions (size * size, 3) of the pixels' centres in a camera's axes, for a field of view of 90 degrees."""
+    ticks = (np.arange(size) + 0.5) / size * 2 - 1
+    x, y = np.meshgrid(ticks, -ticks)
+    return np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)

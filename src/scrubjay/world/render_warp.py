@@ -51,6 +51,8 @@ class Warp:
 
     def replace(self, number: int, room: Compiled) -> None:
         """Puts another room in one's place; all its copies are in the new room from the next picture on."""
+        if self.device.startswith("cuda"):
+            torch.cuda.synchronize(self.device)  # A picture under way may still read what is about to go.
         self._store.free(self._rooms[number])
         self._rooms[number] = _Room(room, self._store)
         self._ready = False

@@ -53,10 +53,9 @@ class Thing:
 class Lamp:
     """A light without shadows. Every room has the same number of them: the renderers are compiled for it."""
 
-    position: tuple[float, float, float]
     direction: tuple[float, float, float]
+    """Where its light goes."""
     colour: tuple[float, float, float]
-    directional: bool = False
 
 
 @dataclass(frozen=True)

@@ -86,10 +86,3 @@ class Renderer(Protocol):
     def replace(self, number: int, room: Compiled) -> None: ...
 
     def close(self) -> None: ...
-
-
-def pixel_rays(size: int) -> np.ndarray:
-    """Directions (size * size, 3) of the pixels' centres in a camera's axes, for a field of view of 90 degrees."""
-    ticks = (np.arange(size) + 0.5) / size * 2 - 1
-    x, y = np.meshgrid(ticks, -ticks)
-    return np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)

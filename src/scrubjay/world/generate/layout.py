@@ -252,7 +252,7 @@ class Plan:
 
     def room(self, scene: str) -> Room:
         """The finished room."""
-        return Room(scene, self.type, self.outline, self.height, tuple(self.things), _lamps(self.rng, self.height))
+        return Room(scene, self.type, self.outline, self.height, tuple(self.things), _lamps(self.rng))
 
 
 def outline_of(rng: np.random.Generator, width: float, depth: float, bent: float = 0.25) -> list[tuple[float, float]]:
@@ -283,7 +283,7 @@ def _overlaps(box: Box, others: list[Box], slack: float) -> bool:
     return any(a < o[3] and d > o[0] and b < o[4] and e > o[1] and c < o[5] and f > o[2] for o in others)
 
 
-def _lamps(rng: np.random.Generator, height: float) -> tuple[Lamp, Lamp, Lamp]:
+def _lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
     """Three lights without shadows: one leads, one fills from the other side, one lifts the ceiling."""
     turn = float(rng.uniform(0, 2 * np.pi))
     warmth = float(rng.uniform(-0.03, 0.03))
@@ -292,7 +292,7 @@ def _lamps(rng: np.random.Generator, height: float) -> tuple[Lamp, Lamp, Lamp]:
         flat = np.sqrt(1 - down**2)
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
         colour = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))
-        lamps.append(Lamp((0.0, 0.0, height), _triple(direction), _triple(colour), True))
+        lamps.append(Lamp(_triple(direction), _triple(colour)))
     lead, fill, lift = lamps
     return lead, fill, lift
 
