@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from conftest import hut
 
-from scrubjay.game.actions import ALLOWED, Stage, number_of
-from scrubjay.game.cache import LIMITS, Cache, Dealer, images
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+from scrubjay.game.cache import LIMITS, Cache
+from scrubjay.game.deal import Deal, Dealer
+from scrubjay.game.observation import NO_ACTION, observe
 from scrubjay.world.mjcf import compile_room
+from scrubjay.world.place import Place
 from scrubjay.world.room import GOALS
 from scrubjay.world.world import World
 
@@ -151,8 +154,8 @@ def test_relative_places_by_hand(game):
 def test_a_turned_grid_keeps_its_angle(chest):
     with World([chest]) as world:
         game = Cache(world, Dealer(seed=5, turned=True))
-        angle = world.state.rotation[0] % 90
-        assert angle > 1
+        while (angle := world.state.rotation[0] % 90) == 0:
+            game = Cache(world, game.deal)
         rng = np.random.default_rng(0)
         for _ in range(60):
             game.step(rng.choice(np.flatnonzero(ALLOWED[Stage.EM])[:5], 1))
@@ -216,8 +219,109 @@ def test_unknown_goals_are_refused(world):
     assert {GOALS[goal] for goal in Cache(world, Dealer(goals=("Cup",))).goal} == {"Cup"}
 
 
-def test_images_are_normalised(game):
-    pixels = images(game.look())
-    assert pixels.shape == (1, 3, 224, 224)
-    red = game.look().rgb[0, 5, 6, 0].item() / 255
-    assert pixels[0, 0, 5, 6].item() == pytest.approx((red - 0.485) / 0.229, abs=1e-5)
+def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
+    explore(game)
+    go_before_the_drawer(game)
+    open_the_drawer(game)
+    game.step(one("PlaceAt|1,1,1"))
+    seen = observe(game)
+    assert seen.stage[0] == Stage.OM and seen.last_action[0] == NO_ACTION, "a manipulation begins without a past"
+    assert seen.target[0].tolist() == [1, 0, 0] and seen.landed[0] == NO_ACTION
+    put_into_the_drawer(game)
+    seen = observe(game)
+    assert seen.stage[0] == Stage.OH and seen.last_action[0] == number_of("PlaceAt|1,1,1")
+    assert not seen.last_success[0] and seen.target[0].tolist() == [0, 0, 0]
+    modality, row, column = [int(n) for n in NAMES[seen.landed[0]].split("|")[1].split(",")]
+    assert modality == 1, "in a drawer the object is contained, with at least as many pixels as on top"
+    masks = game.world.goal_pixels()
+    centre = masks[1][0].nonzero().float().mean(0) // 32 + 1
+    assert abs(row - centre[0]) <= 1 and abs(column - centre[1]) <= 1
+    game.step(one("CloseObjects"))
+    assert observe(game).landed[0] == NO_ACTION, "it is told once"
+
+
+def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
+    start = Place(0.0, 0.0, 90.0, True)
+    pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
+    with World([chest]) as world:
+        game = Cache(world, lambda *_: Deal("Tomato", start, Stage.S, Stage.S, pose=pose, open=(0,)))
+        assert game.stage[0] == Stage.S and world.state.open[0, 0] and world.place(0) == start
+        assert world.state.pose[0].tolist() == list(pose) and not world.state.held[0]
+        for _ in range(LIMITS[Stage.S]):
+            outcome = game.step(one("RotateLeft"))
+        assert outcome.finished[0] and game.games[0] == 2 and game.stage[0] == Stage.S
+
+
+def test_a_dealt_manipulation_ends_with_the_drop(chest):
+    with World([chest]) as world:
+        game = Cache(world, Dealer(seed=1, first=Stage.OM, last=Stage.OM))
+        target = game.target[0].copy()
+        assert game.stage[0] == Stage.OM and world.state.held[0] and tuple(target) == game.dealt[0].target
+        outcome = game.step(one("DropObject"))
+        assert outcome.success[0] and outcome.finished[0] and (outcome.target[0] == target).all()
+        assert outcome.counts[0].sum() > 0 and game.games[0] == 2 and game.stage[0] == Stage.OM
+
+
+def test_dealt_stages_end_where_they_should(chest):
+    with World([chest]) as world:
+        game = Cache(world, Dealer(seed=1, last=Stage.EM))
+        for step in range(200):
+            assert game.step(one("RotateLeft")).finished[0] == (step == 199)
+        game = Cache(world, Dealer(seed=1, first=Stage.OH, last=Stage.OH), limits=np.array([200, 1, 3, 50, 500]))
+        assert world.state.held[0]
+        for step in range(3):
+            assert game.step(one("ReadyForSeeker")).finished[0] == (step == 2)
+        game = Cache(world, Dealer(seed=1, first=Stage.OH), limits=np.array([200, 1, 3, 50, 5]))
+        for step in range(8):
+            assert game.step(one("ReadyForSeeker" if step < 3 else "Stand")).finished[0] == (step == 7)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"goal": "Sofa"}, "unknown goal object"),
+        ({"first": Stage.S}, "begins with seeking has a pose"),
+        ({"first": Stage.OM, "last": Stage.OM}, "begins with manipulating has a target"),
+        ({"first": Stage.OM, "target": (0, 0, 0)}, "no game goes from OM to S"),
+        ({"first": Stage.OM, "last": Stage.OM, "target": (3, 0, 0)}, "a target is a modality to 2"),
+        ({"first": Stage.S, "pose": (0.0,)}, "seven numbers"),
+    ],
+)
+def test_deals_that_make_no_game_are_refused(change, said):
+    with pytest.raises(ValueError, match=said):
+        Deal(**{"goal": "Cup", "start": Place(0, 0, 0, True)} | change)
+
+
+def test_what_is_new_by_hand(chest):
+    """Out and back: three cells extend each new heading, and going back along the way is no news."""
+    with World([chest]) as world:
+        game = Cache(world, lambda *_: Deal("Cup", Place(0.0, -0.5, 90.0, True)))
+        assert game.trail.size[0] == 3
+        news = game.step(one("MoveAhead")).news
+        assert news.place[0] and (news.extrap_before[0], news.extrap_after[0]) == (3, 6)
+        news = game.step(one("RotateRight")).news
+        assert not news.place[0] and news.extrap_after[0] == 9
+        game.step(one("RotateRight"))
+        news = game.step(one("MoveAhead")).news
+        assert not news.place[0] and news.extrap_after[0] - news.extrap_before[0] == 3
+        assert game.step(one("Crouch")).news.place[0]
+        assert not game.step(one("Crouch")).news.place[0]
+        assert not game.step(one("Stand")).news.place[0]
+
+
+def test_a_drop_anywhere_is_a_placement_where_the_deal_says_so(chest):
+    for anywhere in (False, True):
+        with World([chest]) as world:
+            start = Place(0.0, -0.5, 180.0, True)
+            game = Cache(world, lambda *_, anywhere=anywhere: Deal("Cup", start, Stage.OH, anywhere=anywhere))  # noqa: B023
+            game.step(one("PlaceAt|2,1,1"))
+            outcome = game.step(one("DropObject"))
+            assert not outcome.hit[0] and outcome.placed[0] == game.placed[0] == anywhere
+
+
+def test_forgiven_actions_fail_and_take_their_time(world):
+    game = Cache(world, Dealer(seed=3), forgiving=True)
+    before = world.place(0)
+    outcome = game.step(one("ClaimVisible"))
+    assert not outcome.success[0] and outcome.action[0] == -1
+    assert game.time[0, Stage.EM] == 1 and world.place(0) == before

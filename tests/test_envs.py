@@ -88,7 +88,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
     env = CacheEnv(world, goals=("Tomato",))
     first, _ = env.reset(seed=4)
     near_the_end(env)
-    place = env.world.place(0)
+    place, pose = env.world.place(0), env.world.state.pose.copy()
     seen, reward, terminated, truncated, info = env.step(named("RotateLeft"))
     assert terminated and not truncated and reward == 0 and info["finished"] and not info["found"]
     assert seen["stage"] == Stage.S and seen["last_action"] == number_of("RotateLeft") and seen["last_success"] == 1
@@ -97,7 +97,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
     with World(env.world.rooms, size=SIZE) as other:
         other.state = env.world.state.copy()
         other.put(0, place._replace(rotation=(place.rotation - 90) % 360))
-        other.state.goal, other.state.pose = np.array([env.games.goal[0]]), env.world.state.pose
+        other.state.goal, other.state.pose = np.array([env.games.goal[0]]), pose
         assert np.array_equal(other.view().rgb[0].numpy(), seen["rgb"])
     again, _ = env.reset(seed=4)
     assert all(np.array_equal(first[name], again[name]) for name in first)

@@ -5,7 +5,8 @@ import pytest
 from conftest import hut
 
 from scrubjay.game.actions import ALLOWED, NOTHING, Stage
-from scrubjay.game.cache import Cache, Dealer
+from scrubjay.game.cache import Cache
+from scrubjay.game.deal import Dealer
 from scrubjay.game.explorer import Explorer
 from scrubjay.game.players import RandomPlayer, play
 from scrubjay.world.mjcf import compile_room

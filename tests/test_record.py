@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Cache, Dealer
+from scrubjay.game.cache import Cache
+from scrubjay.game.deal import Dealer
 from scrubjay.game.record import Recorder, RecordError, load_records, replay, save_records
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import compile_room
@@ -40,6 +41,7 @@ def test_a_record_replays_bit_by_bit(records, kitchen):
             stages = [int(outcome.stage[0]) for _, outcome in replay(record, world)]
         assert len(stages) == len(record.actions)
         assert [stage for stage in stages if stage == Stage.EM] == [Stage.EM] * 200
+        assert stages == record.stages()
 
 
 def test_records_survive_a_file(records, tmp_path):
@@ -57,6 +59,10 @@ def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
     changed.pose[0] += 1e-9
     with World([kitchen], size=SIZE) as world, pytest.raises(RecordError, match="ends differently"):
         list(replay(changed, world))
+    (changed,) = load_records(tmp_path / "games.jsonl")
+    changed.hash = "0" * 64
+    with World([kitchen], size=SIZE) as world, pytest.raises(RecordError, match="another hash"):
+        list(replay(changed, world))
     with World([kitchen], size=28) as world, pytest.raises(RecordError, match="at 56 pixels"):
         list(replay(changed, world))
 
@@ -64,9 +70,9 @@ def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data | {"version": 9}, "not a record of version 1"),
+        (lambda data: data | {"version": 9}, "not a record of version 2"),
         (lambda data: data | {"extra": 1}, "a record has"),
-        (lambda data: data | {"success": []}, "one outcome an action"),
+        (lambda data: data | {"success": []}, "lists of the same length"),
         (lambda data: data | {"actions": ["Fly"] * len(data["actions"])}, "unknown action 'Fly'"),
     ],
 )
@@ -77,5 +83,5 @@ def test_broken_records_are_refused(records, tmp_path, change, said):
     with pytest.raises(RecordError, match=said):
         load_records(path)
     path.write_text("no JSON\n")
-    with pytest.raises(RecordError, match="line 1: not JSON"):
+    with pytest.raises(RecordError, match="line 1"):
         load_records(path)

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Cache, Deal
+from scrubjay.game.cache import Cache
+from scrubjay.game.deal import Deal
 from scrubjay.game.record import Recorder, RecordError
 from scrubjay.show import story
 from scrubjay.show.story import Story, chosen, tell, write_story, write_video
@@ -28,7 +29,7 @@ def record():
         grid = world.reachable[0]
         middle = world.rooms[0].floor.clearance(grid.positions).argmax()
         x, z = map(float, grid.positions[middle])
-        cache = Cache(world, lambda _: Deal("Bread", Place(x, z, 0.0, True)))
+        cache = Cache(world, lambda _, b: Deal("Bread", Place(x, z, 0.0, True)))
         recorder, done = Recorder(cache), []
 
         def play(name: str, place: tuple[int, ...] = (0, 0, 0, 1)) -> None:

@@ -111,7 +111,8 @@ def games(
         out: Where the records go.
         renderer: What draws.
     """
-    from scrubjay.game.cache import Cache, Dealer
+    from scrubjay.game.cache import Cache
+    from scrubjay.game.deal import Dealer
     from scrubjay.game.explorer import Explorer
     from scrubjay.game.players import Instead, Player, RandomPlayer, play
     from scrubjay.game.record import Record, Recorder, save_records

@@ -93,6 +93,8 @@ HAND_TURN = _asks(*(name for name in NAMES if name.startswith("RotateHand")))
 DROP = _asks("DropObject")
 PLACE_AT = _asks(*(name for name in NAMES if name.startswith("PlaceAt")))
 """Modality * 49 + row * 7 + column."""
+PLACES = np.flatnonzero(PLACE_AT[:-1] != NOTHING)
+"""And back, (147,): the number of the PlaceAt of a modality, row and column."""
 READY = _asks("ReadyForSeeker")
 CLAIM = _asks("ClaimVisible")
 

@@ -21,7 +21,8 @@ from pettingzoo.utils import turn_based_aec_to_parallel
 
 from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, NOTHING, Stage
-from scrubjay.game.cache import Cache, Dealer, Outcome
+from scrubjay.game.cache import Cache, Outcome
+from scrubjay.game.deal import Dealer
 from scrubjay.world.cells import CELLS
 from scrubjay.world.floor import GRID
 from scrubjay.world.room import GOALS
@@ -72,9 +73,9 @@ class Games(Cache):
     """A Cache that keeps what was seen at the ends of games, which the next games would hide."""
 
     def __init__(self, world: World, dealer: Dealer, tensors: bool, last_looks: bool, forgiving: bool) -> None:
-        self.tensors, self.last_looks, self.forgiving = tensors, last_looks, forgiving
+        self.tensors, self.last_looks = tensors, last_looks
         self.last_look: dict[str, Any] = {}
-        super().__init__(world, dealer)
+        super().__init__(world, dealer, forgiving=forgiving)
 
     def observe(self) -> dict[str, Any]:
         """What the players of all games see now, in the batched observation space."""
@@ -95,24 +96,10 @@ class Games(Cache):
     def take(self, taken: dict[str, Any]) -> Outcome:
         """One step with an action of the batched action space."""
         action = np.asarray(taken["action"])
-        outcome = self.step(np.where(action == NONE, NOTHING, action), np.asarray(taken["place"]))
-        if self.last_look:
-            self.last_look["last_action"] = np.where(outcome.action == NOTHING, NONE, outcome.action)
-            self.last_look["last_success"] = outcome.success.astype(int)
-        return outcome
+        return self.step(np.where(action == NONE, NOTHING, action), np.asarray(taken["place"]))
 
-    def _begin(self, worlds: np.ndarray) -> None:
-        first = not self.games.any()
-        self.last_look = self.observe() if self.last_looks and worlds.any() and not first else {}
-        super()._begin(worlds)
-        if self.last_look:
-            self._view = None
-
-    def _checked(self, action: np.ndarray, place: np.ndarray | None) -> np.ndarray:
-        if self.forgiving:
-            # No action asks nothing of the world: the step fails and takes its time.
-            return np.where(actions.ALLOWED[self.stage, action] & (action != NOTHING), action, NOTHING)
-        return super()._checked(action, place)
+    def before_next(self, outcome: Outcome) -> None:
+        self.last_look = self.observe() if self.last_looks and outcome.finished.any() else {}
 
 
 def one_of(batch: dict[str, Any], number: int) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""What agents see of B games, as tensors on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from scrubjay.game import actions
+from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.cache import Cache
+
+NO_ACTION = len(actions.NAMES)
+"""Stands for no action: at the beginning of an episode, and where nothing landed."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the players of B games see; leading axes are (B,), or (T, B) for T steps."""
+
+    image: torch.Tensor
+    """(..., height, width, 3) uint8, as rendered."""
+    last_action: torch.Tensor
+    """(...,) int64: its number, or NO_ACTION."""
+    last_success: torch.Tensor
+    """(...,) bool."""
+    standing: torch.Tensor
+    """(...,) bool."""
+    goal: torch.Tensor
+    """(...,) int64: the number in GOALS."""
+    stage: torch.Tensor
+    """(...,) int64."""
+    place: torch.Tensor
+    """(..., 4) int64: steps right and ahead of the game's start, quarter turns from its heading, standing."""
+    landed: torch.Tensor
+    """(...,) int64: in OH, the PlaceAt that says where the last manipulation put the object, or NO_ACTION."""
+    target: torch.Tensor
+    """(..., 3) int64: in OM, modality, row and column; 0 elsewhere."""
+
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Observation:
+        """The same with every tensor changed, to index, move or reshape all of them."""
+        return Observation(*(change(getattr(self, f.name)) for f in fields(self)))
+
+
+def observe(cache: Cache, image: torch.Tensor | None = None) -> Observation:
+    """What the players of all games see now, on the renderer's device; `image` takes the place of the rendered one."""
+    image = cache.look().rgb if image is None else image
+
+    def tensor(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(values).to(image.device, non_blocking=True)
+
+    return Observation(
+        image,
+        tensor(np.where(cache.last_action == NOTHING, NO_ACTION, cache.last_action)),
+        tensor(cache.last_success.copy()),
+        tensor(cache.world.state.standing.copy()),
+        tensor(cache.goal.copy()),
+        tensor(cache.stage.copy()),
+        tensor(cache.relative_place()),
+        tensor(np.where(cache.landed == NOTHING, NO_ACTION, cache.landed)),
+        tensor(np.where((cache.stage == Stage.OM)[:, None], cache.target, 0)),
+    )
