@@ -87,7 +87,7 @@ def test_a_game_by_hand(chest):
 
 def test_searches_alone_have_no_measures_of_hiding(chest):
     pose = (0.0, 0.75, 0.06, 1.0, 0.0, 0.0, 0.0)
-    deal = Deal("Cup", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
+    deal = Deal("Bread", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
     with World([chest], size=SIZE) as world:
         record = played(world, lambda *_: deal, ["Crouch", "ClaimVisible"])
     measures = score(record, chest)
