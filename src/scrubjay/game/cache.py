@@ -16,7 +16,7 @@ from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.deal import Deal, Dealer, Deals
 from scrubjay.game.trail import News, Trail
 from scrubjay.world import cells
-from scrubjay.world.floor import GRID
+from scrubjay.world.floor import BODY_RADIUS, GRID
 from scrubjay.world.place import REACH, ahead, reach
 from scrubjay.world.room import GOALS
 from scrubjay.world.view import View
@@ -103,7 +103,7 @@ class Cache:
         self._place_at = np.full(count, NOTHING)
         """The PlaceAt whose manipulation is under way."""
         self._view: View | None = None
-        self._begin(np.ones(count, bool))
+        self.begin(np.ones(count, bool))
 
     def __len__(self) -> int:
         return len(self.world)
@@ -152,7 +152,7 @@ class Cache:
             np.where(opens.any(1), opens.argmax(1), NOTHING),
         )  # fmt: skip
         self.before_next(outcome)
-        self._begin(finished)
+        self.begin(finished)
         return outcome
 
     def before_next(self, outcome: Outcome) -> None:
@@ -200,8 +200,18 @@ class Cache:
 
     def _reaches(self, b: int, target: np.ndarray) -> bool:
         """Is a position one of the reachable ones of the game's grid, everything closed?"""
-        grid = self.world.rooms[self.world.room_of[b]].floor.grid(self.start[b, :2], self.start[b, 2] % 90)
-        return bool((np.linalg.norm(grid.positions - target, axis=1) < 1e-3).any())
+        room = self.world.room_of[b]
+        floor, known = self.world.rooms[room].floor, self.world.reachable[room].positions
+        if floor.clearance(target) < BODY_RADIUS:
+            return False
+
+        def among(point: np.ndarray, positions: np.ndarray) -> bool:
+            return bool((np.abs(positions - point).max(1) < 1e-3).any())
+
+        # Most games are on the room's own grid, which is known already.
+        if self.start[b, 2] % 90 or not among(self.start[b, :2], known):
+            known = floor.grid(self.start[b, :2], self.start[b, 2] % 90).positions
+        return among(target, known)
 
     def _advance(
         self, stage: np.ndarray, action: np.ndarray, success: np.ndarray, full: np.ndarray
@@ -295,8 +305,8 @@ class Cache:
         self.last_action[worlds], self.last_success[worlds] = NOTHING, False
         self.trail.begin(worlds, Stage.S, self.relative_place())
 
-    def _begin(self, worlds: np.ndarray) -> None:
-        """New games, as they are dealt: everything closed that the deal does not open, and no object yet."""
+    def begin(self, worlds: np.ndarray) -> None:
+        """New games, as they are dealt, in place of those under way: all is closed that the deal does not open."""
         if not worlds.any():
             return
         state, target = self.world.state, np.full((len(self), 3), NOTHING)

@@ -195,7 +195,8 @@ class World:
         """Closes all open things within reach; succeeds where at least one closed."""
         worlds = np.asarray(worlds, bool)
         near = self.state.open & worlds[:, None]
-        near &= self._walking.reach(self.room_of, self.state.position) <= REACH
+        some = np.flatnonzero(near.any(1))
+        near[some] &= self._walking.reach(self.room_of[some], self.state.position[some]) <= REACH
 
         def closed(world: int, physics: Physics, now: Situation) -> Situation | None:
             start = now
@@ -216,7 +217,7 @@ class World:
         pose = np.concatenate([eye, about(np.array([0.0, 0, 1]), -s.rotation)], 1)
         pose[:, :2] += HAND_AHEAD * ahead(s.rotation)
         pose[:, 2] -= HAND_BELOW
-        free = worlds & self._clear(np.where(worlds, goal, 0), pose[:, :3], pose[:, :3])
+        free = self._clear(worlds, goal, pose[:, :3], pose[:, :3])
         s.goal, s.held = np.where(free, goal, s.goal), s.held | free
         s.pose = np.where(free[:, None], pose, s.pose)
         return free | self._simulate(worlds & ~free, lambda world, physics, now: physics.hold(now), goal)
@@ -225,6 +226,8 @@ class World:
         """Moves the held object by 0.1 m: ahead, left, right, back, up, down (0 to 5), as the agent faces."""
         direction = self._checked(direction, HAND_MOVES)
         s, worlds = self.state, (direction != NOTHING) & self.state.held
+        if not worlds.any():
+            return worlds
         facing = ahead(s.rotation)
         right = np.stack([facing[:, 1], -facing[:, 0]], 1)
         vectors = np.zeros((6, len(self), 3))
@@ -237,7 +240,7 @@ class World:
         allowed = reach(s.position[:, None], points) <= REACH
         allowed &= in_view(eye[:, None], matrix[:, None], points)
         reached = np.minimum.accumulate(allowed, 1).sum(1)
-        free = worlds & self._clear(s.goal, s.pose[:, :3], points[:, -1])
+        free = self._clear(worlds, s.goal, s.pose[:, :3], points[:, -1])
         done = free & (reached > 0)
         s.pose[done, :3] = points[done, reached[done] - 1]
         return done | self._simulate(worlds & ~free, lambda world, physics, now: physics.move_hand(now, way[world]))
@@ -249,11 +252,13 @@ class World:
         """
         turn = self._checked(turn, HAND_TURNS)
         s, worlds = self.state, (turn != NOTHING) & self.state.held
+        if not worlds.any():
+            return worlds
         facing = np.concatenate([ahead(s.rotation), np.zeros((len(self), 1))], 1)
         up = np.tile([0.0, 0.0, 1.0], (len(self), 1))
         axis = np.stack([np.cross(facing, up), up, facing])[turn // 2, np.arange(len(self))]
         degrees = np.where(turn % 2, -HAND_TURN, HAND_TURN)
-        free = worlds & self._clear(s.goal, s.pose[:, :3], s.pose[:, :3])
+        free = self._clear(worlds, s.goal, s.pose[:, :3], s.pose[:, :3])
         s.pose[free, 3:] = multiplied(about(axis, degrees), s.pose[:, 3:])[free]
         return free | self._simulate(
             worlds & ~free, lambda world, physics, now: physics.rotate_hand(now, axis[world], float(degrees[world]))
@@ -312,13 +317,13 @@ class World:
     def _first_positions(self) -> np.ndarray:
         return np.stack([self.reachable[room].positions[0] for room in self.room_of])
 
-    def _clear(self, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Where objects on their ways meet nothing; nowhere where there is no object."""
-        there = goal != NOTHING
-        free = np.zeros(len(self), bool)
-        free[there] = self._clearings.clear(
-            self.room_of[there], self.state.open[there], goal[there], start[there], end[there]
-        )
+    def _clear(self, worlds: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """In which of some worlds objects on their ways meet nothing."""
+        some, free = np.flatnonzero(worlds), np.zeros(len(self), bool)
+        if len(some):
+            free[some] = self._clearings.clear(
+                self.room_of[some], self.state.open[some], goal[some], start[some], end[some]
+            )
         return free
 
     def _simulate(
