@@ -1,0 +1,1 @@
+"""How agents learn: rollouts, returns, losses, replay, training."""
