@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from scrubjay.world.mjcf import Compiled, compile_room
 from scrubjay.world.renderers import make_renderer
 from scrubjay.world.room import Lamp, Room, Thing
 from scrubjay.world.view import RendererError
+
+# Small networks on busy machines are many times slower with two threads, and the same bits need the same number.
+torch.set_num_threads(1)
 
 LAMPS = (
     Lamp((0.35, 0.5, -0.8), (0.42, 0.41, 0.38)),

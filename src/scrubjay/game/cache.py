@@ -119,6 +119,11 @@ class Cache:
             self._view = self.world.view(("rgb", "ids", "depth"))
         return self._view
 
+    def in_sight(self) -> tuple[np.ndarray, np.ndarray]:
+        """Whose view has the pixels of the object that a claim needs, (B,) bool, and who is near enough to claim it."""
+        pixels = self.world.goal_mask(self.look()).sum((1, 2)).cpu().numpy()
+        return pixels >= CLAIM_PIXELS, reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH
+
     def relative_place(self) -> np.ndarray:
         """Where each player is, (B, 4): steps right and ahead, as seen from the start, quarter turns, standing."""
         state = self.world.state
@@ -179,9 +184,8 @@ class Cache:
         claims = actions.CLAIM[action] != NOTHING
         if not claims.any():
             return claims, claims
-        pixels = self.world.goal_mask(self.look()).sum((1, 2)).cpu().numpy()
-        visible = claims & (pixels >= CLAIM_PIXELS)
-        return visible & (reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH), visible
+        visible, near = self.in_sight()
+        return claims & visible & near, claims & visible
 
     def _choose(self, worlds: np.ndarray, place: np.ndarray | None) -> np.ndarray:
         """Moves hiders to the places they chose. An impossible one is a failed action: the hider stays where it is."""

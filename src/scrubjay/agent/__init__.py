@@ -1,0 +1,1 @@
+"""The agent's networks: what it sees, remembers, imagines and decides."""

@@ -1,0 +1,155 @@
+"""The agent: encoder, memory, heads, perspective simulation and visual dynamics, composed.
+
+`act` takes a step of B games, `evaluate` T steps at once with the same numbers, for learning. Both return all that the
+networks made of the images, so that experiments can read SIRs and DIRs out by name (`readings`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from scrubjay.agent import weights
+from scrubjay.agent.config import PAPER, AgentConfig
+from scrubjay.agent.dynamics import Dynamics
+from scrubjay.agent.encoder import Encoded, Encoder, ImageEncoder
+from scrubjay.agent.heads import Decision, Heads
+from scrubjay.agent.map import CAPACITY, Entries
+from scrubjay.agent.memory import Dir, Memory, MemoryState
+from scrubjay.agent.perspective import Choice, Draws, Explored, PerspectiveSimulation
+from scrubjay.game.actions import NAMES, PLACES
+from scrubjay.game.observation import Observation
+
+READINGS = ("sir", "sir_pooled", "dir", "dir_grid", "change")
+"""What can be read out of a step by name."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the agent made of B games' observations, or of T steps of them; leading axes as in the observation."""
+
+    state: MemoryState
+    """What it remembers afterwards, (B, ...)."""
+    decision: Decision
+    dirs: Dir
+    encoded: Encoded
+    """Of all images in a row: N = B, or T * B."""
+
+    def readings(self) -> dict[str, torch.Tensor]:
+        """The representations by the names of READINGS, with the observation's leading axes."""
+        lead = self.dirs.flat.shape[:-1]
+        return {
+            "sir": self.encoded.sir.unflatten(0, lead),
+            "sir_pooled": self.encoded.pooled.unflatten(0, lead),
+            "dir": self.dirs.flat,
+            "dir_grid": self.dirs.grid,
+            "change": self.dirs.change,
+        }
+
+
+class Agent(nn.Module):
+    """All networks of a player of Cache, hider and seeker in one."""
+
+    def __init__(self, config: AgentConfig = PAPER, encoder: nn.Module | None = None) -> None:
+        """`encoder` takes the place of the paper's: an `ImageEncoder` with this config's image size and channels."""
+        super().__init__()
+        self.config = config
+        self.encoder = encoder or Encoder(config)
+        self.memory, self.heads = Memory(config), Heads(config)
+        self.perspective, self.dynamics = PerspectiveSimulation(config), Dynamics(config)
+        # For self-prediction: what is expected of an action, and what was seen, as vectors of the same length.
+        self.foreseen_action = nn.Embedding(len(NAMES), config.action_embedding)
+        self.expects = nn.Linear(config.lstm + config.action_embedding, config.sir_channels)
+        self.recognises = nn.Conv2d(config.sir_channels, config.sir_channels, 7)
+        self.recalls = nn.Linear(config.lstm, 2 * len(PLACES))
+        """In OH: which PlaceAt was tried last, and where it landed."""
+
+    def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
+        """What an agent remembers that has seen nothing; `capacity` places fit in its map."""
+        return self.memory.initial_state(games, capacity)
+
+    def act(self, state: MemoryState, observation: Observation, begins: torch.Tensor) -> Step:
+        """One step of B games; `begins` (B,) bool where it is a game's first."""
+        return self._step(state, observation, begins)
+
+    def evaluate(
+        self, state: MemoryState, observation: Observation, begins: torch.Tensor, encoded: Encoded | None = None
+    ) -> Step:
+        """T steps of B games from the state before them, with gradients: the same as T calls of `act`.
+
+        `encoded` saves encoding images again that were, for a second reading with other targets.
+        """
+        return self._step(state, observation, begins, encoded)
+
+    def _step(
+        self, state: MemoryState, observation: Observation, begins: torch.Tensor, encoded: Encoded | None = None
+    ) -> Step:
+        lead = observation.stage.shape
+        if observation.image.shape[: len(lead)] != lead:
+            raise ValueError(f"image: leading axes {tuple(lead)} are needed, not {tuple(observation.image.shape)}")
+        encoded = encoded or self.encoder(observation.image.flatten(0, len(lead) - 1))
+        sir, pooled = encoded.sir.unflatten(0, lead), encoded.pooled.unflatten(0, lead)
+        run = self.memory.step if len(lead) == 1 else self.memory.sequence
+        dirs, state = run(state, sir, pooled, observation, begins)
+        return Step(state, self.heads(dirs, observation.stage), dirs, encoded)
+
+    def expected(self, flat: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
+        """What is expected to be seen after actions (...,) with DIRs (..., L): (..., C)."""
+        return self.expects(torch.cat([flat, self.foreseen_action(action).to(flat.dtype)], -1))
+
+    def recognised(self, sir: torch.Tensor) -> torch.Tensor:
+        """What was seen, SIRs (N, C, 7, 7), in the terms of what is expected: (N, C)."""
+        return self.recognises(sir).flatten(1)
+
+    def recalled(self, flat: torch.Tensor) -> torch.Tensor:
+        """Logits (..., 2, 147) of the PlaceAt tried last and of where it landed, from DIRs (..., L)."""
+        return self.recalls(flat).unflatten(-1, (2, len(PLACES)))
+
+    def choose(
+        self,
+        state: MemoryState,
+        observation: Observation,
+        games: torch.Tensor,
+        generator: torch.Generator | None = None,
+    ) -> tuple[torch.Tensor, Choice, Explored]:
+        """Where hiders of some games (n,), by number, go in PS: places (n, 4) as the game takes them, and why.
+
+        These are steps right and ahead of where the hider is, quarter turns from the start's heading, standing.
+        """
+        entries = Entries(
+            state.metric_map.keys[games], state.metric_map.values[games], state.metric_map.keys[games] >= 0
+        )
+        explored, origin = surveyed(entries)
+        choice = self.perspective.choose(explored, Draws.fresh(explored, generator))
+        row, column, quarter, standing = choice.place.unbind(-1)
+        here = observation.place[games]
+        right, ahead = origin[:, 0] + column - here[:, 0], origin[:, 1] - row - here[:, 1]
+        return torch.stack([right, ahead, quarter, standing], -1), choice, explored
+
+
+def surveyed(entries: Entries) -> tuple[Explored, torch.Tensor]:
+    """Maps of B games as perspective simulation takes them, and (B, 2): steps right and ahead of their first cells."""
+    values, origin = entries.as_tensor()
+    size = (values.shape[-2], values.shape[-1])
+    ones = Entries(entries.keys, entries.values.new_ones(*entries.keys.shape, 1), entries.written)
+    visited = ones.as_tensor(size)[0][:, :, :, 0] > 0
+    west, north = origin.unbind(-1)
+    start = torch.stack([north, -west, torch.zeros_like(west), torch.ones_like(west)], -1)
+    return Explored(values, visited, start), origin
+
+
+def save_agent(agent: Agent, folder: str | os.PathLike[str]) -> None:
+    """Writes an agent's weights and its config into a folder."""
+    weights.save(agent, agent.config, folder)
+
+
+def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None) -> Agent:
+    """The agent that `save_agent` wrote; WeightsError says which field is wrong of any other folder."""
+    config, tensors = weights.load(folder)
+    assert encoder is None or isinstance(encoder, nn.Module)
+    agent = Agent(config, encoder)
+    weights.fill(agent, tensors)
+    return agent

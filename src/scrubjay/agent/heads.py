@@ -1,0 +1,102 @@
+"""Actors and critics: each stage has its own, and one pass serves a batch of games at different stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import torch
+from torch import nn
+
+from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.memory import Dir
+from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, Stage
+from scrubjay.world.cells import CELLS
+
+ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
+"""The stages that have actions among the 219. PS is one decision over places."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the heads say; leading axes (B,) or (T, B)."""
+
+    logits: torch.Tensor
+    """(..., 219): of the actions, -inf for those the stage does not have; in PS, which has none, all 0."""
+    value: torch.Tensor
+    """(...,): the critic's; 0 in PS."""
+    hittable: torch.Tensor
+    """(..., 3, 7, 7): logits that a manipulation with this target, from here, would succeed. Trained in OM, made in
+    every stage: OH learns from it where placing is worth a try."""
+
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Decision:
+        """The same with every tensor changed."""
+        return Decision(*(change(getattr(self, f.name)) for f in fields(self)))
+
+
+def check_stage(stage: torch.Tensor) -> None:
+    """ValueError if a stage is not one of the five. On a GPU this waits for the device: before a step, not within."""
+    wrong = (stage < 0) | (stage >= len(Stage))
+    if stage.is_floating_point() or bool(wrong.any()):
+        found = sorted(set(stage[wrong].tolist())) or [stage.dtype]
+        raise ValueError(f"stage: {found[0]} is none of {', '.join(f'{s.name} {int(s)}' for s in Stage)}")
+
+
+class StageHead(nn.Module):
+    """One stage's MLP, actor and critic."""
+
+    numbers: torch.Tensor
+    """The numbers of the stage's actions."""
+
+    def __init__(self, length: int, stage: Stage) -> None:
+        super().__init__()
+        self.register_buffer("numbers", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
+        self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
+        self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
+        # The first policy is nearly uniform, and the first values are nearly 0.
+        for last in (self.actor, self.critic):
+            nn.init.orthogonal_(last.weight, 0.01)
+            nn.init.zeros_(last.bias)
+
+    def forward(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What the MLP makes of flat DIRs (..., L), logits (..., 219) and values (...,)."""
+        known = self.mlp(flat)
+        outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
+        logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
+        return known, logits, self.critic(known)[..., 0].to(flat.dtype)
+
+
+class Heads(nn.Module):
+    """All stages' heads, and the prediction of what a manipulation would reach."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        super().__init__()
+        self.stages = nn.ModuleDict({stage.name: StageHead(config.lstm, stage) for stage in ACTING})
+        self.hittable_here = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
+        self.hittable_all = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
+
+    def forward(self, dirs: Dir, stage: torch.Tensor) -> Decision:
+        """Decisions for DIRs with leading axes (B,) or (T, B), at stages of the same shape.
+
+        Unknown stages are an error on the CPU. On a GPU, or compiled, they count as PS: looking would wait for the
+        device, so `check_stage` is called before a step.
+        """
+        if dirs.flat.shape[:-1] != stage.shape:
+            raise ValueError(f"stage: {tuple(dirs.flat.shape[:-1])} is needed, not {tuple(stage.shape)}")
+        if stage.device.type == "cpu" and not torch.compiler.is_compiling():
+            check_stage(stage)
+        logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
+        value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
+        # All heads answer for all games: that is cheaper than sorting games by stage.
+        for which in ACTING:
+            known, its_logits, its_value = self.stages[which.name](dirs.flat)
+            # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
+            here = stage == int(which)
+            logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)
+            if which == Stage.OM:
+                hittable = hittable + self.hittable_all(known).to(hittable.dtype).unflatten(-1, hittable.shape[-3:])
+        return Decision(logits, value, hittable)
+
+    def _hittable_here(self, grid: torch.Tensor) -> torch.Tensor:
+        """What the cells (..., G, 7, 7) say for themselves: (..., 3, 7, 7)."""
+        return self.hittable_here(grid.flatten(0, -4)).unflatten(0, grid.shape[:-3]).to(grid.dtype)

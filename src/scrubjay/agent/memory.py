@@ -1,0 +1,267 @@
+"""The agent's memory: a convolutional GRU, an LSTM and the metric map make the DIR of what is seen and remembered.
+
+Every stage's episode begins with empty recurrent states; only the map is carried from exploring to hiding. A
+manipulation (OM) runs inside hiding (OH): the state of OH is put aside meanwhile and taken up again, as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import torch
+from torch import nn
+
+from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
+from scrubjay.game.actions import MODALITIES, Stage
+from scrubjay.game.observation import NO_ACTION, Observation
+from scrubjay.world.cells import CELLS
+from scrubjay.world.room import GOALS
+
+NO_STAGE = -1
+"""The stage before a game's first step."""
+# Plain numbers: torch.compile takes a comparison of a tensor with an enumeration's member for false.
+EM, OH, OM, S = int(Stage.EM), int(Stage.OH), int(Stage.OM), int(Stage.S)
+
+
+@dataclass(frozen=True)
+class Recurrent:
+    """The states of the recurrent networks in B games; leading axes as given."""
+
+    grid: torch.Tensor
+    """(..., G + 1, 7, 7): the convolutional GRU's, the change map W its last channel."""
+    output: torch.Tensor
+    """(..., L): the LSTM's output."""
+    cell: torch.Tensor
+    """(..., L): the LSTM's cell."""
+
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Recurrent:
+        """The same with every tensor changed."""
+        return Recurrent(*(change(getattr(self, f.name)) for f in fields(self)))
+
+    def where(self, games: torch.Tensor, other: Recurrent) -> Recurrent:
+        """These states in some games (B,), and others elsewhere."""
+        return Recurrent(
+            torch.where(games[:, None, None, None], self.grid, other.grid),
+            torch.where(games[:, None], self.output, other.output),
+            torch.where(games[:, None], self.cell, other.cell),
+        )
+
+
+@dataclass(frozen=True)
+class MemoryState:
+    """All that an agent remembers of B games from one step to the next."""
+
+    now: Recurrent
+    """Of the stage under way."""
+    aside: Recurrent
+    """Of OH, while OM runs."""
+    stage: torch.Tensor
+    """(B,) int64: of the last step, or NO_STAGE."""
+    metric_map: MapState
+
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> MemoryState:
+        """The same with every tensor changed: to detach, move, or index all of them by game."""
+        return MemoryState(
+            self.now.map(change), self.aside.map(change), change(self.stage), self.metric_map.map(change)
+        )
+
+
+@dataclass(frozen=True)
+class Dir:
+    """The dynamic image representation; leading axes (B,) or (T, B)."""
+
+    flat: torch.Tensor
+    """(..., L): the LSTM's output, from which actors and critics read."""
+    grid: torch.Tensor
+    """(..., G, 7, 7): the convolutional GRU's state."""
+    change: torch.Tensor
+    """(..., 7, 7): the change map W, before its softmax over the cells."""
+
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Dir:
+        """The same with every tensor changed."""
+        return Dir(*(change(getattr(self, f.name)) for f in fields(self)))
+
+
+class Tiled(nn.Module):
+    """A 3 x 3 convolution, padded with 0, of numbers that are the same in all 7 x 7 cells.
+
+    A cell's result depends only on which of the kernel's nine taps fall inside the image, so the taps are multiplied
+    once instead of 49 times.
+    """
+
+    inside: torch.Tensor
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.taps = nn.Linear(inputs, outputs * 9, bias=False)
+        nn.init.uniform_(self.taps.weight, -((9 * inputs) ** -0.5), (9 * inputs) ** -0.5)
+        along = (torch.arange(CELLS) + torch.arange(-1, 2)[:, None]).clamp(-1, CELLS).remainder(CELLS + 1) < CELLS
+        inside = along[:, None, :, None] & along[None, :, None, :]
+        self.register_buffer("inside", inside.reshape(9, CELLS**2).float(), persistent=False)
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        """(..., inputs) to (..., outputs, 7, 7)."""
+        taps = self.taps(numbers).unflatten(-1, (-1, 9))
+        return (taps @ self.inside.to(taps.dtype)).unflatten(-1, (CELLS, CELLS))
+
+
+class Senses(nn.Module):
+    """Embeddings of what an agent is told beside the image."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        super().__init__()
+        self.action = nn.Embedding(2 * (NO_ACTION + 1), config.action_embedding)
+        """One for each action, or none, and its success."""
+        self.standing = nn.Embedding(2, config.standing_embedding)
+        self.goal = nn.Embedding(len(GOALS), config.goal_embedding)
+        side = 2 * CELLS - 1
+        self.target = nn.Parameter(torch.randn(len(MODALITIES), config.target_embedding, side, side))
+        self.length = 2 * config.action_embedding + config.standing_embedding + config.goal_embedding
+
+    def told(self, observation: Observation) -> torch.Tensor:
+        """(..., length): last action and success, where an object landed, standing, goal."""
+        last = self.action(observation.last_action * 2 + observation.last_success.long())
+        landed = self.action(observation.landed * 2 + 1)
+        landed = landed * (observation.landed != NO_ACTION)[..., None]
+        return torch.cat([last, landed, self.standing(observation.standing.long()), self.goal(observation.goal)], -1)
+
+    def targets(self, observation: Observation) -> torch.Tensor:
+        """(..., 8, 7, 7): the part of the learned tensor whose middle lies on OM's target cell; 0 in other stages."""
+        # [m, :, i, j] is the window for cell (i, j): the further down the cell, the higher up the window begins.
+        windows = self.target.unfold(2, CELLS, 1).unfold(3, CELLS, 1).flip(2, 3).permute(0, 2, 3, 1, 4, 5)
+        modality, row, column = observation.target.unbind(-1)
+        chosen = nn.functional.embedding((modality * CELLS + row) * CELLS + column, windows.flatten(0, 2).flatten(1))
+        chosen = chosen * (observation.stage == OM)[..., None]
+        return chosen.unflatten(-1, (-1, CELLS, CELLS))
+
+
+class Memory(nn.Module):
+    """Turns SIRs and observations into DIRs; state goes in and comes out."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.senses = Senses(config)
+        self.metric_map, self.reader = MetricMap(config.map_value), MapReader(config)
+        channels = config.gru_channels + 1
+        self.seen = nn.Conv2d(config.sir_channels + config.target_embedding, 3 * channels, 3, padding=1)
+        self.told = Tiled(self.senses.length, 3 * channels)
+        self.recalled = Tiled(config.tiled, 3 * channels)
+        self.recurrent = nn.Conv2d(channels, 3 * channels, 3, padding=1)
+        self.gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm)
+        # The LSTM begins by keeping what it has, so that errors reach back over many steps from the first.
+        nn.init.ones_(self.gates.bias[config.lstm : 2 * config.lstm])
+
+    def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
+        """Nothing remembered."""
+        config, like = self.config, self.metric_map.start
+
+        def empty() -> Recurrent:
+            grid = like.new_zeros(games, config.gru_channels + 1, CELLS, CELLS)
+            return Recurrent(grid, like.new_zeros(games, config.lstm), like.new_zeros(games, config.lstm))
+
+        stage = torch.full((games,), NO_STAGE, device=like.device)
+        return MemoryState(empty(), empty(), stage, self.metric_map.initial_state(games, capacity))
+
+    def step(
+        self,
+        state: MemoryState,
+        sir: torch.Tensor,
+        summary: torch.Tensor,
+        observation: Observation,
+        begins: torch.Tensor,
+    ) -> tuple[Dir, MemoryState]:
+        """One step of B games, like `sequence` without its leading axis."""
+        one = observation.map(lambda tensor: tensor[None])
+        dirs, state = self.sequence(state, sir[None], summary[None], one, begins[None])
+        return dirs.map(lambda tensor: tensor[0]), state
+
+    def sequence(
+        self,
+        state: MemoryState,
+        sir: torch.Tensor,
+        summary: torch.Tensor,
+        observation: Observation,
+        begins: torch.Tensor,
+    ) -> tuple[Dir, MemoryState]:
+        """T steps of B games: the DIRs (T, B, ...) and the state after the last step.
+
+        `sir` is (T, B, C, 7, 7), `summary` (T, B, C) its pooled vector, which is written into the map with the goal's
+        embedding. `begins` (T, B) bool says where a game begins; stages begin where the observation's changes. OM
+        reads the map and does not write: it stays at OH's place, and OH finds its map as it was. Nor does PS write.
+        """
+        self._check(state, sir, summary, observation, begins)
+        stage, place = observation.stage, observation.place
+        before = torch.cat([state.stage[None], stage[:-1]])
+        entered = begins | (stage != before)
+        aside = (before == OH) & (stage == OM)
+        back = (before == OM) & (stage == OH)
+
+        value = torch.cat([summary, self.senses.goal(observation.goal)], -1)
+        writes = (stage == EM) | (stage == OH) | (stage == S)
+        emptied = begins | entered & ((stage == EM) | (stage == S))
+        entries, metric_map = self.metric_map.write(state.metric_map, place, value, writes, emptied)
+        around, entries = self.reader.look(entries, place), _lightened(entries)
+        driven = self._driven(sir, observation)
+
+        now, kept = state.now, state.aside
+        nothing = now.map(torch.zeros_like)
+        states = []
+        for step in range(len(stage)):
+            kept = nothing.where(begins[step], now.where(aside[step], kept))
+            now = kept.where(back[step], nothing.where(entered[step], now))
+            now = self._advance(now, driven[step], around[step], entries.at(step))
+            states.append(now)
+        grid = torch.stack([each.grid for each in states])
+        flat = torch.stack([each.output for each in states])
+        return Dir(flat, grid[:, :, :-1], grid[:, :, -1]), MemoryState(now, kept, stage[-1], metric_map)
+
+    def _driven(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
+        """What the inputs give to the convolutional GRU's gates, all steps at once: (T, B, 3 (G + 1), 7, 7)."""
+        seen = torch.cat([sir, self.senses.targets(observation).to(sir.dtype)], 2)
+        return self.seen(seen.flatten(0, 1)).unflatten(0, sir.shape[:2]) + self.told(self.senses.told(observation))
+
+    def _advance(self, last: Recurrent, driven: torch.Tensor, around: torch.Tensor, entries: Entries) -> Recurrent:
+        """One step of the recurrent networks."""
+        driven = driven + self.recalled(last.output[:, : self.config.tiled])
+        grid = gru(driven, self.recurrent(last.grid), last.grid)
+        pooled = grid[:, :-1].mean((2, 3))
+        inputs = [pooled, around.to(pooled.dtype), self.reader.recall(entries, pooled).to(pooled.dtype), last.output]
+        enter, keep, new, show = self.gates(torch.cat(inputs, 1)).to(last.cell.dtype).chunk(4, 1)
+        cell = torch.sigmoid(keep) * last.cell + torch.sigmoid(enter) * torch.tanh(new)
+        return Recurrent(grid, torch.sigmoid(show) * torch.tanh(cell), cell)
+
+    def _check(
+        self,
+        state: MemoryState,
+        sir: torch.Tensor,
+        summary: torch.Tensor,
+        observation: Observation,
+        begins: torch.Tensor,
+    ) -> None:
+        """ValueError that names what has a wrong shape or type."""
+        lead = tuple(observation.stage.shape)
+        channels = self.config.sir_channels
+        shapes = {
+            "sir": (sir, (*lead, channels, CELLS, CELLS)),
+            "summary": (summary, (*lead, channels)),
+            "place": (observation.place, (*lead, 4)),
+            "target": (observation.target, (*lead, 3)),
+            "begins": (begins, lead),
+            "the state's stage": (state.stage, lead[1:]),
+        }
+        for name, (tensor, shape) in shapes.items():
+            if tuple(tensor.shape) != shape:
+                raise ValueError(f"{name}: {shape} is needed, not {tuple(tensor.shape)}")
+        if begins.dtype != torch.bool:
+            raise ValueError(f"begins: true or false is needed, not {begins.dtype}")
+
+
+def _lightened(entries: Entries) -> Entries:
+    """Entries in the precision that products are made in, so that they are converted once and not at every step."""
+    kind = entries.values.device.type
+    if not torch.is_autocast_enabled(kind):
+        return entries
+    return Entries(entries.keys, entries.values.to(torch.get_autocast_dtype(kind)), entries.written)

@@ -1,0 +1,107 @@
+"""A network's weights in a folder: tensors in safetensors, and beside them their config as JSON.
+
+The JSON file names the weights' file, which is named after its contents. So a folder always holds one whole pair, even
+after a crash while a newer one is written over it, and neither file can pass for the other's. Nothing in them is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors import torch as safetensors
+from torch import nn
+
+from scrubjay.agent.config import AgentConfig
+from scrubjay.world.files import write_atomically
+
+VERSION = 1
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
+
+
+class WeightsError(ValueError):
+    """Weights that are not what they should be: another version, config, name, shape or type, or a damaged file."""
+
+
+def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str]) -> None:
+    """Writes a module's weights and their config into a folder, in place of those that it held."""
+    folder = Path(folder)
+    data = safetensors.save({name: tensor.cpu().contiguous() for name, tensor in module.state_dict().items()})
+    name = f"weights-{_digest(data)}.safetensors"
+    write_atomically(folder / name, data)
+    about = {"version": VERSION, "config": asdict(config), "weights": name}
+    write_atomically(folder / CONFIG_FILE, json.dumps(about, indent=1) + "\n")
+    for path in folder.iterdir():
+        if WEIGHTS_FILE.fullmatch(path.name) and path.name != name:
+            path.unlink()
+
+
+def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.Tensor]]:
+    """The config and the tensors, by name and on the CPU, that `save` wrote; WeightsError says what is wrong."""
+    path = Path(folder) / CONFIG_FILE
+    try:
+        about = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"{path}: not a weights' config: {error}") from error
+    if not isinstance(about, dict) or about.get("version") != VERSION:
+        found = about.get("version") if isinstance(about, dict) else None
+        raise WeightsError(f"{path}: version: {found!r}; this program reads version {VERSION}")
+    config = _config(about.get("config"), path)
+    name = about.get("weights")
+    match = WEIGHTS_FILE.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        raise WeightsError(f"{path}: weights: {name!r} is not the name of a weights' file")
+    return config, _tensors(path.with_name(match[0]), match[1])
+
+
+def fill(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
+    """Copies tensors into a module that has exactly these; otherwise WeightsError, and the module stays as it was."""
+    own = module.state_dict()
+    if missing := sorted(own.keys() - state.keys()):
+        raise WeightsError(f"{missing[0]}: missing, with {len(missing) - 1} more; the network has it")
+    if unknown := sorted(state.keys() - own.keys()):
+        raise WeightsError(f"{unknown[0]}: unknown, with {len(unknown) - 1} more; the network has no such tensor")
+    for name, tensor in own.items():
+        if state[name].shape != tensor.shape:
+            raise WeightsError(f"{name}: its shape is {tuple(state[name].shape)}, the network's {tuple(tensor.shape)}")
+        if state[name].dtype != tensor.dtype:
+            raise WeightsError(f"{name}: its type is {state[name].dtype}, the network's {tensor.dtype}")
+    module.load_state_dict(state)
+
+
+def _config(data: Any, path: Path) -> AgentConfig:
+    if not isinstance(data, dict):
+        raise WeightsError(f"{path}: config: missing")
+    known = {field.name for field in fields(AgentConfig)}
+    for name in sorted(data.keys() ^ known):
+        raise WeightsError(f"{path}: config: {name}: " + ("missing" if name in known else "no such field"))
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    try:
+        return AgentConfig(**values)
+    except ValueError as error:
+        raise WeightsError(f"{path}: config: {error}") from error
+
+
+def _tensors(path: Path, digest: str) -> dict[str, torch.Tensor]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise WeightsError(f"{path}: {error}") from error
+    if _digest(data) != digest:
+        raise WeightsError(f"{path}: damaged: its contents are not those that it is named after")
+    try:
+        return safetensors.load(data)
+    except SafetensorError as error:
+        raise WeightsError(f"{path}: not a safetensors file: {error}") from error
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -1,0 +1,119 @@
+"""What a training run is: its rooms, games, agent, and numbers. Presets are runs that make sense as they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.game.stage_tasks import Explore, Manipulate, Task
+from scrubjay.learning.learner import Objective
+from scrubjay.world.generate import SCENES
+
+TRAIN = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start : start + 20])
+"""The 80 train rooms of four types."""
+VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start + 20 : start + 25])
+"""The 20 validation rooms."""
+TASKS = ("explore", "manipulate", "seek")
+"""What is learned alone: E&M, OM, S."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that decides how a run goes, but for the machine."""
+
+    task: str = "explore"
+    agent: str = "paper"
+    """A preset of the networks: paper or small."""
+    scenes: tuple[str, ...] = TRAIN
+    copies: int = 12
+    """Games in each room, in all; they are played in two halves."""
+    length: int = 32
+    """Steps of a sequence."""
+    chunk: int = 240
+    """Games whose sequences make one step of the optimiser."""
+    updates: int = 20_000
+    """Rollouts after which the run is over."""
+    interval: int = 200
+    """Rollouts between checkpoints. Every checkpoint begins all games anew, so that a run can go on from it exactly."""
+    seed: int = 0
+    learning_rate: float = 1e-4
+    dynamics_rate: float = 1e-3
+    """Of visual dynamics replay."""
+    dynamics_batches: int = 4
+    """Batches of 64 triplets that are replayed after each rollout; 0 leaves replay out."""
+    replay_size: int = 20_000
+    largest_gradient: float = 10.0
+    """Gradients are scaled down to this norm."""
+    augmented: bool = True
+    """Images are cropped, coloured and rotated a little, differently in each game."""
+    turned: bool = True
+    """Every other game's grid is turned."""
+    candidates: int = 12
+    """For seeking: hiding spots that are looked for in each room and for each goal object before training begins."""
+    objective: Objective = field(default_factory=Objective)
+
+    def __post_init__(self) -> None:
+        if self.task not in TASKS:
+            raise ValueError(f"task: one of {', '.join(TASKS)}, not {self.task!r}")
+        if self.agent not in AGENTS:
+            raise ValueError(f"agent: one of {', '.join(AGENTS)}, not {self.agent!r}")
+        if not self.scenes:
+            raise ValueError("scenes: at least one room is needed")
+        for name in ("copies", "length", "chunk", "updates", "interval", "replay_size", "candidates"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: at least 1, not {getattr(self, name)}")
+        for name in ("learning_rate", "dynamics_rate", "largest_gradient"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name}: a number above 0, not {getattr(self, name)}")
+        if self.length < 2:
+            raise ValueError("length: sequences have two steps at least")
+        if self.dynamics_batches < 0 or self.seed < 0:
+            raise ValueError("dynamics_batches and seed: 0 or more")
+
+    @property
+    def games(self) -> int:
+        return len(self.scenes) * self.copies
+
+    def task_of(self) -> Task | None:
+        """What is learned, as environments know it; seeking needs spots first."""
+        return (
+            {"explore": Explore, "manipulate": Manipulate}[self.task](turned=self.turned)
+            if self.task != "seek"
+            else None
+        )
+
+
+PRESETS = {
+    "demo": Training(
+        "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, chunk=8, updates=60, interval=20,
+        learning_rate=1e-3, dynamics_batches=1, replay_size=512, augmented=False, turned=False,
+    ),
+    "explore": Training("explore"),
+    "manipulate": Training("manipulate", length=64, chunk=120),
+    "seek": Training("seek"),
+}  # fmt: skip
+
+
+def to_json(training: Training) -> str:
+    return json.dumps(asdict(training), indent=1) + "\n"
+
+
+def from_json(data: Any) -> Training:
+    """A run's numbers from what JSON gave; ValueError names the field that is wrong."""
+    known = {f.name for f in fields(Training)}
+    if not isinstance(data, dict) or set(data) != known:
+        odd = sorted(set(data) ^ known) if isinstance(data, dict) else ["everything"]
+        raise ValueError(f"{odd[0]}: not what a run's config has")
+    try:
+        return Training(**{**data, "scenes": tuple(data["scenes"]), "objective": Objective(**data["objective"])})
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def changed(preset: str, **changes: Any) -> Training:
+    """A preset with some numbers changed; None leaves one alone."""
+    if preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}; there are {', '.join(PRESETS)}")
+    return replace(PRESETS[preset], **{name: value for name, value in changes.items() if value is not None})

@@ -1,0 +1,68 @@
+"""Several processes that learn together: each plays its own games, and their gradients are averaged.
+
+Started by `torchrun`, every process finds its rank in the environment. Without it there is one process, and nothing
+here does anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+T = TypeVar("T")
+
+
+class Group:
+    """The processes of a run; by default the only one."""
+
+    rank, size = 0, 1
+
+    def wrapped(self, module: nn.Module) -> nn.Module:
+        """A module whose gradients are averaged over all processes."""
+        return module
+
+    def average(self, parameters: list[nn.Parameter]) -> None:
+        """Averages gradients of parameters that are used outside the wrapped module."""
+
+    def share(self, things: Sequence[T]) -> Sequence[T]:
+        """This process's part of some things; all of them where there are fewer than processes."""
+        return things if len(things) < self.size else things[self.rank :: self.size]
+
+    def close(self) -> None:
+        """Leaves the group."""
+
+
+class TorchGroup(Group):
+    """The processes that `torchrun` started."""
+
+    def __init__(self, device: str) -> None:
+        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+
+    def wrapped(self, module: nn.Module) -> nn.Module:
+        # Not every batch has every stage, so not every head has a gradient each time.
+        return DistributedDataParallel(module, find_unused_parameters=True)
+
+    def average(self, parameters: list[nn.Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.grad is not None:
+                distributed.all_reduce(parameter.grad)
+                parameter.grad /= self.size
+
+    def close(self) -> None:
+        distributed.destroy_process_group()
+
+
+def group_of(device: str) -> tuple[Group, str]:
+    """The group that this process belongs to, and its device."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        return Group(), device
+    if device == "cuda":
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        torch.cuda.set_device(device)
+    return TorchGroup(device), device

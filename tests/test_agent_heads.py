@@ -1,0 +1,144 @@
+"""Actors and critics of all stages in one pass."""
+
+import pytest
+import torch
+from torch import nn
+from torch.distributions import Categorical
+
+from scrubjay.agent.config import PAPER, SMALL
+from scrubjay.agent.heads import Heads, check_stage
+from scrubjay.agent.memory import Dir
+from scrubjay.game.actions import ALLOWED, NAMES, Stage
+
+COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small products are faster in one thread than in two that wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def dirs_of(*lead: int, seed: int = 0) -> Dir:
+    draw = torch.Generator().manual_seed(seed)
+    grid = torch.randn(*lead, SMALL.gru_channels, 7, 7, generator=draw)
+    return Dir(torch.randn(*lead, SMALL.lstm, generator=draw), grid, grid[..., 0, :, :])
+
+
+def made() -> Heads:
+    torch.manual_seed(0)
+    heads = Heads(SMALL)
+    for parameter in heads.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    return heads
+
+
+def test_the_papers_shapes():
+    heads = Heads(PAPER)
+    for stage, count in COUNTS.items():
+        head = heads.get_submodule(f"stages.{stage.name}")
+        assert head.mlp[0].weight.shape == (512, 512)
+        assert head.actor.weight.shape == (count, 512) and head.critic.weight.shape == (1, 512)
+
+
+def test_every_game_is_answered_by_its_own_stages_head():
+    heads, dirs = made(), dirs_of(10)
+    stage = torch.arange(10) % 5
+    decision = heads(dirs, stage)
+    assert decision.logits.shape == (10, 219) and decision.value.shape == (10,)
+    for b in range(10):
+        which = Stage(b % 5)
+        if which == Stage.PS:
+            assert not decision.logits[b].any() and decision.value[b] == 0
+            continue
+        head = heads.get_submodule(f"stages.{which.name}")
+        known = torch.relu(head.mlp[0](dirs.flat[b]))
+        torch.testing.assert_close(decision.logits[b, ALLOWED[which]], head.actor(known))
+        torch.testing.assert_close(decision.value[b], head.critic(known)[0])
+
+
+def test_only_a_stages_actions_have_probability():
+    decision = made()(dirs_of(10), torch.arange(10) % 5)
+    probabilities = decision.logits.softmax(-1)
+    for b in range(10):
+        allowed = torch.from_numpy(ALLOWED[b % 5])
+        if b % 5 == Stage.PS:
+            torch.testing.assert_close(probabilities[b], torch.full((219,), 1 / 219))
+        else:
+            assert torch.equal(probabilities[b] > 0, allowed)
+            assert torch.equal(decision.logits[b] == -torch.inf, ~allowed)
+    assert Categorical(logits=decision.logits).entropy().isfinite().all()
+
+
+def test_a_sequence_is_decided_like_its_steps():
+    heads, dirs, stage = made(), dirs_of(4, 5), torch.arange(20).view(4, 5) % 5
+    together = heads(dirs, stage)
+    assert together.hittable.shape == (4, 5, 3, 7, 7)
+    for t in range(4):
+        alone = heads(dirs.map(lambda tensor, t=t: tensor[t]), stage[t])
+        torch.testing.assert_close(vars(alone), vars(together.map(lambda tensor, t=t: tensor[t])))
+
+
+def test_the_heads_compile_as_one_graph_and_stay_the_same():
+    heads, dirs, stage = made(), dirs_of(5), torch.arange(5)
+    torch._dynamo.reset()
+    compiled = torch.compile(heads.forward, backend="eager", fullgraph=True)
+    torch.testing.assert_close(vars(compiled(dirs, stage)), vars(heads(dirs, stage)))
+
+
+def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():
+    heads, stage = made(), torch.tensor([Stage.S, Stage.PS, Stage.S])
+    decision = heads(dirs_of(3), stage)
+    loss = -Categorical(logits=decision.logits).log_prob(torch.tensor([0, 0, len(NAMES) - 1])).sum()
+    (loss + decision.value.sum()).backward()
+    for name, parameter in heads.named_parameters():
+        gradient = parameter.grad
+        assert gradient is None or gradient.isfinite().all()
+        reached = gradient is not None and bool(gradient.any())
+        assert reached == name.startswith("stages.S."), name
+
+
+def test_what_can_be_hit_comes_from_the_cells_and_from_oms_own_features():
+    heads, dirs = made(), dirs_of(2)
+    stage = torch.tensor([Stage.OM, Stage.OH])
+    here = heads(dirs, stage).hittable
+    moved = heads(Dir(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
+    cells = nn.functional.conv2d(dirs.grid, heads.hittable_here.weight, heads.hittable_here.bias)
+    torch.testing.assert_close(moved - here, cells.roll(1, -1) - cells, atol=1e-4, rtol=1e-4)
+    known = heads.get_submodule("stages.OM").mlp(dirs.flat)
+    torch.testing.assert_close(here - cells, heads.hittable_all(known).view(2, 3, 7, 7), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("unknown", [-1, 5])
+def test_an_unknown_stage_is_an_error(unknown):
+    with pytest.raises(ValueError, match=f"stage: {unknown} is none of EM 0, PS 1, OH 2, OM 3, S 4"):
+        made()(dirs_of(2), torch.tensor([0, unknown]))
+
+
+def test_stages_of_another_shape_or_type_are_errors():
+    with pytest.raises(ValueError, match=r"stage: \(2,\) is needed, not \(3,\)"):
+        made()(dirs_of(2), torch.zeros(3, dtype=torch.long))
+    with pytest.raises(ValueError, match="float"):
+        check_stage(torch.zeros(3))
+
+
+def test_the_heads_learn_actions_values_and_what_can_be_hit():
+    torch.manual_seed(0)
+    heads, dirs, stage = Heads(SMALL), dirs_of(20), torch.tensor([0, 2, 3, 4]).repeat(5)
+    allowed = torch.from_numpy(ALLOWED)[stage]
+    action = torch.stack([row.nonzero()[7 * b % int(row.sum())][0] for b, row in enumerate(allowed)])
+    value, hit = torch.randn(20), torch.rand(20, 3, 7, 7) < 0.5
+    optimizer = torch.optim.Adam(heads.parameters(), 3e-3)
+    for _ in range(150):
+        decision = heads(dirs, stage)
+        loss = nn.functional.cross_entropy(decision.logits, action) + (decision.value - value).square().mean()
+        loss = loss + nn.functional.binary_cross_entropy_with_logits(decision.hittable, hit.float())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert torch.equal(decision.logits.argmax(1), action)
+    assert (decision.value - value).abs().max() < 0.1
+    assert ((decision.hittable > 0) == hit).float().mean() > 0.95
