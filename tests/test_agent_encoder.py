@@ -22,8 +22,8 @@ def images(count: int, size: int, seed: int = 0) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("preset", "parameters", "million_multiply_adds", "sir", "skips"),
     [
-        ("paper", 1_407_904, 337, (128, 7, 7), [(16, 112, 112), (32, 56, 56), (64, 28, 28), (192, 14, 14)]),
-        ("small", 158_864, 17, (32, 7, 7), [(8, 56, 56), (16, 28, 28), (32, 14, 14), (64, 7, 7)]),
+        ("paper", 1_408_432, 343, (128, 7, 7), [(16, 112, 112), (32, 56, 56), (64, 28, 28), (192, 14, 14)]),
+        ("small", 159_128, 18, (32, 7, 7), [(8, 56, 56), (16, 28, 28), (32, 14, 14), (64, 7, 7)]),
     ],
 )
 def test_shapes_and_sizes(preset, parameters, million_multiply_adds, sir, skips):
@@ -40,12 +40,13 @@ def test_shapes_and_sizes(preset, parameters, million_multiply_adds, sir, skips)
 
 
 def test_images_are_normalised_as_imagenets():
-    image = torch.zeros(1, 2, 1, 3, dtype=torch.uint8)
+    image = torch.zeros(1, 2, 2, 3, dtype=torch.uint8)
     image[0, 1, 0] = torch.tensor([255, 51, 102])
     found = Encoder(SMALL).normalise(image)
+    assert found.shape == (1, 12, 1, 1), "the square's four pixels, row by row"
     # (colour / 255 - mean) / deviation, by hand.
-    assert found[0, :, 0, 0].tolist() == pytest.approx([-2.117904, -2.035714, -1.804444], abs=1e-5)
-    assert found[0, :, 1, 0].tolist() == pytest.approx([2.248908, -1.142857, -0.026667], abs=1e-5)
+    black, other = [-2.117904, -2.035714, -1.804444], [2.248908, -1.142857, -0.026667]
+    assert found.flatten().tolist() == pytest.approx([*black, *black, *other, *black], abs=1e-5)
 
 
 def test_an_encoder_is_its_convolutions_one_after_another():
@@ -54,7 +55,9 @@ def test_an_encoder_is_its_convolutions_one_after_another():
     relu = torch.relu
     mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     x = ((image.float() / 255 - mean) / deviation).permute(0, 3, 1, 2).contiguous()
-    x = relu(nn.functional.conv2d(x, encoder.stem.weight, encoder.stem.bias, stride=2, padding=2))
+    # Channels of the stem are the pixels of a square: row, column, colour. Unfolded, its kernel is 6 x 6.
+    kernel = encoder.stem.weight.reshape(-1, 2, 2, 3, 3, 3).permute(0, 3, 4, 1, 5, 2).reshape(-1, 3, 6, 6)
+    x = relu(nn.functional.conv2d(x, kernel, encoder.stem.bias, stride=2, padding=2))
     for scale, stride in zip(encoder.scales, (2, 2, 2, 1), strict=True):
         x = relu(nn.functional.conv2d(x, scale.down.weight, scale.down.bias, stride=stride, padding=1))
         pair = nn.functional.conv2d(x, scale.first.weight, scale.first.bias, padding=1)
