@@ -111,8 +111,8 @@ def test_a_loss_that_is_no_number_stops_the_run_with_its_batch(tmp_path, monkeyp
     run = Run.begin(tmp_path / "run", TINY)
     from scrubjay.learning import learner
 
-    monkeypatch.setattr(learner.losses, "claiming", lambda *_: torch.tensor(float("nan"), requires_grad=True))
-    with pytest.raises(TrainingError, match="s_claiming; the batch is in"):
+    monkeypatch.setattr(learner.losses, "self_prediction", lambda *_: torch.tensor(float("nan"), requires_grad=True))
+    with pytest.raises(TrainingError, match="self_prediction; the batch is in"):
         train(run)
     run.close()
     (saved,) = (tmp_path / "run").glob("not_finite-*.safetensors")
@@ -123,7 +123,8 @@ def test_a_loss_that_is_no_number_stops_the_run_with_its_batch(tmp_path, monkeyp
     ("change", "said"),
     [
         ({"task": "cook"}, "task"), ({"agent": "huge"}, "agent"), ({"scenes": ()}, "scenes"), ({"copies": 0}, "copies"),
-        ({"length": 1}, "length"), ({"learning_rate": 0.0}, "learning_rate"), ({"seed": -1}, "seed"),
+        ({"length": 1}, "length"),
+        ({"agent": "paper", "chunk": 1000}, "chunk"), ({"learning_rate": 0.0}, "learning_rate"), ({"seed": -1}, "seed"),
     ],
 )  # fmt: skip
 def test_impossible_numbers_are_refused(change, said):

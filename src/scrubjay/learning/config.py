@@ -15,6 +15,8 @@ TRAIN = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start : s
 """The 80 train rooms of four types."""
 VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start + 20 : start + 25])
 """The 20 validation rooms."""
+MOST_NUMBERS = 2**31
+"""In one tensor: GPU kernels count with 32 bits."""
 TASKS = ("explore", "manipulate", "seek")
 """What is learned alone: E&M, OM, S."""
 
@@ -69,6 +71,11 @@ class Training:
                 raise ValueError(f"{name}: a number above 0, not {getattr(self, name)}")
         if self.length < 2:
             raise ValueError("length: sequences have two steps at least")
+        agent = AGENTS[self.agent]
+        largest = self.chunk * self.length * agent.encoder_channels[0] * (agent.image_size // 2) ** 2
+        if largest >= MOST_NUMBERS:
+            most = MOST_NUMBERS * self.chunk // largest
+            raise ValueError(f"chunk: with sequences of {self.length} at most {most} games at once, not {self.chunk}")
         if self.dynamics_batches < 0 or self.seed < 0:
             raise ValueError("dynamics_batches and seed: 0 or more")
 

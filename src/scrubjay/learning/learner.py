@@ -60,9 +60,11 @@ class Learner(nn.Module):
         found = self._acting(rollout, said)
         found |= self._shared(rollout, said)
         stage = rollout.observation.stage
-        found |= self._manipulating(rollout, said, stage == Stage.OM)
-        o, seeking = self.objective, stage == Stage.S
-        found["s_claiming"] = o.claiming * losses.claiming(said.decision.logits.float(), rollout.claimable, seeking)
+        if Stage.OM in rollout.stages:
+            found |= self._manipulating(rollout, said, stage == Stage.OM)
+        if Stage.S in rollout.stages:
+            o, logits = self.objective, said.decision.logits.float()
+            found["s_claiming"] = o.claiming * losses.claiming(logits, rollout.claimable, stage == Stage.S)
         return found
 
     def _acting(self, rollout: Rollout, said: Step) -> Losses:
@@ -73,6 +75,8 @@ class Learner(nn.Module):
         target = ahead + value.detach()
         found: Losses = {}
         for which in LEARNED:
+            if which not in rollout.stages:
+                continue
             parts = actor_critic(
                 logits, value, rollout.action, ahead, target, stage == which, o.entropy, rollout.log_probability, o.clip
             )

@@ -53,6 +53,8 @@ class Rollout:
     """What the agent remembered before the first step."""
     last: Observation
     """(B,): what was seen after the last step."""
+    stages: frozenset[int]
+    """Those that there are steps of: what needs no learning is known without asking the device."""
 
     def __len__(self) -> int:
         return self.action.shape[0]
@@ -61,6 +63,8 @@ class Rollout:
         """The same of some of the games."""
 
         def cut(name: str, value: object) -> object:
+            if name == "stages":
+                return value
             if isinstance(value, Observation) and name == "observation":
                 return value.map(lambda tensor: tensor[:, some])
             if isinstance(value, Observation | MemoryState):
@@ -120,6 +124,7 @@ class _Sequence:
         self.seen: list[Observation] = []
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
         self.following = torch.empty(0)
+        self.stages: set[int] = set()
 
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Looks and draws actions; they are still on their way from the device when this returns."""
@@ -156,6 +161,7 @@ class _Sequence:
     def act(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
         """Takes the actions in the world."""
         cache = self.cache
+        self.stages |= set(np.unique(cache.stage).tolist())
         visible, near = cache.in_sight() if (cache.stage == Stage.S).any() else (np.zeros(len(cache), bool),) * 2
         numbers = np.where(cache.stage == Stage.PS, NOTHING, action.cpu().numpy())
         outcome = cache.step(numbers, np.zeros((len(cache), 4), int) if place is None else place.cpu().numpy())
@@ -187,7 +193,9 @@ class _Sequence:
         }
         tensors = {name: value.to(self.of.device, non_blocking=True) for name, value in stacked.items()}
         observation = Observation(*(torch.stack([getattr(o, f.name) for o in seen]) for f in fields(Observation)))
-        return Rollout(observation, following=self.following, state=self.first, last=last, **tensors)
+        return Rollout(
+            observation, following=self.following, state=self.first, last=last, stages=frozenset(self.stages), **tensors
+        )
 
 
 _ROWS = ("begins", "action", "log_probability", "reward", "success", "ended", "hit", "landed", "opened", "claimable")
@@ -200,6 +208,8 @@ def _joined(parts: list[Rollout]) -> Rollout:
 
     def join(name: str) -> object:
         values = [getattr(part, name) for part in parts]
+        if name == "stages":
+            return frozenset().union(*values)
         if isinstance(values[0], Observation):
             axis = 1 if name == "observation" else 0
             return Observation(*(torch.cat([getattr(v, f.name) for v in values], axis) for f in fields(Observation)))
