@@ -51,8 +51,6 @@ class TalliedCache(Cache):
         if explored.any():
             places = self.trail.visited[explored].sum((1, 2, 3))
             add("coverage", places / (HEIGHTS * self._steps[explored]))
-            beyond = self.trail.extrapolated[explored].any(3).sum((1, 2, 3))
-            add("beyond", beyond / (HEIGHTS * self._steps[explored]))
             add("opened", self.trail.opened[explored, Stage.EM].sum(1) / self._openables[explored])
         manipulated = outcome.ended & (outcome.stage == Stage.OM)
         if manipulated.any():

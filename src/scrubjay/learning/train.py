@@ -55,6 +55,8 @@ class Trainer:
 
     def __init__(self, training: Training, device: str = "cpu", group: Group | None = None) -> None:
         self.training, self.device, self.group = training, device, group or Group()
+        # Sequences have the same shape every time: it pays to find out which kernels are fastest for it.
+        torch.backends.cudnn.benchmark = device.startswith("cuda")
         torch.manual_seed(training.seed)
         self.agent = Agent(AGENTS[training.agent]).to(device)
         self.learner = Learner(self.agent, training.objective)
