@@ -8,7 +8,7 @@ import pytest
 import scrubjay
 
 ROOT = Path(scrubjay.__file__).parent
-ORDER = ["world", "game", "show", "bench", "cli"]
+ORDER = ["world", "game", "show", "agent", "learning", "play", "bench", "commands", "cli"]
 """Folders and files of the package, in the order that data flows."""
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -8,15 +8,19 @@ import torch
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
-from pettingzoo.test import api_test, parallel_api_test
+from pettingzoo.test import api_test, parallel_api_test, seed_test
 
-from scrubjay.game.actions import Stage, number_of
+from scrubjay.game.actions import NAMES, Stage, number_of
 from scrubjay.game.cache import LIMITS
-from scrubjay.game.envs import HIDER, NONE, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, parallel
+from scrubjay.game.deal import Deal
+from scrubjay.game.envs import HIDER, NONE, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, cache_env, parallel
+from scrubjay.world.place import Place
+from scrubjay.world.room import GOALS
 from scrubjay.world.world import World
 
 SIZE = 56
 HERE = np.zeros(4, int)
+MIDDLE = Place(0.0, -1.0, 0.0, True)
 
 
 @pytest.fixture
@@ -73,12 +77,40 @@ def test_the_parallel_game_passes_pettingzoos_checker(world):
         parallel_api_test(parallel(world), num_cycles=60)
 
 
+def test_the_same_seed_is_the_same_game_of_two(chest):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seed_test(lambda: cache_env(chest, size=SIZE), num_cycles=120)
+
+
+def test_a_game_of_two_makes_its_own_world(chest):
+    env = cache_env(chest, goals=("Bread",), size=28, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape == (28, 28, 3) and env.observe(HIDER)["observation"]["goal"] == GOALS.index("Bread")
+    env.close()
+    with pytest.raises(ValueError, match="Cat"):
+        cache_env("no such room", goals=("Cat",))
+
+
+def test_hiders_are_told_where_the_object_landed(pair):
+    env = CacheVectorEnv(pair, goals=("Bread",))
+    env.reset(seed=0)
+    env.games.deal = lambda *_: Deal("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
+    env.games.begin(np.ones(2, bool))
+    for name in ("PlaceAt|1,1,1", *["MoveHandAhead"] * 3):
+        seen, *_ = env.step(all_do(*[number_of(name)] * 2))
+        assert seen["landed"].tolist() == [NONE, NONE]
+    seen, *_ = env.step(all_do(number_of("DropObject"), number_of("MoveHandBack")))
+    assert seen["landed"][1] == NONE and seen["stage"].tolist() == [Stage.OH, Stage.OM]
+    assert NAMES[seen["landed"][0]].startswith("PlaceAt|0,") and env.observation_space.contains(seen)
+
+
 def test_an_action_that_the_stage_does_not_have_takes_time_and_changes_nothing(world):
     env = CacheEnv(world)
     first, _ = env.reset(seed=1)
     for number in (number_of("DropObject"), number_of("ClaimVisible"), NONE):
         seen, reward, terminated, truncated, info = env.step({"action": number, "place": HERE})
-        assert np.array_equal(seen["rgb"], first["rgb"]) and seen["place"].tolist() == [0, 0, 0, 1]
+        assert np.array_equal(seen["image"], first["image"]) and seen["place"].tolist() == [0, 0, 0, 1]
         assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
         assert seen["last_action"] == NONE
     assert env.games.time[0, Stage.EM] == 3
@@ -98,7 +130,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
         other.state = env.world.state.copy()
         other.put(0, place._replace(rotation=(place.rotation - 90) % 360))
         other.state.goal, other.state.pose = np.array([env.games.goal[0]]), pose
-        assert np.array_equal(other.view().rgb[0].numpy(), seen["rgb"])
+        assert np.array_equal(other.view().rgb[0].numpy(), seen["image"])
     again, _ = env.reset(seed=4)
     assert all(np.array_equal(first[name], again[name]) for name in first)
 
@@ -165,7 +197,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     assert info["final_obs"][0]["stage"] == Stage.S and info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
     assert seen["stage"].tolist() == [Stage.EM, Stage.S] and seen["place"][0].tolist() == [0, 0, 0, 1]
     assert seen["last_action"].tolist() == [NONE, number_of("RotateRight")]
-    assert np.array_equal(seen["rgb"], pair.view().rgb.numpy()), "the picture is of the next game"
+    assert np.array_equal(seen["image"], pair.view().rgb.numpy()), "the picture is of the next game"
 
 
 def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
@@ -174,7 +206,7 @@ def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
     near_the_end(env)
     seen, reward, terminated, _, info = env.step(all_do(*[number_of("RotateLeft")] * 2))
     assert terminated.all() and "final_obs" not in info and info["final_info"]["finished"].all()
-    assert isinstance(seen["rgb"], torch.Tensor) and torch.equal(seen["rgb"], pair.view().rgb)
+    assert isinstance(seen["image"], torch.Tensor) and torch.equal(seen["image"], pair.view().rgb)
     assert reward.tolist() == [Stage.S, Stage.S], "a reward of one's own"
 
 
@@ -192,12 +224,12 @@ def test_the_same_seed_plays_the_same_games(pair):
     runs = []
     for seed in (5, 5, 6):
         seen, _ = env.reset(seed=seed)
-        rng, pictures = np.random.default_rng(0), [seen["rgb"]]
+        rng, pictures = np.random.default_rng(0), [seen["image"]]
         env.action_space.seed(0)
         env.games.time[:, Stage.EM] = LIMITS[Stage.EM] - 5
         for _ in range(12):
             seen, *_ = env.step(masked(env, seen, rng))
-            pictures.append(seen["rgb"])
+            pictures.append(seen["image"])
         runs.append(np.stack(pictures))
     assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])
 
@@ -210,7 +242,7 @@ def test_turns_follow_the_stages_and_only_who_plays_sees(world):
     env.step(named("RotateLeft"))
     assert env.agent_selection == HIDER and env.observe(HIDER)["observation"]["stage"] == Stage.PS
     assert np.flatnonzero(env.observe(HIDER)["action_mask"]["action"]).tolist() == [NONE]
-    assert env.observe(HIDER)["observation"]["rgb"].any() and not env.observe(SEEKER)["observation"]["rgb"].any()
+    assert env.observe(HIDER)["observation"]["image"].any() and not env.observe(SEEKER)["observation"]["image"].any()
     env.step({"action": NONE, "place": np.array([0, 0, 2, 0])})
     assert env.world.place(0).rotation == (start.rotation + 180) % 360 and not env.world.place(0).standing
     with pytest.raises(ValueError, match="OH"):
@@ -219,7 +251,7 @@ def test_turns_follow_the_stages_and_only_who_plays_sees(world):
         assert env.agent_selection == HIDER
         env.step(named("ReadyForSeeker"))
     assert env.agent_selection == SEEKER and env.world.place(0) == start
-    assert env.observe(SEEKER)["observation"]["rgb"].any() and not env.observe(HIDER)["observation"]["rgb"].any()
+    assert env.observe(SEEKER)["observation"]["image"].any() and not env.observe(HIDER)["observation"]["image"].any()
     env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
     env.step(named("RotateLeft"))
     assert env.rewards == {HIDER: 1.0, SEEKER: -1.0} and all(env.terminations.values())

@@ -1,19 +1,23 @@
 """Hiding spots: objects rest where they should, difficulties follow the paper, files are whole or refused."""
 
 import json
+import multiprocessing
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from scrubjay.game.areas import areas_of, within
 from scrubjay.game.sight import visible_from
 from scrubjay.game.spots import (
     DIFFICULTIES,
     Spot,
     SpotError,
     Spots,
-    areas_of,
     candidate_spots,
     difficulty,
     load_spots,
@@ -21,11 +25,11 @@ from scrubjay.game.spots import (
     make_spots,
     save_spots,
     spots_file,
-    within,
 )
 from scrubjay.world.build import build_room
 from scrubjay.world.mjcf import GOAL_BOXES
 from scrubjay.world.physics import Physics, Situation
+from scrubjay.world.place import REACH, reach
 from scrubjay.world.room import GOALS
 
 SCENE = "FloorPlan7"
@@ -97,9 +101,9 @@ def test_shares_are_those_of_sight(kitchen, found):
     for spot in found[::5]:
         seen = visible_from(kitchen, spot.is_open(kitchen), spot.goal, np.array(spot.pose), grid)
         assert spot.share == pytest.approx(seen.sum() / (8 * len(grid)))
-        if not spot.share:
-            through = visible_from(kitchen, spot.is_open(kitchen), spot.goal, np.array(spot.pose), grid, True)
-            assert through.any()
+        through = visible_from(kitchen, spot.is_open(kitchen), spot.goal, np.array(spot.pose), grid, True)
+        near = reach(grid.positions, np.array(spot.pose[:3])) <= REACH
+        assert (seen | through)[near].any()
 
 
 def test_areas_of_a_chest(chest):
@@ -241,8 +245,53 @@ def test_what_is_there_is_not_made_again(tmp_path):
     assert not spots_file(tmp_path, "foyer-1", "Bread").exists()
 
 
+@pytest.mark.parametrize(
+    ("scenes", "goals", "numbers", "what"),
+    [
+        (["foyer-1", "FloorPlan999"], ["Cup"], {}, "unknown scene 'FloorPlan999'"),
+        (["foyer-1"], ["Cup", "Spoon"], {}, "unknown goal object 'Spoon'"),
+        (["foyer-1"], ["Cup"], {"candidates": 0}, "at least one candidate"),
+        (["foyer-1"], ["Cup"], {"processes": 0}, "at least one process"),
+    ],
+)
+def test_nothing_is_made_where_something_cannot_be(tmp_path, scenes, goals, numbers, what):
+    with pytest.raises(ValueError, match=what):
+        make_all(scenes, goals, tmp_path, **numbers)
+    assert not list(tmp_path.iterdir())
+
+
 def test_processes_make_the_same_files(tmp_path):
     told: list[tuple[int, int]] = []
     make_all(["foyer-1"], ["Cup", "Tomato"], tmp_path, lambda *done: told.append(done), candidates=2, processes=2)
     assert told == [(0, 2), (1, 2), (2, 2)]
     assert load_spots(spots_file(tmp_path, "foyer-1", "Cup")) == make_spots("foyer-1", "Cup", 2)
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
+    """Its processes end with it, its files are whole and stay, and in the end all are as if made in one go."""
+    goals = ["Cup", "Knife", "Tomato", "Bread"]
+    paths = [spots_file(tmp_path, "foyer-1", goal) for goal in goals]
+    arguments = (["foyer-1"], goals, tmp_path, print, 3, 0, 2)
+    run = multiprocessing.get_context("spawn").Process(target=make_all, args=arguments)
+    run.start()
+    assert _soon(lambda: any(path.exists() for path in paths))
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    run.kill()
+    run.join()
+    assert children and _soon(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+    before = {path: path.stat().st_mtime_ns for path in paths if path.exists()}
+    assert 0 < len(before) < len(paths)
+    told: list[tuple[int, int]] = []
+    make_all(["foyer-1"], goals, tmp_path, lambda *done: told.append(done), candidates=3)
+    assert told == [(done, len(paths)) for done in range(len(before), len(paths) + 1)]
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    for path, goal in zip(paths, goals, strict=True):
+        assert load_spots(path) == make_spots("foyer-1", goal, 3)
+
+
+def _soon(happens: Callable[[], bool]) -> bool:
+    """Does something happen within a minute?"""
+    end = time.monotonic() + 60
+    while not happens() and time.monotonic() < end:
+        time.sleep(0.005)
+    return happens()

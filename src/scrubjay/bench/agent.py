@@ -31,6 +31,7 @@ STAGES = (Stage.EM, Stage.S, Stage.OM, Stage.EM, Stage.S, Stage.EM, Stage.S, Sta
 def measure(preset: str, device: str, games: int, seconds: float, compiled: bool, console: Console) -> dict:
     """All figures of the agent, by name."""
     config = PRESETS[preset]
+    torch.backends.cudnn.benchmark = True
     torch.manual_seed(0)
     agent = Agent(config).to(device)
     if compiled:
@@ -53,6 +54,7 @@ def measure(preset: str, device: str, games: int, seconds: float, compiled: bool
 
 def growth(preset: str, device: str, seconds: float, out: Path, console: Console) -> list[dict]:
     """How acting grows with games, and learning with sequences and their length; writes agent.jsonl."""
+    torch.backends.cudnn.benchmark = True
     agent = Agent(PRESETS[preset]).to(device)
     rows: list[dict] = []
     for games in (64, 256, 1024, 2048):

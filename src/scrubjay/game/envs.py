@@ -1,8 +1,9 @@
 """Cache for the ecosystem: a Gymnasium vector environment, a Gymnasium environment and a PettingZoo one.
 
-All take a `World`, which they close, and share what is seen and done. An action is a number from 0 to 218, or 219 for
-none, which is what games in PS take; those go to `place` instead: steps right and ahead of where the hider is, quarter
-turns from the start's heading, standing. `action_mask` says which numbers the stage has now.
+All take a `World`, which they close, and share what is seen and done; `cache_env` makes the world itself. An action is
+a number from 0 to 218, or 219 for none, which is what games in PS take; those go to `place` instead: steps right and
+ahead of where the hider is, quarter turns from the start's heading, standing. `action_mask` says which numbers the
+stage has now. Environments of one stage alone are in `stage_envs.py`.
 """
 
 from __future__ import annotations
@@ -22,16 +23,20 @@ from pettingzoo.utils import turn_based_aec_to_parallel
 from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, NOTHING, Stage
 from scrubjay.game.cache import Cache, Outcome
-from scrubjay.game.deal import Dealer
+from scrubjay.game.deal import Dealer, Deals
 from scrubjay.world.cells import CELLS
 from scrubjay.world.floor import GRID
-from scrubjay.world.room import GOALS
+from scrubjay.world.mjcf import Compiled
+from scrubjay.world.room import GOALS, Room
 from scrubjay.world.world import World
 
 NONE = len(actions.NAMES)
-"""The action of games in PS, and the last action where there was none."""
+"""The action of games in PS, the last action where there was none, and the PlaceAt where nothing has landed."""
 Reward = Callable[[Cache, Outcome], np.ndarray]
 """Rewards (B,) of a step. Games that finished with it have begun anew in the Cache; the Outcome says how they ended."""
+Scene = str | Room | Compiled
+"""A room by its name, as data or compiled."""
+SCENE = "FloorPlan1"
 HIDER, SEEKER = "hider", "seeker"
 
 
@@ -40,10 +45,15 @@ def found(cache: Cache, outcome: Outcome) -> np.ndarray:
     return outcome.found.astype(float)
 
 
+def steps_across(world: World) -> int:
+    """How many steps the largest room is across, from corner to corner."""
+    corners = np.array([room.room.bounds for room in world.rooms])
+    return int(np.ceil(np.linalg.norm(corners[:, 2:] - corners[:, :2], axis=1).max() / GRID))
+
+
 def place_space(world: World) -> spaces.MultiDiscrete:
     """Places relative to another, as far as the largest room is across: right, ahead, quarter turns, standing."""
-    corners = np.array([room.room.bounds for room in world.rooms])
-    across = int(np.ceil(np.linalg.norm(corners[:, 2:] - corners[:, :2], axis=1).max() / GRID))
+    across = steps_across(world)
     return spaces.MultiDiscrete([2 * across + 1, 2 * across + 1, 4, 2], start=[-across, -across, 0, 0])
 
 
@@ -56,13 +66,14 @@ def observation_space(world: World) -> spaces.Dict:
     """What is seen of one game."""
     return spaces.Dict(
         {
-            "rgb": spaces.Box(0, 255, (world.size, world.size, 3), np.uint8),
+            "image": spaces.Box(0, 255, (world.size, world.size, 3), np.uint8),
             "last_action": spaces.Discrete(NONE + 1),
             "last_success": spaces.Discrete(2),
             "standing": spaces.Discrete(2),
             "goal": spaces.Discrete(len(GOALS)),
             "stage": spaces.Discrete(len(Stage)),
             "place": place_space(world),
+            "landed": spaces.Discrete(NONE + 1),
             "target": spaces.MultiDiscrete([len(MODALITIES), CELLS, CELLS]),
             "action_mask": spaces.MultiBinary(NONE + 1),
         }
@@ -72,34 +83,47 @@ def observation_space(world: World) -> spaces.Dict:
 class Games(Cache):
     """A Cache that keeps what was seen at the ends of games, which the next games would hide."""
 
-    def __init__(self, world: World, dealer: Dealer, tensors: bool, last_looks: bool, forgiving: bool) -> None:
+    def __init__(self, world: World, deal: Deals, tensors: bool, last_looks: bool, forgiving: bool) -> None:
+        """`tensors` leaves images on the renderer's device; without `last_looks` no picture is taken of ends."""
         self.tensors, self.last_looks = tensors, last_looks
-        self.last_look: dict[str, Any] = {}
-        super().__init__(world, dealer, forgiving=forgiving)
+        self.last_look: dict[int, dict[str, Any]] = {}
+        """What was seen last in the games that ended with the last step, by number."""
+        super().__init__(world, deal, forgiving=forgiving)
 
     def observe(self) -> dict[str, Any]:
         """What the players of all games see now, in the batched observation space."""
-        rgb = self.look().rgb
-        choosing = self.stage == Stage.PS
         return {
-            "rgb": rgb if self.tensors else rgb.cpu().numpy(),
+            "image": self.image(),
             "last_action": np.where(self.last_action == NOTHING, NONE, self.last_action),
             "last_success": self.last_success.astype(int),
             "standing": self.world.state.standing.astype(int),
             "goal": self.goal.copy(),
             "stage": self.stage.copy(),
             "place": self.relative_place(),
+            "landed": np.where(self.landed == NOTHING, NONE, self.landed),
             "target": np.where((self.stage == Stage.OM)[:, None], self.target, 0),
-            "action_mask": np.concatenate([self.allowed, choosing[:, None]], 1).astype(np.int8),
+            "action_mask": np.concatenate([self.allowed, (self.stage == Stage.PS)[:, None]], 1).astype(np.int8),
         }
+
+    def image(self) -> Any:
+        """What is seen now, (B, size, size, 3), as a tensor or an array."""
+        image = self.look().rgb
+        return image if self.tensors else image.cpu().numpy()
+
+    def seen_in(self, number: int) -> dict[str, Any]:
+        """What is seen of one game, or was at the end of it if the last step was its last."""
+        return self.last_look.get(number) or one_of(self.observe(), number)
 
     def take(self, taken: dict[str, Any]) -> Outcome:
         """One step with an action of the batched action space."""
         action = np.asarray(taken["action"])
+        self.last_look = {}
         return self.step(np.where(action == NONE, NOTHING, action), np.asarray(taken["place"]))
 
     def before_next(self, outcome: Outcome) -> None:
-        self.last_look = self.observe() if self.last_looks and outcome.finished.any() else {}
+        if self.last_looks and outcome.finished.any():
+            seen = self.observe()
+            self.last_look |= {b: one_of(seen, b) for b in np.flatnonzero(outcome.finished).tolist()}
 
 
 def one_of(batch: dict[str, Any], number: int) -> dict[str, Any]:
@@ -110,6 +134,19 @@ def one_of(batch: dict[str, Any], number: int) -> dict[str, Any]:
 def told(outcome: Outcome) -> dict[str, np.ndarray]:
     """What a step's info says, (B,) each."""
     return {name: getattr(outcome, name).copy() for name in ("stage", "success", "hit", "finished", "found")}
+
+
+def vector_info(about: dict[str, np.ndarray], finished: np.ndarray, last_look: dict[int, Any]) -> dict[str, Any]:
+    """A vector environment's info: what is told of a step, again for the games (B,) that it ended, and their ends."""
+    info: dict[str, Any] = dict(about)
+    if finished.any():
+        info |= {"final_info": {name: values.copy() for name, values in about.items()}, "_final_info": finished.copy()}
+    if last_look:
+        looks = np.full(len(finished), None, object)
+        for b, seen in last_look.items():
+            looks[b] = seen
+        info |= {"final_obs": looks, "_final_obs": finished.copy()}
+    return info
 
 
 class CacheVectorEnv(gymnasium.vector.VectorEnv):
@@ -128,7 +165,7 @@ class CacheVectorEnv(gymnasium.vector.VectorEnv):
         tensors: bool = False,
         last_looks: bool = True,
     ) -> None:
-        """`tensors` leaves rgb on the renderer's device; without `last_looks` no picture is taken for `final_obs`."""
+        """`tensors` leaves images on the renderer's device; without `last_looks` there is no `final_obs`."""
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.world, self.reward, self.num_envs = world, reward, len(world)
         self.dealer, self.tensors, self.last_looks = Dealer(goals=goals, turned=turned), tensors, last_looks
@@ -147,14 +184,7 @@ class CacheVectorEnv(gymnasium.vector.VectorEnv):
 
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         outcome = self.games.take(actions)
-        info: dict[str, Any] = told(outcome)
-        if outcome.finished.any():
-            info |= {"final_info": told(outcome), "_final_info": outcome.finished.copy()}
-        if self.games.last_look:
-            looks = np.full(self.num_envs, None, object)
-            for b in np.flatnonzero(outcome.finished).tolist():
-                looks[b] = one_of(self.games.last_look, b)
-            info |= {"final_obs": looks, "_final_obs": outcome.finished.copy()}
+        info = vector_info(told(outcome), outcome.finished, self.games.last_look)
         truncated = np.zeros(self.num_envs, bool)
         return self.games.observe(), self.reward(self.games, outcome), outcome.finished.copy(), truncated, info
 
@@ -190,19 +220,19 @@ class CacheEnv(gymnasium.Env):
         super().reset(seed=seed)
         self.dealer.rng = self.np_random
         self.games = Games(self.world, self.dealer, tensors=False, last_looks=True, forgiving=True)
-        self.seen = one_of(self.games.observe(), 0)
+        self.seen = self.games.seen_in(0)
         return dict(self.seen), {"stage": int(self.games.stage[0])}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         outcome = self.games.take({name: np.asarray(value)[None] for name, value in action.items()})
-        self.seen = one_of(self.games.last_look or self.games.observe(), 0)
+        self.seen = self.games.seen_in(0)
         reward = float(self.reward(self.games, outcome)[0])
         info = {name: values[0].item() for name, values in told(outcome).items()}
         return dict(self.seen), reward, bool(outcome.finished[0]), False, info
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         """The picture last seen."""
-        return self.seen["rgb"].copy() if self.render_mode == "rgb_array" else None
+        return self.seen["image"].copy() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
         self.world.close()
@@ -255,7 +285,7 @@ class CacheAEC(AECEnv):
         self.terminations, self.truncations = dict.fromkeys(self.agents, False), dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._skip_agent_selection = None
-        self._seen = self.games.observe()
+        self._seen = self.games.seen_in(0)
 
     def step(self, action: dict[str, Any] | None) -> None:
         agent = self.agent_selection
@@ -265,7 +295,7 @@ class CacheAEC(AECEnv):
         if action is None:
             raise ValueError(f"the {agent} is still playing: it needs an action")
         outcome = self.games.take({name: np.asarray(value)[None] for name, value in action.items()})
-        self._seen = self.games.last_look or self.games.observe()
+        self._seen = self.games.seen_in(0)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         if outcome.finished[0]:
@@ -279,20 +309,35 @@ class CacheAEC(AECEnv):
         self.infos[agent] = {name: values[0].item() for name, values in told(outcome).items()}
 
     def observe(self, agent: str) -> dict[str, Any]:
-        seen = one_of(self._seen, 0)
+        seen = dict(self._seen)
         mask = seen.pop("action_mask").copy()
         if agent != (SEEKER if seen["stage"] == Stage.S else HIDER):
             seen = {name: np.zeros_like(value)[()] for name, value in seen.items()}
-            seen["last_action"], mask[:] = np.int64(NONE), np.arange(len(mask)) == NONE
+            seen["last_action"] = seen["landed"] = np.int64(NONE)
+            mask[:] = np.arange(len(mask)) == NONE
         any_place = tuple(ones.copy() for ones in self._any_place)
         return {"observation": seen, "action_mask": {"action": mask, "place": any_place}}
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         """The picture last seen by whoever's turn it was."""
-        return self._seen["rgb"][0].copy() if self.render_mode == "rgb_array" else None
+        return self._seen["image"].copy() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
         self.world.close()
+
+
+def cache_env(
+    scene: Scene = SCENE,
+    goals: tuple[str, ...] = GOALS,
+    turned: bool = False,
+    size: int = 224,
+    renderer: str = "auto",
+    device: str = "cpu",
+    render_mode: str | None = None,
+) -> CacheAEC:
+    """The game of two in a room of its own."""
+    Dealer(goals=goals)  # Says what is wrong with the goals before the room is made.
+    return CacheAEC(World([scene], 1, renderer, size, device), goals, turned, render_mode)
 
 
 def parallel(world: World, goals: tuple[str, ...] = GOALS, turned: bool = False) -> ParallelEnv:

@@ -7,6 +7,7 @@ would show. Far objects fall on few pixels and cost few rays. Only slivers that 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import mujoco
 import numpy as np
@@ -20,13 +21,15 @@ from scrubjay.world.view import EVERYTHING, WITHOUT_OPENABLES
 
 SIZE = 224
 """Pixels along a picture's side."""
+EDGE = float(np.tan(np.radians(FIELD_OF_VIEW / 2)))
+"""Half a picture's width at a depth of 1."""
 QUARTERS = 4
 HEIGHTS = (True, False)
 """Standing, crouching."""
-COARSE = 24
-"""Points that are looked at first; where they show the object in all frustums, no others are."""
-MOST, CANDIDATES = 1024, 4096
-"""Points on an object's surface, and how many random ones they are chosen from."""
+LEAST, MOST, CANDIDATES = 24, 1024, 4096
+"""Points on an object's surface that are looked at, and how many random ones they are chosen from."""
+ROUNDS = (0, 6, LEAST, 96, 384, MOST)
+"""How many points have been looked at after each round; pictures that show the object take no part in the next."""
 DENSITY = 1.0
 """Points for each pixel that the object would cover were all of it seen."""
 
@@ -60,17 +63,19 @@ def visible_from(
     _, matrices = cameras(np.zeros((QUARTERS, 2)), angles, np.ones(QUARTERS, bool))
     counts = _counts(eyes, points, area, size)
     middle = points.mean(0)
+    radius = np.linalg.norm(points - middle, axis=1).max()
     # Nothing behind the object matters: the rays end there.
-    far = np.linalg.norm(eyes - middle, axis=1) + 2 * np.linalg.norm(points - middle, axis=1).max()
+    far = np.linalg.norm(eyes - middle, axis=1) + 2 * radius
+    possible = _near_view(eyes, matrices, middle, radius)
     seen = np.zeros((len(eyes), QUARTERS), bool)
-    for eye, count, end, row in zip(eyes, counts, far, seen, strict=True):
-        pixels = _pixels(eye, matrices, points[:count], size)
-        for part in (pixels[:, :COARSE], pixels[:, COARSE:]):
-            wanted = np.unique(part[~row])
-            wanted = wanted[wanted >= 0]
-            if len(wanted):
-                quarter, rays = _rays(wanted, matrices, size)
-                row[quarter[_first_bodies(model, data, eye, rays, shown, end) == body]] = True
+    for first, last in pairwise(ROUNDS):
+        eye, quarter = np.nonzero(possible & ~seen & (counts > first)[:, None])
+        pixels = _pixels(eyes[eye], matrices[quarter], points[first:last], size)
+        pixels[np.arange(first, last) >= counts[eye, None]] = -1
+        picture, pixel = _unique(pixels, size)
+        eye, quarter = eye[picture], quarter[picture]
+        met = _first_bodies(model, data, eyes, eye, _rays(pixel, matrices[quarter], size), shown, far) == body
+        seen[eye[met], quarter[met]] = True
     return seen.reshape(len(grid), len(HEIGHTS), QUARTERS)
 
 
@@ -102,38 +107,61 @@ def _spread(corners: bytes) -> tuple[np.ndarray, float]:
 
 def _counts(eyes: np.ndarray, points: np.ndarray, area: float, size: int) -> np.ndarray:
     """How many of the points each eye looks at, (eyes,): as many as the object's pixels ask for at its distance."""
-    away = np.linalg.norm(eyes[:, None] - points[None, :COARSE], axis=-1).min(1)
-    pixel = 2 * np.tan(np.radians(FIELD_OF_VIEW / 2)) * away / size
+    away = np.linalg.norm(eyes[:, None] - points[None, :LEAST], axis=-1).min(1)
+    pixel = 2 * EDGE * away / size
     # A convex body's shadow is on average a quarter of its surface.
-    return np.clip(DENSITY * area / 4 / pixel**2, COARSE, MOST).astype(int)
+    return np.clip(DENSITY * area / 4 / pixel**2, LEAST, MOST).astype(int)
 
 
-def _pixels(eye: np.ndarray, matrices: np.ndarray, points: np.ndarray, size: int) -> np.ndarray:
-    """On which pixels of the four pictures points (n, 3) fall, numbered through, (4, n); -1 where out of view."""
-    right, up, back = np.moveaxis((points - eye) @ matrices, -1, 0)
-    edge = np.tan(np.radians(FIELD_OF_VIEW / 2))
-    depth = np.where(back < 0, -back * edge, np.inf)
+def _near_view(eyes: np.ndarray, matrices: np.ndarray, middle: np.ndarray, radius: float) -> np.ndarray:
+    """In which of the pictures (eyes, 4) any of a ball could be."""
+    right, up, back = np.moveaxis((middle - eyes)[:, None, None] @ matrices, -1, 0)[..., 0]
+    beside = np.maximum(np.abs(right), np.abs(up)) + EDGE * back
+    return beside < radius * np.hypot(1, EDGE)
+
+
+def _pixels(eyes: np.ndarray, matrices: np.ndarray, points: np.ndarray, size: int) -> np.ndarray:
+    """On which pixels of pictures, given by eyes (n, 3) and matrices (n, 3, 3), points (k, 3) fall, (n, k).
+
+    Pixels are numbered row by row; -1 is out of view.
+    """
+    right, up, back = np.moveaxis((points - eyes[:, None]) @ matrices, -1, 0)
+    depth = np.where(back < 0, -back * EDGE, np.inf)
     inside = (back < 0) & (np.abs(right) < depth) & (np.abs(up) < depth)
     column = ((right / depth + 1) / 2 * size).astype(int)
     row = ((1 - up / depth) / 2 * size).astype(int)
-    picture = np.arange(len(matrices))[:, None]
-    return np.where(inside, (picture * size + row) * size + column, -1)
+    return np.where(inside, row * size + column, -1)
 
 
-def _rays(pixels: np.ndarray, matrices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which picture numbered pixels (n,) belong to, and unit rays (n, 3) through their middles."""
-    rows, column = np.divmod(pixels, size)
-    picture, row = np.divmod(rows, size)
-    edge = np.tan(np.radians(FIELD_OF_VIEW / 2))
-    x, y = ((2 * column + 1) / size - 1) * edge, (1 - (2 * row + 1) / size) * edge
+def _unique(pixels: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pictures and the pixels in them that points fell on, for pixels (n, k); in order, each once."""
+    picture, point = np.nonzero(pixels >= 0)
+    return np.divmod(np.unique(picture * size**2 + pixels[picture, point]), size**2)
+
+
+def _rays(pixels: np.ndarray, matrices: np.ndarray, size: int) -> np.ndarray:
+    """Unit rays (n, 3) through the middles of pixels (n,) of pictures with matrices (n, 3, 3)."""
+    row, column = np.divmod(pixels, size)
+    x, y = ((2 * column + 1) / size - 1) * EDGE, (1 - (2 * row + 1) / size) * EDGE
     local = np.stack([x, y, -np.ones_like(x)], 1)
     local /= np.linalg.norm(local, axis=1, keepdims=True)
-    return picture, np.einsum("nij,nj->ni", matrices[picture], local)
+    return np.einsum("nij,nj->ni", matrices, local)
 
 
-def _first_bodies(model, data, eye: np.ndarray, rays: np.ndarray, shown: np.ndarray, far: float) -> np.ndarray:
-    """The model's bodies that rays from an eye meet first, (n,); -1 where there is none nearer than `far`."""
-    count = len(rays)
-    geom, away = np.empty(count, np.int32), np.empty(count)
-    mujoco.mj_multiRay(model, data, eye, rays.ravel(), shown, True, -1, geom, away, None, count, float(far))
+def _first_bodies(
+    model, data, eyes: np.ndarray, eye: np.ndarray, rays: np.ndarray, shown: np.ndarray, far: np.ndarray
+) -> np.ndarray:
+    """The model's bodies that rays (n, 3) meet first, (n,); -1 where there is none nearer than the eye's `far`.
+
+    They start from eyes by their numbers `eye` (n,), in order.
+    """
+    geom, away = np.empty(len(rays), np.int32), np.empty(len(rays))
+    starts = np.searchsorted(eye, np.arange(len(eyes) + 1))
+    for number, (start, end) in enumerate(pairwise(starts.tolist())):
+        if start < end:
+            some = slice(start, end)
+            mujoco.mj_multiRay(
+                model, data, eyes[number], rays[some].ravel(), shown, True, -1, geom[some], away[some], None,
+                end - start, float(far[number]),
+            )  # fmt: skip
     return np.where(geom >= 0, model.geom_bodyid[geom], -1)

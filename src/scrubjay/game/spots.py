@@ -1,8 +1,8 @@
 """Exhaustive hiding spots: many places where a goal object rests in a room, and how hard it is to see there.
 
 Objects are put on what things stand on, into what contains, and on the floor, let fall until they rest, and what was
-opened for them is closed again every other time. Spots that nobody could ever see, whatever is open, do not count: no
-hider could have put the object there and no seeker could find it.
+opened for them is closed again every other time. Spots that nobody within reach could ever see, whatever is open, do
+not count: no hider could have put the object there and no seeker could claim it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, fields
@@ -19,13 +20,15 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from scrubjay.game.areas import DROP, Area, areas_of, within
 from scrubjay.game.sight import visible_from
 from scrubjay.world.build import build_room
-from scrubjay.world.catalog.shape import Drawn, Moving
 from scrubjay.world.files import write_atomically
-from scrubjay.world.floor import Grid, frame, opened
+from scrubjay.world.floor import Grid
+from scrubjay.world.generate import SCENES, make_room
 from scrubjay.world.mjcf import GOAL_BOXES, Compiled
 from scrubjay.world.physics import Physics, Situation
+from scrubjay.world.place import REACH, reach
 from scrubjay.world.room import GOALS
 
 VERSION = 1
@@ -41,8 +44,6 @@ MIXTURE = {"on": 0.4, "in": 0.25, "floor": 0.35}
 """How often areas are tried that are in the open, that something must be opened for, and the floor. What is shut in is
 seen from nowhere: were that a fifth of all spots, both percentiles would be 0 and nothing medium."""
 HARD_PERCENTILE, MEDIUM_PERCENTILE, MEDIUM_SHARE = 5, 20, 0.15
-DROP = (0.01, 0.04)
-"""Metres above a support at which an object is let go."""
 LYING = 0.3
 """How often it is laid on its side: a plunger fits into few places upright."""
 AT_REST = 0.005
@@ -91,28 +92,10 @@ class Spots:
     """By difficulty."""
 
 
-@dataclass(frozen=True)
-class Area:
-    """A level rectangle above which an object is let go; where it is when all is open that must be."""
-
-    position: np.ndarray
-    """The rectangle's middle."""
-    turn: np.ndarray
-    half: np.ndarray
-    """Half its width and depth."""
-    height: float
-    """How far above it an object may begin; 0 for a few centimetres."""
-    open: tuple[int, ...] = ()
-    """Numbers of the openables that must be open to get there."""
-
-
 def make_spots(scene: str | Compiled, goal: str, candidates: int = CANDIDATES, seed: int = 0) -> Spots:
     """Hiding spots of each difficulty; the same for the same arguments."""
+    _check(goal, candidates)
     compiled = build_room(scene) if isinstance(scene, str) else scene
-    if goal not in GOALS:
-        raise SpotError(f"unknown goal object {goal!r}; it is one of {', '.join(GOALS)}")
-    if candidates < 1:
-        raise SpotError(f"spots are chosen from at least one candidate, not {candidates}")
     rng = np.random.default_rng([seed, GOALS.index(goal)])
     found = candidate_spots(compiled, goal, candidates, rng)
     names = difficulty(np.array([spot.share for spot in found]))
@@ -124,8 +107,15 @@ def make_spots(scene: str | Compiled, goal: str, candidates: int = CANDIDATES, s
     return Spots(compiled.room.scene, goal, len(found), chosen)
 
 
+def _check(goal: str, candidates: int) -> None:
+    if goal not in GOALS:
+        raise SpotError(f"unknown goal object {goal!r}; it is one of {', '.join(GOALS)}")
+    if candidates < 1:
+        raise SpotError(f"spots are chosen from at least one candidate, not {candidates}")
+
+
 def candidate_spots(compiled: Compiled, goal: str, count: int, rng: np.random.Generator) -> list[Spot]:
-    """Settled spots that can be seen if the right things are opened, of all kinds."""
+    """Settled spots that can be seen from within reach if the right things are opened, of all kinds."""
     physics, grid = Physics(compiled), compiled.floor.reachable()
     areas = areas_of(compiled)
     kinds = [kind for kind in KINDS if areas[kind]]
@@ -152,56 +142,6 @@ def difficulty(shares: np.ndarray) -> np.ndarray:
     hard = shares <= low
     medium = ~hard & (shares <= middle) & (shares <= MEDIUM_SHARE)
     return np.select([hard, medium], [HARD, MEDIUM], EASY)
-
-
-def areas_of(compiled: Compiled) -> dict[str, list[Area]]:
-    """Where objects can be let go in a room: on things in the open, in what must be opened, on the floor."""
-    room = compiled.room
-    west, south, east, north = room.bounds
-    middle = np.array([(west + east) / 2, (south + north) / 2, 0])
-    floor = Area(middle, np.eye(3), np.array([east - west, north - south]) / 2, 0.0)
-    names = {thing.name: index for index, thing in enumerate(room.things)}
-    areas = []
-    for index, (thing, shape) in enumerate(zip(room.things, compiled.shapes, strict=True)):
-        # Things in a drawer ride on its first sliding part, as they do in the compiled room.
-        holder = names.get(thing.inside, index)
-        sliding = [(holder, part) for part in compiled.shapes[holder].moving if part.joint == "slide"]
-        areas += _areas_on(compiled, index, shape, sliding[0] if sliding and holder != index else None)
-        for part in shape.moving:
-            areas += _areas_on(compiled, index, part, (index, part))
-    shut = [area for area in areas if area.open]
-    return {"on": [area for area in areas if not area.open], "in": shut, "floor": [floor]}
-
-
-def _areas_on(compiled: Compiled, index: int, part: Drawn, riding: tuple[int, Moving] | None) -> list[Area]:
-    """The supports and the bottoms of the spaces of a thing's part, which may ride on a moving part of some thing."""
-    numbers = {openable.thing: number for number, openable in enumerate(compiled.openables)}
-    position, turn = frame(compiled.room.things[index])
-    now_position, now_turn, needed = position, turn, set()
-    if riding:
-        carrier, moving = riding
-        at, about = frame(compiled.room.things[carrier])
-        now_at, now_about = opened(moving, 1.0, at, about)
-        swing = now_about @ about.T
-        now_position, now_turn = swing @ (position - at) + now_at, swing @ turn
-        needed.add(numbers[carrier])
-    if now_turn[2, 2] < 0.999:
-        return []  # Tipped over when open: nothing stays on it.
-    level = [(support.position, np.array(support.size) / 2, 0.0) for support in part.supports]
-    level += [(s.position - [0, 0, s.half[2]], s.half[:2], 2 * float(s.half[2])) for s in part.spaces]
-    found = []
-    for local, half, height in level:
-        around = _openables_around(compiled, turn @ local + position + [0, 0, DROP[0]], numbers)
-        found.append(Area(now_turn @ local + now_position, now_turn, half, height, tuple(sorted(needed | around))))
-    return found
-
-
-def _openables_around(compiled: Compiled, point: np.ndarray, numbers: dict[int, int]) -> set[int]:
-    """The openables that contain a point of the room while all are closed."""
-    volumes = compiled.volumes
-    local = np.einsum("nji,nj->ni", volumes.rotation, point - volumes.position)
-    inside = volumes.thing[(np.abs(local) <= volumes.half).all(1)]
-    return {numbers[thing] for thing in inside.tolist() if thing in numbers}
 
 
 def _rested(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -> Situation | None:
@@ -231,16 +171,19 @@ def _rested(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -
 
 
 def _spot(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
-    """The spot that an object at rest is in; None if no opening of things would ever show it."""
+    """The spot that an object at rest is in; None if no opening of things would ever show it to one within reach."""
     compiled = physics.compiled
-    share = float(visible_from(compiled, now.open, now.goal, now.pose, grid).mean())
-    if not share and not visible_from(compiled, now.open, now.goal, now.pose, grid, through_openables=True).any():
-        return None
+    near = reach(grid.positions, now.pose[:3]) <= REACH
+    seen = visible_from(compiled, now.open, now.goal, now.pose, grid)
+    if not seen[near].any():
+        through = visible_from(compiled, now.open, now.goal, now.pose, grid, through_openables=True)
+        if not through[near].any():
+            return None
     container = physics.contains(now)
     kind = "in" if container >= 0 else "floor" if _touches_floor(physics, now) else "on"
     name = compiled.things[container] if container >= 0 else ""
     pose, is_open = tuple(now.pose.tolist()), tuple(np.flatnonzero(now.open).tolist())
-    return Spot(now.goal, pose, is_open, kind, name, share)
+    return Spot(now.goal, pose, is_open, kind, name, float(seen.mean()))
 
 
 def _touches_floor(physics: Physics, now: Situation) -> bool:
@@ -250,16 +193,6 @@ def _touches_floor(physics: Physics, now: Situation) -> bool:
     things = np.unique(physics.compiled.geom_thing[physics.data.contact.geom])
     room = physics.compiled.room
     return any(thing < len(room.things) and room.things[thing].type == "Floor" for thing in things)
-
-
-def within(outline: Sequence[tuple[float, float]], point: np.ndarray) -> bool:
-    """Is a point (2,) inside a closed outline?"""
-    corners = np.asarray(outline)
-    after = np.roll(corners, -1, axis=0)
-    crosses = (corners[:, 1] > point[1]) != (after[:, 1] > point[1])
-    a, b = corners[crosses], after[crosses]
-    at = a[:, 0] + (point[1] - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
-    return bool((at > point[0]).sum() % 2)
 
 
 def save_spots(spots: Spots, path: str | os.PathLike[str]) -> None:
@@ -318,6 +251,12 @@ def make_all(
     processes: int = 1,
 ) -> None:
     """Makes the spots of each room and goal object that are not in the folder yet, and tells how many are done."""
+    for goal in goals:
+        _check(goal, candidates)
+    if processes < 1:
+        raise SpotError(f"at least one process makes spots, not {processes}")
+    for scene in set(scenes) - set(SCENES):
+        make_room(scene)  # A name that is none is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     left = []
     for pair in pairs:
@@ -334,7 +273,7 @@ def make_all(
             progress(done := done + 1, len(pairs))
         return
     # Fresh processes, since one with CUDA in use cannot be copied.
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _end_with_parent) as pool:
         jobs = [pool.submit(_make_one, *pair, folder, candidates, seed) for pair in left]
         try:
             for job in as_completed(jobs):
@@ -347,3 +286,15 @@ def make_all(
 
 def _make_one(scene: str, goal: str, folder: str | os.PathLike[str], candidates: int, seed: int) -> None:
     save_spots(make_spots(scene, goal, candidates, seed), spots_file(folder, scene, goal))
+
+
+def _end_with_parent() -> None:
+    """Lets a process of a pool end when the one that started it was killed; it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

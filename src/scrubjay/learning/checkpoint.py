@@ -51,7 +51,7 @@ class Progress:
 class Run:
     """A folder that one process at a time trains into."""
 
-    def __init__(self, folder: Path, training: Training, lock: IO[str]) -> None:
+    def __init__(self, folder: Path, training: Training, lock: IO[str] | None = None) -> None:
         self.folder, self.training, self._lock = folder, training, lock
 
     @classmethod
@@ -74,7 +74,8 @@ class Run:
         return cls(folder, training, _locked(folder))
 
     def close(self) -> None:
-        self._lock.close()
+        if self._lock:
+            self._lock.close()
 
     def log(self, row: dict[str, Any]) -> None:
         """Adds a line to the metrics; what a killed run wrote after its last checkpoint is cut off when it goes on."""

@@ -7,12 +7,14 @@ here does anything.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
+
+from scrubjay.learning.checkpoint import Run, RunError
 
 T = TypeVar("T")
 
@@ -32,6 +34,10 @@ class Group:
     def share(self, things: Sequence[T]) -> Sequence[T]:
         """This process's part of some things; all of them where there are fewer than processes."""
         return things if len(things) < self.size else things[self.rank :: self.size]
+
+    def opened(self, open_run: Callable[[], Run]) -> Run:
+        """The run that this process trains; only the first one writes into its folder."""
+        return open_run()
 
     def close(self) -> None:
         """Leaves the group."""
@@ -53,6 +59,19 @@ class TorchGroup(Group):
             if parameter.grad is not None:
                 distributed.all_reduce(parameter.grad)
                 parameter.grad /= self.size
+
+    def opened(self, open_run: Callable[[], Run]) -> Run:
+        found: list[Any] = [None, "the first process could not open the run"]
+        try:
+            if self.rank == 0:
+                run = open_run()
+                found = [run.folder, run.training]
+        finally:
+            # Whatever happened, the others are waiting to hear of it.
+            distributed.broadcast_object_list(found)
+        if found[0] is None:
+            raise RunError(found[1])
+        return run if self.rank == 0 else Run(*found)
 
     def close(self) -> None:
         distributed.destroy_process_group()

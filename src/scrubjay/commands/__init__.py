@@ -1,0 +1,1 @@
+"""The commands: what they are given, and whom they ask to do it."""

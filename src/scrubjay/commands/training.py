@@ -1,0 +1,175 @@
+"""Commands that train agents and say how well they do."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal
+
+import tyro
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from scrubjay.commands.terminal import err, print_json
+
+Preset = Literal["demo", "explore", "manipulate", "seek"]
+SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
+"""Measures that the progress line shows, where a run has them."""
+
+
+def train(
+    preset: tyro.conf.Positional[Preset] = "demo",
+    out: Path = Path("out/run"),
+    resume: Path | None = None,
+    device: str = "cpu",
+    scenes: tuple[str, ...] | None = None,
+    copies: int | None = None,
+    updates: int | None = None,
+    interval: int | None = None,
+    chunk: int | None = None,
+    learning_rate: float | None = None,
+    seed: int | None = None,
+    minutes: float | None = None,
+) -> None:
+    """Trains an agent. A run is a folder; Ctrl-C saves, and --resume goes on. Under torchrun, processes learn together.
+
+    Args:
+        preset: What is learned, and with which numbers; the others here change some of them.
+        out: The folder of a new run.
+        resume: The folder of a run to go on with; then the preset and its numbers are the run's own.
+        device: cpu, cuda or cuda:N.
+        scenes: Rooms to learn in, by name; any number of generated ones such as kitchen-81723.
+        copies: Games in each room.
+        updates: Rollouts after which the run is over.
+        interval: Rollouts between checkpoints.
+        chunk: Games that make one step of the optimiser.
+        learning_rate: Of the optimiser.
+        seed: The same seed on a CPU trains the same agent.
+        minutes: Stop after this time, as Ctrl-C would.
+    """
+    from scrubjay.learning.checkpoint import Run
+    from scrubjay.learning.config import changed
+    from scrubjay.learning.distributed import group_of
+    from scrubjay.learning.train import TrainingError
+    from scrubjay.learning.train import train as run_training
+    from scrubjay.world.renderers import check_device
+
+    check_device(device)
+    training = changed(
+        preset, scenes=scenes, copies=copies, updates=updates, interval=interval, chunk=chunk,
+        learning_rate=learning_rate, seed=seed,
+    )  # fmt: skip
+    group, device = group_of(device)
+    run = group.opened(lambda: Run.open(resume) if resume else Run.begin(out, training))
+    until = time.monotonic() + 60 * minutes if minutes else float("inf")
+    try:
+        with _interrupts() as interrupted, _progress(run.folder, run.training.updates, group.rank == 0) as report:
+            progress = run_training(run, device, report, lambda: bool(interrupted) or time.monotonic() > until, group)
+    except TrainingError as error:
+        raise ValueError(str(error)) from error
+    finally:
+        run.close()
+        group.close()
+    if group.rank == 0:
+        if progress.update < run.training.updates:
+            err.print(f"stopped; go on with: scrubjay train --resume {run.folder} --device {device}", soft_wrap=True)
+        print_json({"run": str(run.folder), **vars(progress)})
+
+
+def evaluate(
+    run: tyro.conf.Positional[Path],
+    against: tuple[str, ...] = ("random",),
+    games: int = 2,
+    seed: int = 7,
+    device: str = "cpu",
+) -> None:
+    """Measures a run's agent, and scripted players, on the same games in the validation rooms. Prints JSON.
+
+    Args:
+        run: The folder of a run.
+        against: Scripted players: random, possible; frontier for exploring and seeking.
+        games: Games in each of the 20 rooms.
+        seed: The same seed deals the same games.
+        device: cpu, cuda or cuda:N.
+    """
+    from scrubjay.agent.config import PRESETS
+    from scrubjay.game.explorer import Explorer
+    from scrubjay.game.players import Player
+    from scrubjay.game.roster import make_seeker
+    from scrubjay.learning.checkpoint import training_of
+    from scrubjay.learning.config import VALIDATION
+    from scrubjay.learning.evaluation import evaluate as measure
+    from scrubjay.learning.player import load_player
+    from scrubjay.learning.train import searching
+    from scrubjay.world.build import build_rooms
+
+    training = training_of(run)
+    err.print(f"building {len(VALIDATION)} rooms")
+    rooms = build_rooms(list(VALIDATION))
+    task = training.task_of() or searching(rooms, training)
+    size = PRESETS[training.agent].image_size
+
+    def player(name: str) -> Player:
+        if name == "agent":
+            return load_player(run, seed, device)
+        return Explorer(seed) if name == "frontier" and training.task == "explore" else make_seeker(name, seed)
+
+    for name in ("agent", *against):
+        err.print(f"{name} plays")
+        found = measure(player(name), task, rooms, games, seed, size, device)
+        print_json({"player": name, **{key: list(value) for key, value in found.items()}})
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Notes Ctrl-C and polite requests to end, instead of falling over: a list that stays empty without them."""
+    noted: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        err.print("saving; once more to give up at once")
+        noted.append(number)
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield noted
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """Shows how a run goes and writes it for TensorBoard."""
+    if not shown:
+        yield None
+        return
+    from torch.utils.tensorboard import SummaryWriter
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err) as bar, SummaryWriter(str(folder / "tensorboard")) as writer:
+        task = bar.add_task("training", total=updates)
+        lately: dict[str, float] = {}
+
+        def report(row: dict[str, Any]) -> None:
+            for group in ("loss", "play", "reward"):
+                for name, value in row[group].items():
+                    if value is not None:
+                        writer.add_scalar(f"{group}/{name}", value, row["steps"])
+            writer.add_scalar("steps_per_s", row["steps_per_s"], row["steps"])
+            lately.update({name: row["play"][name] for name in SHOWN if name in row["play"]})
+            words = [f"{row['steps']:,} steps, {row['steps_per_s']:,.0f}/s, {row['games']:,} games"]
+            words += [f"{name} {value:.3g}" for name, value in lately.items()]
+            bar.update(task, completed=row["update"], description=", ".join(words))
+
+        yield report
