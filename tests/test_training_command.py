@@ -69,3 +69,18 @@ def test_two_processes_learn_together(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [row["update"] for row in rows] == [1, 2] and rows[-1]["steps"] == 2 * 2 * 16 * 2, "both play"
+
+
+@pytest.mark.slow
+def test_workers_that_do_not_wait_for_each_other(tmp_path):
+    out = tmp_path / "run"
+    done = run(
+        "train", "demo", "--out", str(out), "--updates", "4", "--copies", "2", "--chunk", "2", "--interval", "2",
+        "--scenes", "FloorPlan401", "FloorPlan402", "--asynchronous", "2",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [1, 2, 3, 4] and {row["worker"] for row in rows} == {0, 1}
+    assert checkpoints(out)[-1].name == "00000004"
+    refused = run("train", "demo", "--out", str(tmp_path / "other"), "--asynchronous", "-1")
+    assert refused.returncode == 2 and "at least one worker" in refused.stderr

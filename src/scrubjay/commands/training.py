@@ -33,6 +33,7 @@ def train(
     learning_rate: float | None = None,
     seed: int | None = None,
     minutes: float | None = None,
+    asynchronous: int = 0,
 ) -> None:
     """Trains an agent. A run is a folder; Ctrl-C saves, and --resume goes on. Under torchrun, processes learn together.
 
@@ -49,7 +50,9 @@ def train(
         learning_rate: Of the optimiser.
         seed: The same seed on a CPU trains the same agent.
         minutes: Stop after this time, as Ctrl-C would.
+        asynchronous: Train with this many unsynchronised workers on the CPU, as the paper does; 0 trains in step.
     """
+    from scrubjay.learning.asynchronous import train_asynchronously
     from scrubjay.learning.checkpoint import Run
     from scrubjay.learning.config import changed
     from scrubjay.learning.distributed import group_of
@@ -67,7 +70,14 @@ def train(
     until = time.monotonic() + 60 * minutes if minutes else float("inf")
     try:
         with _interrupts() as interrupted, _progress(run.folder, run.training.updates, group.rank == 0) as report:
-            progress = run_training(run, device, report, lambda: bool(interrupted) or time.monotonic() > until, group)
+
+            def stop() -> bool:
+                return bool(interrupted) or time.monotonic() > until
+
+            if asynchronous:
+                progress = train_asynchronously(run, asynchronous, report, stop)
+            else:
+                progress = run_training(run, device, report, stop, group)
     except TrainingError as error:
         raise ValueError(str(error)) from error
     finally:

@@ -1,99 +1,169 @@
-"""A scripted explorer: walks to the nearest place it has not been to, by what its own steps have told it.
+"""A scripted explorer: walks where it has not been, by a map of what it saw, and opens what it passes.
 
-It knows where it is relative to its start and whether its last action succeeded, and nothing else: cells count as free
-until a step into them fails. As a seeker it also opens what is in front of it and claims now and then, since it cannot
-see; it is a floor for learned agents, not a good player.
+`Mind` is what every walking script has: a map, what it tried, and how to go where the most is to be gained.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
+import weakref
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage, number_of
 from scrubjay.game.cache import Cache
+from scrubjay.game.mapping import HALF, SIDE, Map, Sight, sights
+from scrubjay.game.trail import BEYOND
+from scrubjay.game.ways import HEIGHTS, QUARTERS, STEPS, TURN_RIGHT, Spot, direction, plan
+from scrubjay.world.cells import CELLS
 
-Cell = tuple[int, int]
-STEPS: tuple[Cell, ...] = ((0, 1), (1, 0), (0, -1), (-1, 0))
-"""One lattice step ahead, to the right, back and to the left, as seen at the start."""
-MOVES = {0: number_of("MoveAhead"), 1: number_of("MoveRight"), 3: number_of("MoveLeft")}
-TURN = number_of("RotateRight")
-OPENINGS = tuple(number_of(f"OpenAt|{row},{column}") for row in (4, 3, 5) for column in (4, 3, 5))
-"""What it tries to open where it is blocked: the middle of the image and around it."""
-CLAIM = number_of("ClaimVisible")
+CLOSE = number_of("CloseObjects")
+OPENINGS = np.flatnonzero(actions.OPEN_CELL[:-1] != NOTHING).reshape(CELLS, CELLS)
+"""The numbers of OpenAt, by row and column."""
+UNKNOWN = 0.5
+"""What a cell is worth of which nothing is known, where one that is known to be free is worth 1."""
+OPENING = 4.0
+"""What a place is worth from which something can be opened."""
+REFUSALS = 3
+"""After so many failures to open a thing a script leaves it alone."""
+
+Window = tuple[slice, slice]
+M = TypeVar("M")
 
 
-@dataclass
-class _Memory:
-    """What one game has told the explorer."""
+class Mind:
+    """What one player of one game knows, from the first step of exploring or seeking on."""
 
-    visited: set[Cell] = field(default_factory=set)
-    blocked: set[tuple[Cell, Cell]] = field(default_factory=set)
-    tried: Cell | None = None
-    """Where the last action should have led."""
-    plan: list[int] = field(default_factory=list)
-    """Actions to be taken before anything else."""
+    def __init__(self) -> None:
+        self.map = Map()
+        self.been = np.zeros((SIDE, SIDE, QUARTERS, HEIGHTS), bool)
+        """Places that were looked from."""
+        self.refused: dict[int, set[Spot]] = {}
+        """From where openables could not be opened."""
+        self.opened: set[int] = set()
+        self._aim: tuple[int, Spot, int] = (NOTHING, (0, 0, 0, 0), NOTHING)
+        """The last action, where it was taken, and what it was to open."""
+
+    def see(self, sight: Sight, success: bool) -> None:
+        """Takes in what is seen now, and how the last action went."""
+        action, place, openable = self._aim
+        if action == CLOSE and success:
+            self.map.forget_open()
+        elif openable != NOTHING and success:
+            self.opened.add(openable)
+            self.map.closed.pop(openable, None)
+        elif openable != NOTHING:
+            self.refused.setdefault(openable, set()).add(place)
+        elif action in STEPS and not success:
+            self.map.bump(place, direction(action, place[2]))
+        self._aim = (NOTHING, place, NOTHING)
+        self.map.see(sight)
+        self.been[self.at(sight)] = True
+
+    @staticmethod
+    def at(sight: Sight) -> Spot:
+        """Where the player is in the map's arrays."""
+        x, y, quarter, standing = sight.place
+        return x + HALF, y + HALF, quarter, standing
+
+    def act(self, sight: Sight, action: int, openable: int = NOTHING) -> int:
+        """Remembers what is done."""
+        self._aim = (action, sight.place, openable)
+        return action
+
+    def open(self, sight: Sight) -> int | None:
+        """Opens something in reach that was not opened before, if there is anything and it has not refused."""
+        for row, column in np.argwhere(sight.at_cells != NOTHING).tolist():
+            openable = int(sight.at_cells[row, column])
+            refused = self.refused.get(openable, set())
+            if openable not in self.opened and sight.place not in refused and len(refused) < REFUSALS:
+                return self.act(sight, int(OPENINGS[row, column]), openable)
+        return None
+
+    def go(self, sight: Sight, gain: Callable[[Window], np.ndarray]) -> int | None:
+        """The first step towards the place from which the most is to be gained for its distance; None without any."""
+        window = self.map.window()
+        x, y, quarter, standing = self.at(sight)
+        start = (x - window[0].start, y - window[1].start, quarter, standing)
+        way = plan(self.map.passable(window), start, gain(window))
+        return self.act(sight, way[0]) if way else None
+
+    def stuck(self, sight: Sight) -> int:
+        """What is left to do where nothing is to be gained: close what may be in the way, or look around."""
+        if self.map.blocked[1].any() or self.map.bumped.any():
+            self.map.forget_open()
+            return self.act(sight, CLOSE)
+        return self.act(sight, TURN_RIGHT)
+
+    def openings(self, window: Window) -> np.ndarray:
+        """Places (X, Y, 4, 2) from which something can be opened, and that were not looked from yet."""
+        given_up = {number for number, places in self.refused.items() if len(places) >= REFUSALS}
+        return (self.map.openings(window, given_up | self.opened) > 0) & ~self.been[window]
+
+
+class Minds(Generic[M]):
+    """The minds of the games that a player plays, each as long as its game."""
+
+    def __init__(self, make: Callable[[Cache, int], M]) -> None:
+        self.make = make
+        self._minds: dict[int, tuple[weakref.ref[Cache], int, M]] = {}
+
+    def of(self, cache: Cache, b: int) -> M:
+        """The mind of game b; a new one if that has only begun."""
+        number = int(cache.games[b])
+        known = self._minds.get(b)
+        if known is None or known[0]() is not cache or known[1] != number:
+            known = self._minds[b] = (weakref.ref(cache), number, self.make(cache, b))
+        return known[2]
+
+    def forget(self, b: int) -> None:
+        """Something new begins in game b."""
+        self._minds.pop(b, None)
+
+
+class ExploringMind(Mind):
+    """Goes for places that it can say nothing of yet: the paper's coverage+, both heights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.covered = np.zeros((SIDE, SIDE, HEIGHTS), bool)
+        """Cells that visited places lead to, by height."""
+
+    def next(self, sight: Sight, success: bool) -> int:
+        """The action of one step, given what is seen and how the last one went."""
+        self.see(sight, success)
+        x, y, quarter, standing = self.at(sight)
+        for dx, dy in BEYOND[quarter].tolist():
+            self.covered[x + dx, y + dy, standing] = True
+        action = self.open(sight)
+        if action is None:
+            action = self.go(sight, self.gain)
+        return self.stuck(sight) if action is None else action
+
+    def gain(self, window: Window) -> np.ndarray:
+        """What places (X, Y, 4, 2) are worth: the cells that they newly lead to, and what can be opened there."""
+        free, unknown = self.map.free(window)
+        value = (free + UNKNOWN * unknown)[..., None] * ~self.covered[window]
+        padded = np.pad(value, ((1, 1), (1, 1), (0, 0)))
+        width, depth = free.shape
+        gain = np.zeros((width, depth, QUARTERS, HEIGHTS))
+        for quarter in range(QUARTERS):
+            for dx, dy in BEYOND[quarter].tolist():
+                gain[:, :, quarter] += padded[1 + dx : 1 + dx + width, 1 + dy : 1 + dy + depth]
+        return gain + OPENING * self.openings(window)
 
 
 class Explorer:
-    """Plays exploring and seeking; in other stages it leaves the choice to another player."""
+    """Plays exploring; in other stages it leaves the choice to another player."""
 
     def __init__(self, seed: int = 0) -> None:
-        self.rng = np.random.default_rng(seed)
-        self._memories: dict[tuple[int, int, int], _Memory] = {}
+        self._minds = Minds(lambda *_: ExploringMind())
 
     def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        walking = games & np.isin(cache.stage, (Stage.EM, Stage.S))
         action = np.full(len(cache), NOTHING)
-        places = cache.relative_place()
-        for b in np.flatnonzero(walking).tolist():
-            key = (b, int(cache.games[b]), int(cache.stage[b]))
-            if key not in self._memories:
-                # What was learned in a game's earlier stages or in earlier games is of no use any more.
-                self._memories = {known: memory for known, memory in self._memories.items() if known[0] != b}
-                self._memories[key] = _Memory()
-            x, z, quarter, _ = places[b].tolist()
-            success = bool(cache.last_success[b])
-            action[b] = self._next(self._memories[key], (x, z), quarter, success, cache.stage[b] == Stage.S)
+        walking = np.flatnonzero(games & (cache.stage == Stage.EM))
+        for b, sight in zip(walking.tolist(), sights(cache, walking), strict=True):
+            action[b] = self._minds.of(cache, b).next(sight, bool(cache.last_success[b]))
         return action, np.zeros((len(cache), 4), int)
-
-    def _next(self, memory: _Memory, here: Cell, quarter: int, success: bool, seeking: bool) -> int:
-        if memory.tried is not None and not success:
-            memory.blocked.add((here, memory.tried))
-            memory.plan = list(self.rng.permutation(OPENINGS)[:3])
-        if here not in memory.visited and seeking:
-            memory.plan.append(CLAIM)
-        memory.visited.add(here)
-        memory.tried = None
-        if memory.plan:
-            return int(memory.plan.pop())
-        toward = self._towards_new(memory, here)
-        if toward is None:
-            memory.blocked.clear()
-            return TURN
-        side = (toward - quarter) % 4
-        if side not in MOVES:
-            return TURN
-        dx, dz = STEPS[toward]
-        memory.tried = (here[0] + dx, here[1] + dz)
-        return MOVES[side]
-
-    def _towards_new(self, memory: _Memory, here: Cell) -> int | None:
-        """The first direction of a shortest way, through visited cells, to one that is not; None if there is none."""
-        queue: deque[tuple[Cell, int | None]] = deque([(here, None)])
-        seen = {here}
-        while queue:
-            cell, first = queue.popleft()
-            for direction in self.rng.permutation(4).tolist():
-                dx, dz = STEPS[direction]
-                there = (cell[0] + dx, cell[1] + dz)
-                if there in seen or (cell, there) in memory.blocked:
-                    continue
-                begun = direction if first is None else first
-                if there not in memory.visited:
-                    return begun
-                seen.add(there)
-                queue.append((there, begun))
-        return None

@@ -61,13 +61,7 @@ class Trainer:
         self.agent = Agent(AGENTS[training.agent]).to(device)
         self.learner = Learner(self.agent, training.objective)
         self.distributed = self.group.wrapped(self.learner)
-        replayed = parameters_of(self.agent.encoder, self.agent.dynamics)
-        only_replayed = {id(p) for p in self.agent.dynamics.parameters()}
-        played = [p for p in self.agent.parameters() if id(p) not in only_replayed]
-        self.optimisers = {
-            "play": torch.optim.Adam(played, training.learning_rate, BETAS, amsgrad=True),
-            "dynamics": torch.optim.Adam(replayed, training.dynamics_rate, BETAS, amsgrad=True),
-        }
+        self.optimisers = optimisers_of(self.agent, training)
         self.progress = Progress()
         self.tally = Tally()
         scenes = self.group.share(training.scenes)
@@ -168,7 +162,12 @@ class Trainer:
         return {f"dynamics_{name}": value.detach() for name, value in losses.items()}
 
     def _descend(self, name: str, losses: Losses, batch: object) -> None:
-        """One step down the sum of losses; TrainingError, with the batch, if it is not a number."""
+        """One step down the sum of losses."""
+        self.gradients(name, losses, batch)
+        self.optimisers[name].step()
+
+    def gradients(self, name: str, losses: Losses, batch: object) -> None:
+        """The gradients of the sum of losses, none too large; TrainingError, with the batch, if one is no number."""
         optimiser, total = self.optimisers[name], torch.stack([value.float() for value in losses.values()]).sum()
         optimiser.zero_grad(set_to_none=True)
         total.backward()
@@ -179,7 +178,17 @@ class Trainer:
         if not torch.isfinite(norm + total.detach()):
             wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
             raise NotFiniteError(wrong or ["the gradient"], batch)
-        optimiser.step()
+
+
+def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Adam]:
+    """One for all that is learned by playing, and one for visual dynamics replay; both change the encoder."""
+    only_replayed = {id(p) for p in agent.dynamics.parameters()}
+    played = [p for p in agent.parameters() if id(p) not in only_replayed]
+    replayed = parameters_of(agent.encoder, agent.dynamics)
+    return {
+        "play": torch.optim.Adam(played, training.learning_rate, BETAS, amsgrad=True),
+        "dynamics": torch.optim.Adam(replayed, training.dynamics_rate, BETAS, amsgrad=True),
+    }
 
 
 class NotFiniteError(TrainingError):
