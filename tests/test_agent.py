@@ -1,5 +1,7 @@
 """The agent as a whole: acting, evaluating, choosing a place, its readings and its weights."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -152,5 +154,8 @@ def test_sizes():
     assert list(counts["paper"]) == [
         "encoder", "memory", "heads", "perspective", "dynamics", "foreseen_action", "expects", "recognises", "recalls",
     ]  # fmt: skip
-    totals = {name: sum(parts.values()) for name, parts in counts.items()}
-    assert totals["small"] < totals["paper"] / 8
+    assert {name: sum(parts.values()) for name, parts in counts.items()} == {"paper": 15_972_855, "small": 1_439_743}
+    table = (Path(__file__).parents[1] / "docs" / "agent.md").read_text()
+    for part in ("encoder", "memory", "heads", "perspective", "dynamics"):
+        for parts in counts.values():
+            assert f"{parts[part]:,}" in table, part

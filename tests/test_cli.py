@@ -40,12 +40,14 @@ def test_a_rooms_page_and_file(tmp_path):
     assert (tmp_path / "again.html").read_text().count("<img") == page.count("<img")
 
 
-def test_the_demo_hides_an_object(tmp_path):
+def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
     done = scrubjay("demo", "--out", "demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "demo" / "index.html").read_text()
-    assert "contained in Drawer" in page
-    assert "Closed: 0 of its" in page
+    rooms = (tmp_path / "demo" / "rooms.html").read_text()
+    assert "contained in Drawer" in rooms
+    assert "Closed: 0 of its" in rooms
+    assert "A game of Cache" in (tmp_path / "demo" / "index.html").read_text()
+    assert "demo/index.html" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,11 @@ def test_the_demo_hides_an_object(tmp_path):
         (("room", "FloorPlan31"), "unknown scene 'FloorPlan31'"),
         (("rooms", "castle-3", "--json"), "unknown scene 'castle-3'"),
         (("room", "nowhere.json"), "not a room file"),
+        (("play", "--hider", "nobody", "--out", "new"), "unknown hider nobody; there are random"),
+        (("play", "--goal", "Car", "--out", "new"), "unknown goal objects ['Car']"),
+        (("replay", "nowhere.json"), "No such file"),
+        (("tournament", "--seekers", "nobody", "--out", "new"), "unknown seeker nobody; there are random"),
+        (("tournament", "--hiders", "easy", "--rooms", "FloorPlan26", "--out", "new"), "no spots of a Bread"),
     ],
 )
 def test_mistakes_are_said_in_a_line(tmp_path, words, said):
@@ -64,8 +71,50 @@ def test_mistakes_are_said_in_a_line(tmp_path, words, said):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A game of players that need few steps, in its folder."""
+    folder = tmp_path_factory.mktemp("play")
+    words = ("--hider", "heuristic", "--seeker", "oracle", "--scene", "FloorPlan501", "--goal", "Cup", "--seed", "3")
+    done = scrubjay("play", *words, "--out", "game", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_a_game_is_played_and_told(played):
+    folder, said = played
+    record = json.loads((folder / "game" / "record.json").read_text())
+    assert record["scene"] == "FloorPlan501" and record["deal"]["goal"] == "Cup"
+    assert record["players"] == {"hider": "heuristic", "seeker": "oracle"}
+    page = (folder / "game" / "index.html").read_text()
+    assert "Cup in FloorPlan501" in page and 'href="game.mp4"' in page
+    assert (folder / "game" / "game.mp4").read_bytes()[4:8] == b"ftyp"
+    outcome = "found it" if record["found"] else "did not find it"
+    assert f"the seeker (oracle) {outcome}" in said and "visible from" in said
+    assert said.splitlines()[-1] == "game/index.html"
+
+
+def test_a_replay_is_the_same_or_says_where_not(played):
+    folder, _ = played
+    line = (folder / "game" / "record.json").read_text()
+    done = scrubjay("replay", "game/record.json", "--check", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(line)["hash"] in done.stdout
+    record = json.loads(line)
+    record["places"][5][0] += 1
+    (folder / "changed.json").write_text(json.dumps(record) + "\n" + line)
+    done = scrubjay("replay", "changed.json", "--check", cwd=folder)
+    assert done.returncode == 1
+    assert "1: Cup in FloorPlan501, not the same: step 6 of" in " ".join(done.stderr.split())
+    assert done.stdout.startswith("2: Cup in FloorPlan501"), "the second is the same"
+    (folder / "cut.json").write_text(line[:-30])
+    done = scrubjay("replay", "cut.json", "--check", cwd=folder)
+    assert done.returncode == 2 and "cut.json, line 1" in " ".join(done.stderr.split())
+
+
 def test_games_are_played_and_recorded(tmp_path):
-    done = scrubjay("games", "FloorPlan501", "--out", "games.jsonl", "--seed", "2", cwd=tmp_path)
+    words = ("--hider", "heuristic", "--seeker", "oracle", "--seed", "2")
+    done = scrubjay("games", "FloorPlan501", *words, "--out", "games.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = (tmp_path / "games.jsonl").read_text().splitlines()
     record, told = json.loads(line), json.loads(done.stdout)
@@ -76,6 +125,19 @@ def test_games_are_played_and_recorded(tmp_path):
     assert "FloorPlan501" in (tmp_path / "story.html").read_text()
     missing = scrubjay("story", "games.jsonl", "--number", "2", cwd=tmp_path)
     assert missing.returncode == 2 and "there is no number 2" in " ".join(missing.stderr.split())
+
+
+def test_a_tournament_of_two_seekers(tmp_path):
+    words = ("--hiders", "random", "--seekers", "random", "oracle", "--rooms", "FloorPlan501", "--games", "1")
+    done = scrubjay("tournament", *words, "--size", "56", "--out", "cup", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == json.loads((tmp_path / "cup" / "results.json").read_text())
+    assert list(found["searches"]["random"]) == ["random", "oracle"]
+    assert found["searches"]["random"]["oracle"]["found"]["games"] == 1
+    assert (tmp_path / "cup" / "table.md").read_text() in done.stdout
+    assert len((tmp_path / "cup" / "games.jsonl").read_text().splitlines()) == 3
+    assert Image.open(tmp_path / "cup" / "plot.png").format == "PNG"
 
 
 def test_spots_are_made_and_kept(tmp_path):

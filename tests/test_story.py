@@ -1,4 +1,4 @@
-"""Stories: the page shows the whole game, the video too, and a record that does not replay leaves no file."""
+"""Stories: the page shows the whole game, the video too, and a record that does not replay is refused."""
 
 import base64
 import io
@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import av
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,7 +16,10 @@ from scrubjay.game.cache import Cache
 from scrubjay.game.deal import Deal
 from scrubjay.game.record import Recorder, RecordError
 from scrubjay.show import story
-from scrubjay.show.story import Story, chosen, tell, write_story, write_video
+from scrubjay.show.story import write_story
+from scrubjay.show.telling import STAGES, Story, again, chosen, tell
+from scrubjay.show.video import HOLD, LINE, RATE, write_video
+from scrubjay.show.video import SIZE as WIDTH
 from scrubjay.world.place import Place
 from scrubjay.world.world import World
 
@@ -58,9 +62,9 @@ def told(record) -> Story:
 
 
 @pytest.fixture(scope="module")
-def page(record, tmp_path_factory) -> str:
+def page(told, tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("story") / "new" / "index.html"
-    write_story(record, path)
+    write_story(told, path)
     assert [file.name for file in path.parent.iterdir()] == ["index.html"]
     return path.read_text()
 
@@ -73,7 +77,7 @@ def test_the_page_shows_every_stage_and_needs_no_other_file(page):
     ids = re.findall(r'<h3 id="(\w+)">', page)
     assert ids == [stage.name for stage in Stage]
     boards = page.split("<h3 ")[1:]
-    assert all(board.count("data:image/jpeg") >= 1 for board in boards)
+    assert all(board.count("data:image/webp") >= 1 for board in boards)
     assert boards[Stage.OM].count("<figure>") >= 3 and "<b>DropObject</b>" in boards[Stage.OM]
     assert "found after 4 steps" in page and "manipulation. White" in page
     assert not re.search(r'(src|href)="(?!data:)', page) and "http" not in page
@@ -87,18 +91,18 @@ def test_the_scrubber_goes_through_the_game(page, record):
     assert [frame["action"] for frame in shown] == record.actions
     assert [not frame["failed"] for frame in shown] == record.success
     for frame in shown:
-        assert Image.open(io.BytesIO(base64.b64decode(frame["image"]))).size == (160, 160)
+        assert Image.open(io.BytesIO(base64.b64decode(frame["image"]))).size == (SIZE, SIZE)
         assert all(0 < share < 100 for share in frame["player"])
     assert shown[0]["object"] is None and shown[-1]["object"] is not None
 
 
-def test_a_long_game_is_thinned_out(record, tmp_path, monkeypatch):
+def test_a_long_game_is_thinned_out(told, record, tmp_path, monkeypatch):
     monkeypatch.setattr(story, "FRAMES", 40)
-    write_story(record, tmp_path / "index.html")
+    write_story(told, tmp_path / "index.html")
     page = (tmp_path / "index.html").read_text()
     steps = [frame["step"] for frame in frames(page)]
     assert len(steps) == 40 and steps == sorted(set(steps)) and steps[-1] == len(record.actions)
-    assert {frame["stage"] for frame in frames(page)} == {title for title, _, _ in story.STAGES.values()}
+    assert {frame["stage"] for frame in frames(page)} == {title for title, _, _ in STAGES.values()}
 
 
 def test_the_replay_is_told_as_it_was(record, told):
@@ -118,18 +122,57 @@ def test_eventful_steps_are_kept(told):
     assert chosen(steps[:5], 20) == steps[:5]
 
 
-def test_a_changed_record_is_refused_before_anything_is_written(record, tmp_path):
+def test_a_changed_record_is_refused(record):
     flipped = replace(record, success=[not record.success[0], *record.success[1:]])
     moved = replace(record, pose=[record.pose[0] + 1e-9, *record.pose[1:]])
-    for write, name in ((write_story, "index.html"), (write_video, "game.gif")):
-        for changed in (flipped, moved):
-            with pytest.raises(RecordError):
-                write(changed, tmp_path / "new" / name)
-    assert not any(tmp_path.iterdir())
+    for changed in (flipped, moved):
+        with pytest.raises(RecordError):
+            tell(changed)
 
 
-def test_the_video_has_the_whole_game(record, tmp_path):
-    write_video(record, tmp_path / "game.gif")
-    with Image.open(tmp_path / "game.gif") as video:
-        assert video.n_frames == len(record.actions) <= 300
-        assert video.width == 224 and video.info["loop"] == 0
+def test_a_replay_says_where_it_differs(record):
+    lines = list(again(record))
+    assert len(lines) == len(record.actions) and "ClaimVisible" in lines[-1] and "succeeded" in lines[-1]
+    places = [list(place) for place in record.places]
+    places[1][0] += 1
+    with pytest.raises(RecordError, match=f"step 2 of {len(lines)}, RotateRight in EM: it led to"):
+        list(again(replace(record, places=places)))
+    with pytest.raises(RecordError, match=r"step 1 of .*: it opened -1, and 3 when"):
+        list(again(replace(record, opened=[3, *record.opened[1:]])))
+    with pytest.raises(RecordError, match="another hash"):
+        list(again(replace(record, hash="0" * 64)))
+
+
+def test_the_measures_of_the_game_are_on_the_page(page):
+    rows = dict(re.findall(r"<tr><th>(.*?)</th><td>(.*?)</td>", page))
+    assert rows["Found"] == "yes" and rows["Steps"] == "4" and rows["False claims"] == "1"
+    assert 0 < float(rows["Coverage"].removesuffix(" %")) < 5, "two positions of many"
+
+
+def test_a_search_alone_is_told(record, tmp_path):
+    """Only what a game has is on its page; here the seeker claims at once, and has seen nothing before."""
+    deal = {**record.deal, "first": "S", "last": "S", **record.hidden}
+    with World([record.scene], size=SIZE) as world:
+        cache = Cache(world, lambda *_: replace(record, deal=deal).dealt())
+        recorder = Recorder(cache, {"hider": "easy", "seeker": "hand"})
+        (search,) = recorder.note(cache.step(np.array([number_of("ClaimVisible")])))
+    write_story(tell(search), tmp_path / "index.html", "game.mp4")
+    page = (tmp_path / "index.html").read_text()
+    assert re.findall(r'<h3 id="(\w+)">', page) == ["S"]
+    assert "a bread was hidden (easy), the seeker (hand) found it" in page and "The seeker&#39;s way" in page
+    assert "In the hand" not in page and "The hider&#39;s way" not in page
+    assert '<a href="game.mp4">' in page
+
+
+def test_the_video_has_the_whole_game(told, tmp_path):
+    write_video(told, tmp_path / "game.mp4")
+    with av.open(tmp_path / "game.mp4") as video:
+        (stream,) = video.streams.video
+        frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(stream)]
+        assert stream.codec_context.name == "h264" and stream.average_rate == RATE
+    assert len(frames) == len(told.steps) + RATE * HOLD - 1
+    assert all(frame.shape == (WIDTH + LINE, WIDTH, 3) for frame in frames)
+    # None is missing before the fourth from the end, and none is shown twice: its picture is that step's.
+    seen = Image.fromarray(frames[len(told.steps) - 4][:WIDTH]).resize((SIZE, SIZE))
+    gaps = [np.abs(np.asarray(seen, float) - step.picture).mean() for step in told.steps]
+    assert gaps[-4] == min(gaps) < 8

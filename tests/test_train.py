@@ -67,8 +67,8 @@ def test_stopping_saves(tmp_path):
 
 def test_an_agent_plays_from_its_run(whole):
     player = load_player(whole, seed=1)
-    with World(["FloorPlan401"], size=112) as world:
-        cache = Cache(world, Dealer(3))
+    with World(["FloorPlan401"], size=224) as world:
+        cache = Cache(world, Dealer(3))  # Images of another size than the agent's are made smaller.
         for _ in range(3):
             cache.step(*player(cache, cache.games > 0))
     assert cache.time[0, 0] == 3

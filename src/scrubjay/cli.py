@@ -8,12 +8,13 @@ from collections.abc import Callable
 import tyro
 from rich.markup import escape
 
-from scrubjay.commands import bench, games, rooms, training
+from scrubjay.commands import bench, browser, games, rooms, training
 from scrubjay.commands.terminal import err
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
-    games.tournament, training.train, training.evaluate,
+    games.tournament, training.train, training.evaluate, browser.serve,
+    browser.participants, browser.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
     bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.learning,

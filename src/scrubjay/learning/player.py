@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import torch
+from torch.nn import functional
 
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.perspective import Choice
@@ -35,7 +36,8 @@ class AgentPlayer:
         self._game = cache.games.copy()
         place = np.zeros((len(cache), 4), int)
         with torch.no_grad():
-            seen = observe(cache).map(lambda tensor: tensor.to(self.device))
+            seen = observe(cache, resized(cache.look().rgb, self.agent.config.image_size))
+            seen = seen.map(lambda tensor: tensor.to(self.device))
             said = self.agent.act(self._state, seen, begins)
             self._state = said.state
             logits = said.decision.logits.float()
@@ -47,6 +49,14 @@ class AgentPlayer:
                 places, self.choice, _ = self.agent.choose(said.state, seen, numbers, self.generator)
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (cache.stage != Stage.PS), action, NOTHING), place
+
+
+def resized(image: torch.Tensor, size: int) -> torch.Tensor:
+    """Images (B, H, W, 3) uint8 as an agent takes them that was trained at another size."""
+    if image.shape[1] == size:
+        return image
+    smooth = functional.interpolate(image.permute(0, 3, 1, 2).float(), (size, size), mode="bilinear", antialias=True)
+    return smooth.round().clamp(0, 255).byte().permute(0, 2, 3, 1)
 
 
 def load_player(folder: str | os.PathLike[str], seed: int = 0, device: str = "cpu") -> AgentPlayer:

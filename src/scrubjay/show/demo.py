@@ -1,4 +1,4 @@
-"""The demonstration: rooms, a walk, an opened drawer, a hidden object, on one page."""
+"""The demonstration: a page of rooms, a walk and an object hidden in a drawer, and the page of a whole game."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from scrubjay.game.matches import one_game
+from scrubjay.game.record import save_records
 from scrubjay.show.page import Figure, Section, write_page
 from scrubjay.show.picture import dollhouse
 from scrubjay.show.plan import plan
+from scrubjay.show.story import facts, write_story
+from scrubjay.show.telling import tell
+from scrubjay.show.video import write_video
 from scrubjay.world.access import ways_to_open
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import compile_room
@@ -22,8 +27,29 @@ STAGE = "FloorPlan1"
 GOAL = "Tomato"
 
 
-def write_demo(out: Path, renderer: str, console: Console) -> Path:
-    """Plays the demonstration and writes its page."""
+HIDER, SEEKER, SEED = "heuristic", "frontier", 3
+"""Of the game."""
+
+
+def write_demo(out: Path, renderer: str, console: Console) -> tuple[Path, Path]:
+    """Plays the demonstration and writes its pages: of the game, and of the rooms."""
+    return write_game(out, renderer, console), write_rooms(out, renderer, console)
+
+
+def write_game(out: Path, renderer: str, console: Console) -> Path:
+    """Plays a whole game and writes its record, its video and its page."""
+    console.print(f"playing a game in {STAGE}: {HIDER} hides a {GOAL.lower()}, {SEEKER} seeks it")
+    record = one_game(STAGE, GOAL, HIDER, SEEKER, SEED, renderer)
+    save_records([record], out / "record.json")
+    story = tell(record, renderer)
+    console.print(facts(story))
+    write_video(story, out / "game.mp4")
+    write_story(story, out / "index.html", "game.mp4")
+    return out / "index.html"
+
+
+def write_rooms(out: Path, renderer: str, console: Console) -> Path:
+    """Builds rooms, walks through one, hides an object there, and writes the page."""
     console.print("building a room of each type")
     rooms = [Figure(dollhouse(compile_room(make_room(scene)), 300, renderer), scene) for scene in SHOWN]
     with World([STAGE], renderer=renderer) as world:
@@ -35,7 +61,7 @@ def write_demo(out: Path, renderer: str, console: Console) -> Path:
         hiding = _hide(world, drawer)
         facts = f"{len(way) - 1} actions on the way. Drawn with {world.renderer.name}."
         route = Figure(plan(world.rooms[0], world.reachable[0], way), "The way to the drawer.")
-    page = out / "index.html"
+    page = out / "rooms.html"
     write_page(page, "Scrubjay: rooms that can be acted in", facts, [
         Section("Rooms", "One of each type, made from a seed.", rooms),
         Section("A walk", "On a grid of 0.25 m, with quarter turns.", [route, *walk]),
