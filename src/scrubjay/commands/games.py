@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -204,6 +205,7 @@ def tournament(
     rooms: tuple[str, ...] = ("test",),
     games: int = 5,
     spots: Path | None = None,
+    agents: tuple[Path, ...] = (),
     seed: int = 0,
     size: int = 224,
     at_once: int = 4,
@@ -221,6 +223,7 @@ def tournament(
         rooms: Scenes, or train, validation or test for all of those.
         games: Hidings of each hider in each room.
         spots: The folder of the spots, as `scrubjay spots` fills it.
+        agents: Folders of training runs, or of weights; their names can be hiders and seekers.
         seed: The same seed deals the same games.
         size: The edge of an image in pixels.
         at_once: Games side by side; on a GPU many.
@@ -230,11 +233,13 @@ def tournament(
     """
     from scrubjay.game.roster import HIDERS, SEEKERS
     from scrubjay.game.tournament import Plan, play_tournament
+    from scrubjay.learning.player import load_player
     from scrubjay.show.tournament import write_results
 
+    trained = {folder.name: partial(load_player, folder, device=device) for folder in agents}
     plan = Plan(hiders, seekers, _scenes(rooms), games, seed, spots, size, renderer, device, at_once)
     with _progress("Games") as tell:
-        hidings = play_tournament(plan, HIDERS, SEEKERS, out, tell)
+        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, tell)
     text, found = write_results(hidings, out)
     print(text)
     print_json(found)

@@ -63,6 +63,8 @@ class Outcome:
     """(B, 4): where the players were then, like `Cache.relative_place`."""
     opened: np.ndarray
     """(B,): the number of the openable that the step opened; -1 if it opened none."""
+    open: np.ndarray
+    """(B, openables) bool: which were open after the step, before a next game began."""
 
 
 class Cache:
@@ -154,7 +156,7 @@ class Cache:
         outcome = Outcome(
             stage, action, success, hit, self.placed & ~placed_before, placed_before, counts, target, visible, news,
             full, ended, finished, finished & claimed, self.world.state.pose.copy(), there,
-            np.where(opens.any(1), opens.argmax(1), NOTHING),
+            np.where(opens.any(1), opens.argmax(1), NOTHING), self.world.state.open.copy(),
         )  # fmt: skip
         self.before_next(outcome)
         self.begin(finished)

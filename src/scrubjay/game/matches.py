@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import LIMITS, Cache, Outcome
+from scrubjay.game.cache import LIMITS, Cache
 from scrubjay.game.deal import Deal, Dealer, Deals
 from scrubjay.game.players import Player
 from scrubjay.game.record import Record, Recorder
@@ -93,7 +93,7 @@ def matches(
         # A world that has no game left stands still until the others are done.
         return trial.deal if trial else _idle(room)
 
-    cache = _Watched(world, deal, limits, forgiving=True)
+    cache = Cache(world, deal, limits, forgiving=True)
     recorder = Recorder(cache)
     while any(now):
         before, games = now.copy(), np.array([trial is not None for trial in now])
@@ -103,20 +103,7 @@ def matches(
         for number, record in zip(np.flatnonzero(outcome.finished).tolist(), records, strict=True):
             if (trial := before[number]) is not None:
                 record.players = {"hider": trial.hider} | ({"seeker": trial.seeker} if trial.seeker else {})
-                if trial.deal.last == Stage.OH:
-                    is_open = np.flatnonzero(cache.left_open[number]).tolist()
-                    record.hidden = {"pose": record.pose, "open": is_open}
                 yield trial, record
-
-
-class _Watched(Cache):
-    """Remembers what was open when games ended."""
-
-    left_open = np.zeros((0, 0), bool)
-
-    def before_next(self, outcome: Outcome) -> None:
-        if outcome.finished.any():
-            self.left_open = self.world.state.open.copy()
 
 
 def _idle(room: Compiled) -> Deal:

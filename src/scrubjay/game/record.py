@@ -50,7 +50,7 @@ class Record:
     hits: list[list[bool]] = field(default_factory=list)
     """For each manipulation: was the target hit, and did PlaceAt succeed."""
     hidden: dict[str, Any] | None = None
-    """How the seeker found the room: the object's `pose`, and the numbers of the openables that were `open`."""
+    """How the hider left the room: the object's `pose`, and the numbers of the openables that were `open`."""
     found: bool = False
     pose: list[float] = field(default_factory=list)
     """Where the object was in the end."""
@@ -122,6 +122,8 @@ class Recorder:
             if outcome.finished[b]:
                 record.found, record.pose = bool(outcome.found[b]), outcome.pose[b].tolist()
                 record.hash = self._digests[b].hexdigest()
+                if record.deal["last"] == Stage.OH.name:
+                    record.hidden = {"pose": record.pose, "open": np.flatnonzero(outcome.open[b]).tolist()}
                 done.append(record)
                 self._open[b], self._digests[b] = self._begun(b), hashlib.sha256()
             elif self.cache.stage[b] == Stage.S and outcome.stage[b] != Stage.S:
