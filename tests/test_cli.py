@@ -141,7 +141,7 @@ def test_a_tournament_of_two_seekers(tmp_path):
 
 
 def test_spots_are_made_and_kept(tmp_path):
-    words = ("spots", "FloorPlan501", "--goals", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
+    words = ("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
     done = scrubjay(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (file,) = (tmp_path / "spots").rglob("*.json")
@@ -149,6 +149,10 @@ def test_spots_are_made_and_kept(tmp_path):
     assert json.loads(file.read_text())["candidates"] == 12
     assert scrubjay(*words, cwd=tmp_path).returncode == 0
     assert file.stat().st_mtime_ns == before, "what is there is kept"
+    one = scrubjay("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--out", "cup.json", cwd=tmp_path)
+    assert one.returncode == 0 and (tmp_path / "cup.json").read_text() == file.read_text()
+    refused = scrubjay("spots", "FloorPlan501", "--out", "all.json", cwd=tmp_path)
+    assert refused.returncode == 2 and "name both" in refused.stderr and not (tmp_path / "all.json").exists()
 
 
 def test_bench_world_prints_one_object_last(tmp_path):

@@ -173,7 +173,7 @@ def story(
 def spots(
     scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
     /,
-    goals: tuple[str, ...] = (),
+    goal: tuple[str, ...] = (),
     candidates: int = 400,
     processes: int = 2,
     seed: int = 0,
@@ -183,19 +183,23 @@ def spots(
 
     Args:
         scenes: Scenes; all train, validation and test rooms if none is named.
-        goals: Objects to hide; all five if none is named.
+        goal: Objects to hide; all five if none is named.
         candidates: Settled places that are tried for each.
         processes: Rooms worked on side by side.
         seed: The same seed makes the same spots.
-        out: The folder for the files.
+        out: The folder for the files; or the file, if it ends in .json and one room and one object are named.
     """
-    from scrubjay.game.spots import make_all
+    from scrubjay.game.spots import make_all, make_spots, save_spots
     from scrubjay.world.room import GOALS
 
-    with _progress("Spots") as tell:
-        make_all(
-            scenes or _scenes(("train", "validation", "test")), goals or GOALS, out, tell, candidates, seed, processes
-        )
+    if out.suffix == ".json":
+        if len(scenes) != 1 or len(goal) != 1:
+            raise ValueError(f"{out} can hold the spots of one room and one object: name both, or give a folder")
+        save_spots(make_spots(scenes[0], goal[0], candidates, seed), out)
+    else:
+        wanted = scenes or _scenes(("train", "validation", "test"))
+        with _progress("Spots") as tell:
+            make_all(wanted, goal or GOALS, out, tell, candidates, seed, processes)
     print(out)
 
 
