@@ -16,7 +16,7 @@ def serve(
     records: tuple[Path, ...] = (),
     host: str = "127.0.0.1",
     port: int = 8000,
-    names: tuple[str, ...] = (),
+    hosts: tuple[str, ...] = (),
     agents: tuple[Path, ...] = (),
     size: int = 224,
     renderer: Renderer = "auto",
@@ -29,7 +29,7 @@ def serve(
         records: Files of records that everybody may watch.
         host: The address to listen at; other machines can reach it only if it is not this one's own.
         port: The port.
-        names: Names under which the server is reached, beside this machine's own.
+        hosts: Names under which the server is reached, beside this machine's own.
         agents: Folders of training runs, or of weights, whose agents people can play against.
         size: The edge of the pictures in pixels.
         renderer: What draws.
@@ -47,7 +47,7 @@ def serve(
     def look(done: int, total: int) -> None:
         err.print(f"looking at the study's hiding places: {done} of {total}", end="\r" if done < total else "\n")
 
-    settings = Settings(data, studies, records, names, size, renderer, opponents=opponents, progress=look)
+    settings = Settings(data, studies, records, hosts, size, renderer, opponents=opponents, progress=look)
     run(settings, host, port, say=lambda text: print(text, flush=True))
 
 
