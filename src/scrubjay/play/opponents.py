@@ -1,0 +1,49 @@
+"""Who plays against people: players by name, made from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from scrubjay.game.actions import NAMES, NOTHING, Stage
+from scrubjay.game.cache import Cache
+from scrubjay.game.deal import Deal, Dealer
+from scrubjay.game.players import Player
+from scrubjay.game.roster import HIDERS, SEEKERS
+from scrubjay.game.spots import Spot, candidate_spots
+from scrubjay.play.trial import HIDE, NO_ACTION
+from scrubjay.world.world import World
+
+SOMEWHERE = "somewhere"
+"""Not a player: the object simply lies in a random hiding spot, at once."""
+
+
+@dataclass(frozen=True)
+class Opponents:
+    """Those that people can choose: the scripted ones, and whoever is added to them."""
+
+    hiders: Mapping[str, Callable[[int], Player]] = field(default_factory=lambda: dict(HIDERS))
+    seekers: Mapping[str, Callable[[int], Player]] = field(default_factory=lambda: dict(SEEKERS))
+
+
+def dealt(world: World, role: str, goal: str, opponent: str, seed: int) -> Deal:
+    """What a trial begins with for which no study gives a hiding place, drawn from its seed."""
+    drawn = Dealer(seed, (goal,))(world, 0)
+    if role == HIDE:
+        return replace(drawn, last=Stage.S if opponent else Stage.OH, anywhere=True)
+    if opponent != SOMEWHERE:
+        return drawn
+    rng, found = np.random.default_rng(seed), list[Spot]()
+    while not found:
+        found = candidate_spots(world.rooms[0], goal, 1, rng)
+    return replace(drawn, first=Stage.S, pose=found[0].pose, open=found[0].open)
+
+
+def next_step(player: Player, cache: Cache) -> str:
+    """What a player does next in a game alone, as a trial's step."""
+    action, place = player(cache, np.ones(1, bool))
+    if cache.stage[0] == Stage.PS:
+        return "PS " + " ".join(str(int(number)) for number in place[0])
+    return NAMES[action[0]] if action[0] != NOTHING else NO_ACTION

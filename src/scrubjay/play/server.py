@@ -1,0 +1,52 @@
+"""Runs the server, in the foreground or beside other work."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from scrubjay.play.app import Server, Settings
+from scrubjay.play.messages import MOST_TEXT
+
+__all__ = ["Server", "Settings", "running", "serve"]
+
+
+def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000, say: Callable[[str], None] = print) -> None:
+    """Runs a server until it is interrupted, and says where it is."""
+    server = Server(settings)
+    say(f"Scrubjay is at {_url(host, port)} (the admin's token is in {server.token_file})")
+    uvicorn.Server(_config(server, host, port)).run()
+
+
+@contextmanager
+def running(settings: Settings, host: str = "127.0.0.1", port: int = 0) -> Iterator[tuple[Server, str]]:
+    """A server in a thread of its own, and its address; port 0 is any that is free."""
+    server = Server(settings)
+    web = uvicorn.Server(_config(server, host, port))
+    thread = threading.Thread(target=web.run, daemon=True)
+    thread.start()
+    while not web.started:
+        if not thread.is_alive():
+            raise OSError(f"no server can be started at {_url(host, port)}")
+        time.sleep(0.01)
+    try:
+        yield server, _url(host, web.servers[0].sockets[0].getsockname()[1])
+    finally:
+        web.should_exit = True
+        thread.join()
+
+
+def _config(server: Server, host: str, port: int) -> uvicorn.Config:
+    # No access log: names of records are secrets. What comes in is small; what goes out are pictures, packed already.
+    return uvicorn.Config(
+        server.app(), host=host, port=port, log_level="warning", access_log=False, ws_max_size=2 * MOST_TEXT,
+        ws_per_message_deflate=False, timeout_graceful_shutdown=3,
+    )  # fmt: skip
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
