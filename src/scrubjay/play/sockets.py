@@ -47,6 +47,9 @@ class Listener:
         self.send({"type": "taken", "message": text})
         self.close(TAKEN)
 
+    def lost(self) -> None:
+        self.close(AGAIN)
+
     def close(self, code: int) -> None:
         self._later(lambda: self.line.put_nowait(code))
 

@@ -165,8 +165,9 @@ class Watching:
                 raise RecordError("the room was put away meanwhile, try again")
             world.state = mine
             cache, outcome = next(steps)
-            if not outcome.finished[0]:
-                # Else the next game has begun already; a last step changes nothing that is seen.
+            moved_on = outcome.finished[0] or (outcome.stage[0] != Stage.S and cache.stage[0] == Stage.S)
+            if not moved_on:
+                # Else the next game or the search has begun already; the step before it changes nothing that is seen.
                 place, frame = list(world.place(0)), encoded(cache.look().rgb[0].cpu().numpy(), "JPEG")
             elif not frame:
                 frame = encoded(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")

@@ -7,8 +7,6 @@ const MARGIN_M = 0.2; // The picture shows this much more than the room on every
 const JUMP_M = 0.6; // Who is further away a step later did not walk there.
 const COLOURS = { hider: "#1f5fae", seeker: "#b4551d", object: "#a01f4c" };
 
-/** The step whose picture and place show the hider at step k: after its last one the seeker stands at the start. */
-export const pictured = (steps, k) => (k > 0 && steps[k].stage !== "S" && steps[k + 1]?.stage === "S" ? k - 1 : k);
 
 export class Plan {
   constructor(address, told) {
@@ -21,7 +19,7 @@ export class Plan {
       element("p", { className: "said" }, key("hider", "hider"), key("seeker", "seeker"), key("object", "object")));
     this.ways = { hider: [], seeker: [], object: [] };
     told.steps.forEach(({ stage, object }, k) => {
-      this.ways[stage === "S" ? "seeker" : "hider"].push([k, told.steps[pictured(told.steps, k)].place]);
+      this.ways[stage === "S" ? "seeker" : "hider"].push([k, told.steps[k].place]);
       if (object) this.ways.object.push([k, object]);
     });
     this.picture = new Image();
@@ -54,7 +52,7 @@ export class Plan {
     if (object) this.gem(brush, object[1], width / 60);
     for (const [who, step] of [["hider", hider], ["seeker", seeker]]) {
       if (step < 0) continue;
-      const { place } = steps[pictured(steps, step)];
+      const { place } = steps[step];
       const [x, y] = this.pixel(place);
       brush.globalAlpha = step === k ? 1 : 0.45;
       const sight = step === k ? width / 8 : 0;

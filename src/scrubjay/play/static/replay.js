@@ -3,7 +3,7 @@
 import { Charts } from "./charts.js";
 import { element } from "./dom.js";
 import { Frames } from "./frames.js";
-import { Plan, pictured } from "./plan.js";
+import { Plan } from "./plan.js";
 import { ACTIONS, STAGES, count } from "./words.js";
 
 const SPEEDS = [["2", "slow"], ["6", "normal"], ["15", "fast"], ["40", "very fast"]]; // Steps a second.
@@ -42,7 +42,7 @@ export class Replay {
   go(k) {
     this.at = Math.max(0, Math.min(this.steps.length - 1, k));
     const [hider, seeker] = this.lastOf[this.at];
-    this.sides[0].show(pictured(this.steps, hider), this.steps[hider], this.frames, hider === this.at);
+    this.sides[0].show(hider, this.steps[hider], this.frames, hider === this.at);
     this.sides[1].show(seeker, this.steps[seeker], this.frames, seeker === this.at);
     this.plan.show(this.at, hider, seeker);
     this.charts?.show(this.at);
