@@ -7,6 +7,7 @@ game starts the next one in its room.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ from scrubjay.world.world import World
 
 LIMITS = np.array([200, 1, 15, 50, 500])
 """The most steps of each stage."""
+SEEN, LABELS = ("rgb", "ids", "depth"), ("ids", "depth")
+"""Pictures that players see, and those that the rules need: colours cost as much as both others together."""
 CLAIM_PIXELS = 10
 """Of the object, at least, that the seeker must see to claim it."""
 
@@ -115,15 +118,17 @@ class Cache:
         """Which actions each game has now, (B, 219)."""
         return actions.ALLOWED[self.stage]
 
-    def look(self) -> View:
-        """What the players see now: rgb, ids and depth. Taken once a step."""
-        if self._view is None:
-            self._view = self.world.view(("rgb", "ids", "depth"))
+    def look(self, kinds: Sequence[str] = SEEN) -> View:
+        """What the players see now; each kind of picture is taken once a step."""
+        pictures = self._view.pictures if self._view else {}
+        missing = [kind for kind in kinds if kind not in pictures]
+        if missing or self._view is None:
+            self._view = View(**{**pictures, **self.world.view(missing).pictures})
         return self._view
 
     def in_sight(self) -> tuple[np.ndarray, np.ndarray]:
         """Whose view has the pixels of the object that a claim needs, (B,) bool, and who is near enough to claim it."""
-        pixels = self.world.goal_mask(self.look()).sum((1, 2)).cpu().numpy()
+        pixels = self.world.goal_mask(self.look(LABELS)).sum((1, 2)).cpu().numpy()
         return pixels >= CLAIM_PIXELS, reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH
 
     def relative_place(self) -> np.ndarray:
@@ -173,7 +178,7 @@ class Cache:
         done |= world.rotate(actions.ROTATE[action])
         done |= world.stand(actions.STAND[action])
         if (cell != NOTHING).any():
-            done |= world.open_at(row, column, self.look())
+            done |= world.open_at(row, column, self.look(LABELS))
         done |= world.close_near(actions.CLOSE[action] != NOTHING)
         done |= world.move_hand(actions.HAND_MOVE[action])
         done |= world.rotate_hand(actions.HAND_TURN[action])

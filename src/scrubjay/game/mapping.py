@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from scrubjay.game.actions import NOTHING
-from scrubjay.game.cache import Cache
+from scrubjay.game.cache import LABELS, Cache
 from scrubjay.game.ways import HEIGHTS, QUARTERS, Spot
 from scrubjay.world import cells
 from scrubjay.world.floor import BODY_HEIGHT, BODY_RADIUS, COMPASS, GRID, STEP_OVER
@@ -64,7 +64,7 @@ def sights(cache: Cache, games: np.ndarray) -> list[Sight]:
     """What the players of some games (n,), by number, see now."""
     if not len(games):
         return []
-    world, view, place = cache.world, cache.look(), cache.relative_place()[games]
+    world, view, place = cache.world, cache.look(LABELS), cache.relative_place()[games]
     stride = max(1, world.size // SAMPLES)
     some = slice(stride // 2, None, stride)
     chosen = torch.as_tensor(games, device=view.ids.device)
