@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.game.actions import Stage
+from scrubjay.game.cache import LIMITS
+from scrubjay.game.deal import Dealer, Deals
 from scrubjay.game.stage_tasks import Explore, Manipulate, Task
+from scrubjay.learning.hider import HidingObjective
 from scrubjay.learning.learner import Objective
 from scrubjay.world.generate import SCENES
 
@@ -17,8 +21,18 @@ VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[star
 """The 20 validation rooms."""
 MOST_NUMBERS = 2**31
 """In one tensor: GPU kernels count with 32 bits."""
-TASKS = ("explore", "manipulate", "seek")
-"""What is learned alone: E&M, OM, S."""
+TASKS = ("explore", "manipulate", "seek", "cache")
+"""What is learned: E&M, OM or S alone, or whole games."""
+
+
+@dataclass(frozen=True)
+class WholeGames(Task):
+    """All stages, from exploring to seeking, which is measured."""
+
+    stage: ClassVar[Stage] = Stage.S
+
+    def deals(self, seed: int) -> Deals:
+        return Dealer(seed, self.goals, self.turned)
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,12 @@ class Training:
     learning_rate: float = 1e-4
     dynamics_rate: float = 1e-3
     """Of visual dynamics replay."""
+    perspective_rate: float = 5e-4
+    """Of perspective simulation."""
+    finished: int = 64
+    """For whole games: how many that are over make one step of the optimisers of hiding and perspective simulation."""
+    limits: tuple[int, ...] = tuple(LIMITS.tolist())
+    """The most steps of each stage: E&M, PS, OH, OM, S."""
     dynamics_batches: int = 4
     """Batches of 64 triplets that are replayed after each rollout; 0 leaves replay out."""
     replay_size: int = 20_000
@@ -55,6 +75,7 @@ class Training:
     candidates: int = 12
     """For seeking: hiding spots that are looked for in each room and for each goal object before training begins."""
     objective: Objective = field(default_factory=Objective)
+    hiding: HidingObjective = field(default_factory=HidingObjective)
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
@@ -63,19 +84,25 @@ class Training:
             raise ValueError(f"agent: one of {', '.join(AGENTS)}, not {self.agent!r}")
         if not self.scenes:
             raise ValueError("scenes: at least one room is needed")
-        for name in ("copies", "length", "chunk", "updates", "interval", "replay_size", "candidates"):
+        for name in ("copies", "length", "chunk", "updates", "interval", "replay_size", "candidates", "finished"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: at least 1, not {getattr(self, name)}")
-        for name in ("learning_rate", "dynamics_rate", "largest_gradient"):
+        for name in ("learning_rate", "dynamics_rate", "perspective_rate", "largest_gradient"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}: a number above 0, not {getattr(self, name)}")
         if self.length < 2:
             raise ValueError("length: sequences have two steps at least")
+        if len(self.limits) != len(Stage) or min(self.limits) < 1 or self.limits[Stage.PS] != 1:
+            raise ValueError(f"limits: {len(Stage)} numbers of steps, one for PS, not {self.limits}")
         agent = AGENTS[self.agent]
-        largest = self.chunk * self.length * agent.encoder_channels[0] * (agent.image_size // 2) ** 2
+        image = agent.encoder_channels[0] * (agent.image_size // 2) ** 2
+        largest = self.chunk * self.length * image
         if largest >= MOST_NUMBERS:
             most = MOST_NUMBERS * self.chunk // largest
             raise ValueError(f"chunk: with sequences of {self.length} at most {most} games at once, not {self.chunk}")
+        most = (MOST_NUMBERS - 1) // (self.limits[Stage.OH] * image)
+        if self.finished > most:
+            raise ValueError(f"finished: at most {most} games at once, not {self.finished}")
         if self.dynamics_batches < 0 or self.seed < 0:
             raise ValueError("dynamics_batches and seed: 0 or more")
 
@@ -86,7 +113,7 @@ class Training:
     def task_of(self) -> Task | None:
         """What is learned, as environments know it; seeking needs spots first."""
         return (
-            {"explore": Explore, "manipulate": Manipulate}[self.task](turned=self.turned)
+            {"explore": Explore, "manipulate": Manipulate, "cache": WholeGames}[self.task](turned=self.turned)
             if self.task != "seek"
             else None
         )
@@ -94,12 +121,13 @@ class Training:
 
 PRESETS = {
     "demo": Training(
-        "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, chunk=8, updates=60, interval=20,
+        "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, chunk=8, updates=100, interval=25,
         learning_rate=1e-3, dynamics_batches=1, replay_size=512, augmented=False, turned=False,
     ),
     "explore": Training("explore"),
     "manipulate": Training("manipulate", length=64, chunk=120),
     "seek": Training("seek"),
+    "cache": Training("cache", interval=400),
 }  # fmt: skip
 
 
@@ -114,7 +142,9 @@ def from_json(data: Any) -> Training:
         odd = sorted(set(data) ^ known) if isinstance(data, dict) else ["everything"]
         raise ValueError(f"{odd[0]}: not what a run's config has")
     try:
-        return Training(**{**data, "scenes": tuple(data["scenes"]), "objective": Objective(**data["objective"])})
+        lists = {name: tuple(data[name]) for name in ("scenes", "limits")}
+        numbers = {"objective": Objective(**data["objective"]), "hiding": HidingObjective(**data["hiding"])}
+        return Training(**{**data, **lists, **numbers})
     except TypeError as error:
         raise ValueError(str(error)) from error
 

@@ -13,14 +13,18 @@ def outcome(logits: torch.Tensor, happened: torch.Tensor, chosen: torch.Tensor) 
     return mean_where(F.cross_entropy(logits, happened, reduction="none"), chosen)
 
 
-def ranking(values: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+def ranking(values: torch.Tensor, steps: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor:
     """V (B, 30) of imagined hidings should be ordered like the mean lengths (B, 30) of mental rollouts there.
 
     Binary cross entropy of each pair's difference and which one took longer, a mean over all pairs; ties count half.
+    Pairs count only if both are `real` (B, 30), where that is given.
     """
     first, second = torch.triu_indices(values.shape[-1], values.shape[-1], 1, device=values.device)
     longer = torch.sign(steps[..., first] - steps[..., second]) / 2 + 0.5
-    return F.binary_cross_entropy_with_logits(values[..., first] - values[..., second], longer.to(values.dtype))
+    apart = values[..., first] - values[..., second]
+    wrong = F.binary_cross_entropy_with_logits(apart, longer.to(values.dtype), reduction="none")
+    pairs = torch.ones_like(wrong, dtype=torch.bool) if real is None else real[..., first] & real[..., second]
+    return mean_where(wrong, pairs)
 
 
 def mental(

@@ -38,6 +38,7 @@ class Objective:
     opening: float = 0.01
     attainable: float = 0.1
     claiming: float = 0.1
+    imitation: float = 0.1
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -65,6 +66,7 @@ class Learner(nn.Module):
         if Stage.S in rollout.stages:
             o, logits = self.objective, said.decision.logits.float()
             found["s_claiming"] = o.claiming * losses.claiming(logits, rollout.claimable, stage == Stage.S)
+            found["s_imitation"] = o.imitation * losses.imitation(logits, rollout.toward, stage == Stage.S)
         return found
 
     def _acting(self, rollout: Rollout, said: Step) -> Losses:

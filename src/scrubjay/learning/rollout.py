@@ -19,6 +19,12 @@ from scrubjay.game.augment import Augmentation
 from scrubjay.game.cache import Cache, Outcome
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.paying import rewards_of
+from scrubjay.learning.hiding import HidingBook, Shelf
+from scrubjay.learning.seeing import Guide
+from scrubjay.learning.valuing import HidingValue, place_values
+
+THOUGHT_TOGETHER = 64
+"""Games that imagine maps at once, each 30 of them."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Rollout:
     """(T, B) bool: the step opened something that its episode had not opened before."""
     claimable: torch.Tensor
     """(T, B) bool: in S, whether a claim would have succeeded instead."""
+    toward: torch.Tensor
+    """(T, B) int64: in S, the action that the mental map's shortest way to the object begins with; -1 if none does."""
     following: torch.Tensor
     """(B,): the critic's value after the last step."""
     state: MemoryState
@@ -86,8 +94,14 @@ class Collector:
         augmented: bool = False,
         half: Callable[[], torch.autocast] | None = None,
         watch: Callable[[int, Cache, Outcome], None] | None = None,
+        valued: bool = False,
+        hiding: bool = False,
     ) -> None:
-        """`half` makes the context that networks run in; `watch` is told every outcome, with its cache's number."""
+        """`half` makes the context that networks run in; `watch` is told every outcome, with its cache's number.
+
+        If `valued`, exploring also earns what perspective simulation thinks of the places found. If `hiding`, games
+        that come by PS are put on a shelf when they are over.
+        """
         self.agent, self.caches, self.watch = agent, list(caches), watch
         self.device = next(agent.parameters()).device
         self.half = half or (lambda: torch.autocast(self.device.type, enabled=False))
@@ -98,6 +112,10 @@ class Collector:
             Augmentation(len(cache), seed + number, self.device) if augmented else None
             for number, cache in enumerate(self.caches)
         ]
+        self.guides = [Guide(len(cache), self.device) for cache in self.caches]
+        self.values = [HidingValue(len(cache), self.device) for cache in self.caches] if valued else []
+        self.books = [HidingBook(agent, cache) for cache in self.caches] if hiding else []
+        self.shelf = Shelf()
         self.steps = 0
         """Environment steps taken so far."""
 
@@ -113,6 +131,18 @@ class Collector:
         self.steps += length * sum(len(cache) for cache in self.caches)
         return _joined([part.rollout() for part in parts])
 
+    def keep(self, number: int, outcome: Outcome, claimable: np.ndarray) -> None:
+        """Tells a cache's book what a step did; finished games go on the shelf, and seekers who begin get a guide."""
+        book = self.books[number]
+        finished = book.note(outcome, claimable)
+        if finished:
+            self.shelf.add(finished)
+        for games in np.split(book.begun, range(THOUGHT_TOGETHER, len(book.begun), THOUGHT_TOGETHER)):
+            if len(games):
+                with self.half():
+                    numbers = torch.from_numpy(games).to(self.device)
+                    self.guides[number].lead(self.agent.perspective, numbers, *book.hidden(games))
+
 
 class _Sequence:
     """One world's part of a rollout under way."""
@@ -124,6 +154,8 @@ class _Sequence:
         self.seen: list[Observation] = []
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
         self.following = torch.empty(0)
+        self.hide: list[torch.Tensor] = []
+        """What E&M's steps earn for the values of the states that they led to, (B,) each."""
         self.stages: set[int] = set()
 
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -139,6 +171,11 @@ class _Sequence:
         self.seen.append(observation)
         with of.half():
             said = of.agent.act(of.states[number], observation, begins)
+            if of.values:
+                values = place_values(of.agent, said.state.metric_map, observation.place)
+                paid = of.values[number].pay(values, observation.stage, begins, keep=not last)
+                # The sequence's first state was entered by the last one's last step, which was paid there.
+                self.hide += [paid] if self.rows["reward"] else []
         if last:
             # What is seen after the last step is the next sequence's first: the memory stays before it.
             self.following = said.decision.value.float()
@@ -147,6 +184,8 @@ class _Sequence:
         logits = said.decision.logits.float()
         noise = torch.rand(logits.shape, device=logits.device, generator=of.generator).clamp(min=1e-20)
         action = (logits - (-noise.log()).log()).argmax(-1)
+        of.guides[number].forget(begins)
+        self.rows["toward"].append(of.guides[number].toward(observation.place))
         self.rows["begins"].append(begins)
         self.rows["log_probability"].append(logits.log_softmax(-1).gather(-1, action[:, None])[:, 0])
         choosing = cache.stage == Stage.PS
@@ -154,8 +193,14 @@ class _Sequence:
         if choosing.any():
             games = torch.from_numpy(np.flatnonzero(choosing)).to(of.device)
             place = torch.zeros(len(cache), 4, dtype=torch.int64, device=of.device)
-            with of.half():
-                place[games] = of.agent.choose(said.state, observation, games, of.generator)[0]
+            # Imagined maps are large: not too many at once.
+            for some in games.split(THOUGHT_TOGETHER):
+                with of.half():
+                    place[some], choice, _ = of.agent.choose(said.state, observation, some, of.generator)
+                if of.books:
+                    of.books[number].chosen(some, said.state.metric_map, choice)
+        if of.books:
+            of.books[number].decided(observation, said.decision, action)
         return action, place
 
     def act(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
@@ -179,6 +224,10 @@ class _Sequence:
             ("claimable", visible & near & (outcome.stage == Stage.S)),
         ):
             self.rows[name].append(value)
+        if self.of.values:
+            self.of.values[self.number].note(outcome)
+        if self.of.books:
+            self.of.keep(self.number, outcome, self.rows["claimable"][-1])
         augmentation = self.of.augmentations[self.number]
         if augmentation and outcome.finished.any():
             augmentation.renew(outcome.finished)
@@ -192,13 +241,18 @@ class _Sequence:
             for name, values in self.rows.items()
         }
         tensors = {name: value.to(self.of.device, non_blocking=True) for name, value in stacked.items()}
+        if self.hide:
+            tensors["reward"] = tensors["reward"] + torch.stack(self.hide)
         observation = Observation(*(torch.stack([getattr(o, f.name) for o in seen]) for f in fields(Observation)))
         return Rollout(
             observation, following=self.following, state=self.first, last=last, stages=frozenset(self.stages), **tensors
         )
 
 
-_ROWS = ("begins", "action", "log_probability", "reward", "success", "ended", "hit", "landed", "opened", "claimable")
+_ROWS = (
+    "begins", "action", "log_probability", "reward", "success", "ended", "hit", "landed", "opened", "claimable",
+    "toward",
+)  # fmt: skip
 
 
 def _joined(parts: list[Rollout]) -> Rollout:

@@ -28,6 +28,7 @@ from scrubjay.learning.checkpoint import Progress, Run, RunError, parameters_of
 from scrubjay.learning.config import Training
 from scrubjay.learning.distributed import Group
 from scrubjay.learning.dynamics import dynamics_losses
+from scrubjay.learning.hider import HidingLearner
 from scrubjay.learning.learner import Learner
 from scrubjay.learning.replay import Replay, Triplets
 from scrubjay.learning.returns import Losses
@@ -61,6 +62,7 @@ class Trainer:
         self.agent = Agent(AGENTS[training.agent]).to(device)
         self.learner = Learner(self.agent, training.objective)
         self.distributed = self.group.wrapped(self.learner)
+        self.hiding = HidingLearner(self.agent, training.hiding)
         self.optimisers = optimisers_of(self.agent, training)
         self.progress = Progress()
         self.tally = Tally()
@@ -82,12 +84,18 @@ class Trainer:
         return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
 
     def segment(self) -> tuple[Collector, Replay | None]:
-        """New games, seeded by how far the run is."""
-        seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(4)
+        """New games of all ages, seeded by how far the run is."""
+        seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
         deals = self._deals(int(seeds[1]))
-        caches = [TalliedCache(world, deals, self.tally) for world in self.worlds]
-        collector = Collector(self.agent, caches, int(seeds[2]), self.training.augmented, self.half)
+        caches = [TalliedCache(world, deals, self.tally, np.array(self.training.limits)) for world in self.worlds]
+        ages = np.random.default_rng(seeds[4])
+        for cache in caches:
+            cache.stagger(ages)
+        whole = self.training.task == "cache"
+        collector = Collector(
+            self.agent, caches, int(seeds[2]), self.training.augmented, self.half, valued=whole, hiding=whole
+        )
         if not self.training.dynamics_batches:
             return collector, None
         return collector, Replay(
@@ -113,6 +121,8 @@ class Trainer:
         rollout = collector.collect(self.training.length)
         played = time.perf_counter()
         losses = self.learn(rollout)
+        if collector.books:
+            losses |= self.learn_hiding(collector)
         if replay is not None:
             replay.add(triplets_of(rollout, DYNAMICS_SHARE, replay.rng))
             losses |= self.replay(replay)
@@ -148,6 +158,32 @@ class Trainer:
             chunks += 1
         return {name: value / chunks for name, value in sums.items()}
 
+    def learn_hiding(self, collector: Collector) -> Losses:
+        """Steps of the optimisers on games that are over, as many as make whole batches; the mean losses."""
+        shelf, count, batches = collector.shelf, self.training.finished, 0
+        sums: Losses = {}
+        while self._all(len(shelf) >= count):
+            games, early = shelf.take(count), self.progress.games < self.training.hiding.early
+            with self.half():
+                percentile = self.hiding.percentile(games, collector.generator)
+                imagined = self.hiding.perspective(games)
+            self._descend("perspective", imagined, games)
+            with self.half():
+                hidden = self.hiding.hiding(games, percentile, early)
+            self._descend("play", hidden, games)
+            self.tally.add("percentile", percentile.cpu().numpy())
+            for name, value in (imagined | hidden).items():
+                sums[name] = sums.get(name, 0) + value.detach()
+            batches += 1
+        return {name: value / batches for name, value in sums.items()}
+
+    def _all(self, ready: bool) -> bool:
+        """Are all processes ready? Gradients are averaged over all of them, so that all must come."""
+        vote = nn.Parameter(torch.zeros((), device=self.device))
+        vote.grad = torch.tensor(float(ready), device=self.device)
+        self.group.average([vote])
+        return float(vote.grad) == 1
+
     def replay(self, replay: Replay) -> Losses:
         """A few batches of visual dynamics replay; the losses of the last one."""
         losses: Losses = {}
@@ -170,10 +206,16 @@ class Trainer:
         """The gradients of the sum of losses, none too large; TrainingError, with the batch, if one is no number."""
         optimiser, total = self.optimisers[name], torch.stack([value.float() for value in losses.values()]).sum()
         optimiser.zero_grad(set_to_none=True)
-        total.backward()
-        parameters = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
-        if name == "dynamics":
-            self.group.average(parameters)
+        every = [p for group in optimiser.param_groups for p in group["params"]]
+        if isinstance(batch, Rollout):
+            total.backward()
+        else:
+            # The wrapped learner averages what comes through it, and must not notice what does not.
+            for parameter, found in zip(every, torch.autograd.grad(total, every, allow_unused=True), strict=True):
+                # Memory is averaged as it lies, and gradients may lie differently in different processes.
+                parameter.grad = None if found is None else found.contiguous()
+            self.group.average([p for p in every if p.grad is not None])
+        parameters = [p for p in every if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
         if not torch.isfinite(norm + total.detach()):
             wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
@@ -181,12 +223,16 @@ class Trainer:
 
 
 def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Adam]:
-    """One for all that is learned by playing, and one for visual dynamics replay; both change the encoder."""
-    only_replayed = {id(p) for p in agent.dynamics.parameters()}
-    played = [p for p in agent.parameters() if id(p) not in only_replayed]
+    """One for all that is learned by playing, one for perspective simulation, and one for visual dynamics replay.
+
+    The first and the last both change the encoder.
+    """
+    others = {id(p) for p in parameters_of(agent.dynamics, agent.perspective)}
+    played = [p for p in agent.parameters() if id(p) not in others]
     replayed = parameters_of(agent.encoder, agent.dynamics)
     return {
         "play": torch.optim.Adam(played, training.learning_rate, BETAS, amsgrad=True),
+        "perspective": torch.optim.Adam(agent.perspective.parameters(), training.perspective_rate, BETAS, amsgrad=True),
         "dynamics": torch.optim.Adam(replayed, training.dynamics_rate, BETAS, amsgrad=True),
     }
 
