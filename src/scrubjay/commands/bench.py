@@ -106,7 +106,7 @@ def agent(
 
 
 def learning(
-    preset: Literal["demo", "explore", "manipulate", "seek"] = "explore",
+    preset: Literal["demo", "explore", "manipulate", "seek", "cache"] = "explore",
     device: str = "cpu",
     rooms: int = 40,
     copies: int = 24,
