@@ -12,8 +12,14 @@ setup: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
+# Trains for about two minutes, anew each time. One thread: on a busy machine two are many times slower for small networks.
+demo: export OMP_NUM_THREADS = 1
 demo: setup
-	$(BIN)/scrubjay demo --out out/demo
+	rm -rf out/demo/run
+	$(BIN)/scrubjay train demo --out out/demo/run > /dev/null
+	$(BIN)/scrubjay demo --out out/demo > /dev/null
+	$(BIN)/scrubjay watch out/demo/run --out out/demo/agent > /dev/null
+	@echo "Done: open out/demo/index.html (a game), out/demo/agent/index.html (the agent) and out/demo/rooms.html (rooms)."
 
 test: setup
 	$(BIN)/python -m pytest -m "not slow"

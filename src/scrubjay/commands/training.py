@@ -1,4 +1,4 @@
-"""Commands that train agents and say how well they do."""
+"""Commands that train agents, say how well they do, and show what they do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, Literal
 import tyro
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from scrubjay.commands.terminal import err, print_json
+from scrubjay.commands.terminal import Renderer, err, print_json
 
-Preset = Literal["demo", "explore", "manipulate", "seek"]
+Preset = Literal["demo", "explore", "manipulate", "seek", "cache"]
 SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 """Measures that the progress line shows, where a run has them."""
 
@@ -131,6 +131,42 @@ def evaluate(
         err.print(f"{name} plays")
         found = measure(player(name), task, rooms, games, seed, size, device)
         print_json({"player": name, **{key: list(value) for key, value in found.items()}})
+
+
+def watch(
+    run: tyro.conf.Positional[Path],
+    scene: str = "FloorPlan21",
+    goal: str = "Tomato",
+    seed: int = 3,
+    out: Path = Path("out/watch"),
+    renderer: Renderer = "auto",
+) -> None:
+    """Lets a run's agent play a whole game, as hider and seeker, and writes a page of what it does and why.
+
+    Args:
+        run: The folder of a run; its newest checkpoint plays.
+        scene: FloorPlan12, or a type and a seed such as kitchen-81723.
+        goal: The object that is hidden.
+        seed: The same seed plays the same game.
+        out: The folder for index.html and record.json.
+        renderer: What draws.
+    """
+    from scrubjay.game.record import save_records
+    from scrubjay.learning.watch_page import write_watch
+    from scrubjay.learning.watching import open_run
+    from scrubjay.learning.watching import watch as play
+    from scrubjay.show.story import facts
+    from scrubjay.show.telling import tell
+
+    agent, training, progress = open_run(run)
+    with err.status(f"the agent plays in {scene}"):
+        watched = play(agent, scene, goal, seed, renderer)
+    save_records([watched.record], out / "record.json")
+    with err.status("drawing"):
+        story = tell(watched.record, renderer)
+        write_watch(watched, story, training, progress, out / "index.html")
+    print(facts(story))
+    print(out / "index.html")
 
 
 @contextmanager
