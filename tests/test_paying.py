@@ -32,7 +32,7 @@ def outcome(*steps: dict) -> Outcome:
     return Outcome(
         stage=of("stage", 0), action=of("action", 0), counts=of("counts", np.zeros((3, 7, 7), int)),
         target=of("target", (0, 0, 0)), news=news, pose=np.zeros((len(steps), 7)), place=np.zeros((len(steps), 4), int),
-        opened=np.full(len(steps), NOTHING), **flags,
+        opened=np.full(len(steps), NOTHING), open=np.zeros((len(steps), 1), bool), **flags,
     )  # fmt: skip
 
 
