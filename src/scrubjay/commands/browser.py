@@ -45,7 +45,9 @@ def serve(
     opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})
 
     def look(done: int, total: int) -> None:
-        err.print(f"looking at the study's hiding places: {done} of {total}", end="\r" if done < total else "\n")
+        if done == total or (err.is_terminal and done):
+            end = "\r" if done < total else "\n"
+            err.print(f"looking at the studies' hiding places: {done} of {total}", end=end)
 
     settings = Settings(data, studies, records, hosts, size, renderer, opponents=opponents, progress=look)
     run(settings, host, port, say=lambda text: print(text, flush=True))
