@@ -13,15 +13,6 @@ from scrubjay.game.actions import ALLOWED, NAMES, Stage
 COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small products are faster in one thread than in two that wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def dirs_of(*lead: int, seed: int = 0) -> Dir:
     draw = torch.Generator().manual_seed(seed)
     grid = torch.randn(*lead, SMALL.gru_channels, 7, 7, generator=draw)

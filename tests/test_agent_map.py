@@ -12,15 +12,6 @@ from scrubjay.agent.map import EMPTY, Entries, MapReader, MapState, MetricMap, p
 LENGTH = 3
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small products are faster in one thread than in two that wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 class SlowMap:
     """One game's map as a dictionary; writes through a GRU cell made of the same weights."""
 

@@ -20,15 +20,6 @@ GAME = [EM, EM, PS, OH, OH, OM, OM, OH, OM, OH, S, S, S]
 """The stages of a short game with two manipulations."""
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small products are faster in one thread than in two that wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def observed(stages: list[list[int]] | torch.Tensor, seed: int = 0) -> Observation:
     """Anything at all, at stages (T, B)."""
     stage = torch.as_tensor(stages)

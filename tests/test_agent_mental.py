@@ -15,15 +15,6 @@ STEPS = {NORTH: (-1, 0), EAST: (0, 1), SOUTH: (1, 0), WEST: (0, -1)}
 FLOOR = torch.tensor([[1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 1, 1]], dtype=torch.bool)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors on a busy machine: more threads only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def seeker(**bias: float) -> MentalSeeker:
     """A seeker with random weights that likes some actions, in double precision."""
     torch.manual_seed(0)

@@ -19,15 +19,6 @@ EAST, WEST = 1, 3
 AHEAD = SEEKER_ACTIONS.index(number_of("MoveAhead"))
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors on a busy machine: more threads only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def explored(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, share: float = 0.3) -> Explored:
     """Maps of random places, in double precision; each game starts at one of its own."""
     generator = torch.Generator().manual_seed(seed)

@@ -19,6 +19,7 @@ from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.learning import imagining, losses
 from scrubjay.learning.hiding import SPOT, Finished, Hiding, Seeking, seeker_numbers
+from scrubjay.learning.learner import check_numbers
 from scrubjay.learning.returns import Losses, actor_critic, advantages
 from scrubjay.world.cells import CELLS
 
@@ -46,11 +47,7 @@ class HidingObjective:
     mental: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name}: a number from 0 up is needed, not {value}")
-        if self.gamma > 1 or self.tau > 1:
-            raise ValueError(f"gamma and tau are at most 1, not {self.gamma} and {self.tau}")
+        check_numbers(vars(self))
 
 
 class HidingLearner:

@@ -23,6 +23,15 @@ LEARNED = (Stage.EM, Stage.OM, Stage.S)
 """Stages that are learned as sequences; OH's short episodes wait for the seeker, and PS is not one of actions."""
 
 
+def check_numbers(numbers: dict[str, float]) -> None:
+    """ValueError that names which of an objective's numbers cannot be."""
+    for name, value in numbers.items():
+        if not 0 <= value < float("inf"):
+            raise ValueError(f"{name}: a number from 0 up is needed, not {value}")
+    if numbers["gamma"] > 1 or numbers["tau"] > 1:
+        raise ValueError(f"gamma and tau are at most 1, not {numbers['gamma']} and {numbers['tau']}")
+
+
 @dataclass(frozen=True)
 class Objective:
     """The numbers of the losses; the defaults are the paper's, and ours where it names none."""
@@ -41,11 +50,7 @@ class Objective:
     imitation: float = 0.1
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name}: a number from 0 up is needed, not {value}")
-        if self.gamma > 1 or self.tau > 1:
-            raise ValueError(f"gamma and tau are at most 1, not {self.gamma} and {self.tau}")
+        check_numbers(vars(self))
 
 
 class Learner(nn.Module):

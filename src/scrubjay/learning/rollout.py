@@ -164,9 +164,6 @@ class _Sequence:
         image = cache.look().rgb
         augmentation = of.augmentations[number]
         observation = observe(cache, augmentation(image) if augmentation else image)
-        if not image.is_cuda:
-            # OpenGL draws the next picture over this one.
-            observation = observation.map(torch.clone)
         begins = of.begins[number]
         self.seen.append(observation)
         with of.half():
