@@ -3,8 +3,8 @@
 The encoder is the contracting half of a U-Net: five scales, each begun by a convolution of stride 2, all but the first
 followed by a pair of convolutions with a residual connection: 5 + 4 x 2 = 13. What each scale but the last ends with is
 kept for the visual dynamics decoders. Images of 112 pixels reach 7 x 7 one halving earlier, so their last scale has
-stride 1. There is no normalisation: at these depths residual pairs that start small need none, and at fine scales it
-would cost more memory traffic than the convolutions.
+stride 1. Activations are not normalised: at fine scales that would cost more memory traffic than the convolutions. The
+filters are, which costs nothing: they have mean 0.
 
                      paper             small
     multiply-adds    343 million       18 million an image
@@ -22,6 +22,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.steady import CentredConv2d
 from scrubjay.world.cells import CELLS
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -100,9 +101,9 @@ class _Scale(nn.Module):
 
     def __init__(self, channels_in: int, channels: int, stride: int = 2) -> None:
         super().__init__()
-        self.down = nn.Conv2d(channels_in, channels, 3, stride, padding=1)
-        self.first = nn.Conv2d(channels, channels, 3, padding=1)
-        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        self.down = CentredConv2d(channels_in, channels, 3, stride, padding=1)
+        self.first = CentredConv2d(channels, channels, 3, padding=1)
+        self.second = CentredConv2d(channels, channels, 3, padding=1)
         initialise(self)
         with torch.no_grad():
             # A residual pair begins as half of what it could be, so that four of them keep the signal's size.

@@ -10,6 +10,7 @@ from torch import nn
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import Dir
+from scrubjay.agent.steady import Usual
 from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, Stage
 from scrubjay.world.cells import CELLS
 
@@ -53,6 +54,8 @@ class StageHead(nn.Module):
         self.register_buffer("numbers", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
+        self.returns = Usual(1)
+        """The critic speaks in deviations from the usual return."""
         # The first policy is nearly uniform, and the first values are nearly 0.
         for last in (self.actor, self.critic):
             nn.init.orthogonal_(last.weight, 0.01)
@@ -63,7 +66,7 @@ class StageHead(nn.Module):
         known = self.mlp(flat)
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
-        return known, logits, self.critic(known)[..., 0].to(flat.dtype)
+        return known, logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0]
 
 
 class Heads(nn.Module):
@@ -74,6 +77,12 @@ class Heads(nn.Module):
         self.stages = nn.ModuleDict({stage.name: StageHead(config.lstm, stage) for stage in ACTING})
         self.hittable_here = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
         self.hittable_all = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
+
+    def of(self, stage: Stage) -> StageHead:
+        """One stage's actor and critic."""
+        head = self.stages[stage.name]
+        assert isinstance(head, StageHead)
+        return head
 
     def forward(self, dirs: Dir, stage: torch.Tensor) -> Decision:
         """Decisions for DIRs with leading axes (B,) or (T, B), at stages of the same shape.
@@ -89,7 +98,7 @@ class Heads(nn.Module):
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
         # All heads answer for all games: that is cheaper than sorting games by stage.
         for which in ACTING:
-            known, its_logits, its_value = self.stages[which.name](dirs.flat)
+            known, its_logits, its_value = self.of(which)(dirs.flat)
             # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
             here = stage == int(which)
             logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)

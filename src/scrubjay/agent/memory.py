@@ -14,6 +14,7 @@ from torch import nn
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
+from scrubjay.agent.steady import Usual
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.world.cells import CELLS
@@ -150,9 +151,12 @@ class Memory(nn.Module):
         self.told = Tiled(self.senses.length, 3 * channels)
         self.recalled = Tiled(config.tiled, 3 * channels)
         self.recurrent = nn.Conv2d(channels, 3 * channels, 3, padding=1)
-        self.gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm)
+        self.usual_sir, self.usual_input = Usual(config.sir_channels), Usual(config.gru_channels + config.map_read)
+        self.gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm, bias=False)
+        self.balance = nn.GroupNorm(4, 4 * config.lstm)
+        """Each gate's numbers, taken together, keep mean 0 and deviation 1, so that no gate is shut for good."""
         # The LSTM begins by keeping what it has, so that errors reach back over many steps from the first.
-        nn.init.ones_(self.gates.bias[config.lstm : 2 * config.lstm])
+        nn.init.ones_(self.balance.bias[config.lstm : 2 * config.lstm])
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
         """Nothing remembered."""
@@ -208,30 +212,37 @@ class Memory(nn.Module):
 
         now, kept = state.now, state.aside
         nothing = now.map(torch.zeros_like)
-        states = []
+        states, inputs = [], []
         for step in range(len(stage)):
             kept = nothing.where(begins[step], now.where(aside[step], kept))
             now = kept.where(back[step], nothing.where(entered[step], now))
-            now = self._advance(now, driven[step], around[step], entries.at(step))
+            now, its_inputs = self._advance(now, driven[step], around[step], entries.at(step))
             states.append(now)
+            inputs.append(its_inputs)
+        if torch.is_grad_enabled():
+            self.usual_sir.watch(sir.movedim(2, -1))
+            self.usual_input.watch(torch.stack(inputs))
         grid = torch.stack([each.grid for each in states])
         flat = torch.stack([each.output for each in states])
         return Dir(flat, grid[:, :, :-1], grid[:, :, -1]), MemoryState(now, kept, stage[-1], metric_map)
 
     def _driven(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
         """What the inputs give to the convolutional GRU's gates, all steps at once: (T, B, 3 (G + 1), 7, 7)."""
-        seen = torch.cat([sir, self.senses.targets(observation).to(sir.dtype)], 2)
+        seen = torch.cat([self.usual_sir(sir, axis=2), self.senses.targets(observation).to(sir.dtype)], 2)
         return self.seen(seen.flatten(0, 1)).unflatten(0, sir.shape[:2]) + self.told(self.senses.told(observation))
 
-    def _advance(self, last: Recurrent, driven: torch.Tensor, around: torch.Tensor, entries: Entries) -> Recurrent:
-        """One step of the recurrent networks."""
+    def _advance(
+        self, last: Recurrent, driven: torch.Tensor, around: torch.Tensor, entries: Entries
+    ) -> tuple[Recurrent, torch.Tensor]:
+        """One step of the recurrent networks, and what the LSTM was given beside its own last output."""
         driven = driven + self.recalled(last.output[:, : self.config.tiled])
         grid = gru(driven, self.recurrent(last.grid), last.grid)
         pooled = grid[:, :-1].mean((2, 3))
-        inputs = [pooled, around.to(pooled.dtype), self.reader.recall(entries, pooled).to(pooled.dtype), last.output]
-        enter, keep, new, show = self.gates(torch.cat(inputs, 1)).to(last.cell.dtype).chunk(4, 1)
+        inputs = torch.cat([part.to(pooled.dtype) for part in (pooled, around, self.reader.recall(entries, pooled))], 1)
+        gates = self.balance(self.gates(torch.cat([self.usual_input(inputs), last.output], 1)))
+        enter, keep, new, show = gates.to(last.cell.dtype).chunk(4, 1)
         cell = torch.sigmoid(keep) * last.cell + torch.sigmoid(enter) * torch.tanh(new)
-        return Recurrent(grid, torch.sigmoid(show) * torch.tanh(cell), cell)
+        return Recurrent(grid, torch.sigmoid(show) * torch.tanh(cell), cell), inputs
 
     def _check(
         self,

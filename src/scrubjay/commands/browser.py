@@ -39,9 +39,10 @@ def serve(
     from scrubjay.play.opponents import Opponents
     from scrubjay.play.server import Settings
     from scrubjay.play.server import serve as run
+    from scrubjay.play.thinking import ThinkingPlayer
 
-    # Each is loaded once here, so that a folder that is none is an error before the server starts.
-    trained = {folder.name: partial(load_player, folder) for folder in agents if load_player(folder)}
+    # Each is loaded once, for all its games; a folder that is none is an error before the server starts.
+    trained = {folder.name: partial(ThinkingPlayer, load_player(folder).agent) for folder in agents}
     opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})
 
     def look(done: int, total: int) -> None:

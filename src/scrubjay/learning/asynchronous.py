@@ -18,6 +18,7 @@ from torch import multiprocessing
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.agent.steady import Usual
 from scrubjay.learning.checkpoint import Progress, Run
 from scrubjay.learning.config import Training
 from scrubjay.learning.distributed import Group
@@ -38,6 +39,10 @@ class Worker(Trainer):
         super().__init__(training, "cpu", group)
         self.shared, self.shared_optimisers = shared, optimisers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
+        for mine, its in zip(self.agent.modules(), shared.modules(), strict=True):
+            if isinstance(mine, Usual):
+                # What is usual is the same for all, and whoever learns changes it for all.
+                mine._buffers = its._buffers
 
     def update(self, *args: Any) -> dict[str, Any]:
         self.copy_shared()

@@ -54,7 +54,13 @@ class Training:
     interval: int = 200
     """Rollouts between checkpoints. Every checkpoint begins all games anew, so that a run can go on from it exactly."""
     seed: int = 0
+    epochs: int = 1
+    """How often each rollout is learned from; more than once needs PPO's band."""
     learning_rate: float = 1e-4
+    betas: tuple[float, float] = (0.99, 0.999)
+    """Of Adam: how much of the last mean gradient, and of its square, each step keeps."""
+    last_layers: float = 1.0
+    """How many times faster the last layers of actors and critics learn than all that is before them."""
     dynamics_rate: float = 1e-3
     """Of visual dynamics replay."""
     perspective_rate: float = 5e-4
@@ -84,12 +90,26 @@ class Training:
             raise ValueError(f"agent: one of {', '.join(AGENTS)}, not {self.agent!r}")
         if not self.scenes:
             raise ValueError("scenes: at least one room is needed")
-        for name in ("copies", "length", "chunk", "updates", "interval", "replay_size", "candidates", "finished"):
+        for name in (
+            "copies",
+            "length",
+            "chunk",
+            "updates",
+            "interval",
+            "replay_size",
+            "candidates",
+            "finished",
+            "epochs",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: at least 1, not {getattr(self, name)}")
-        for name in ("learning_rate", "dynamics_rate", "perspective_rate", "largest_gradient"):
+        for name in ("learning_rate", "dynamics_rate", "perspective_rate", "largest_gradient", "last_layers"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}: a number above 0, not {getattr(self, name)}")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas: two numbers from 0 to below 1, not {self.betas}")
+        if self.epochs > 1 and not self.objective.clip:
+            raise ValueError(f"epochs: {self.epochs} with the plain policy gradient; set the objective's clip")
         if self.length < 2:
             raise ValueError("length: sequences have two steps at least")
         if len(self.limits) != len(Stage) or min(self.limits) < 1 or self.limits[Stage.PS] != 1:
@@ -142,7 +162,7 @@ def from_json(data: Any) -> Training:
         odd = sorted(set(data) ^ known) if isinstance(data, dict) else ["everything"]
         raise ValueError(f"{odd[0]}: not what a run's config has")
     try:
-        lists = {name: tuple(data[name]) for name in ("scenes", "limits")}
+        lists = {name: tuple(data[name]) for name in ("scenes", "limits", "betas")}
         numbers = {"objective": Objective(**data["objective"]), "hiding": HidingObjective(**data["hiding"])}
         return Training(**{**data, **lists, **numbers})
     except TypeError as error:

@@ -36,6 +36,8 @@ class HidingObjective:
     entropy: float = 0.01
     clip: float = 0.0
     """PPO's band; 0 is the plain policy gradient, as in the paper."""
+    normalised: bool = False
+    """Advantages are brought to mean 0 and deviation 1 in every batch."""
     early: int = 5000
     """Games after which nothing is done any more against collapse."""
     modality: float = 0.1
@@ -66,9 +68,12 @@ class HidingLearner:
         within, action = hid.within.T, hid.action.T
         reward, ended = earned(hid, percentile).T, within & ~_later(within)
         ahead = advantages(reward, value.detach(), torch.zeros_like(value[0]), ended, o.gamma, o.tau)
+        target, returns = ahead + value.detach(), self.agent.heads.of(Stage.OH).returns
+        returns.watch(target[..., None], within)
         parts = actor_critic(
-            logits, value, action, ahead, ahead + value.detach(), within, o.entropy, hid.log_probability.T, o.clip
-        )
+            logits, value, action, ahead, target, within, o.entropy, hid.log_probability.T, o.clip, o.normalised,
+            returns.deviation,
+        )  # fmt: skip
         found = {f"oh_{name}": loss for name, loss in parts.items()}
         tried, landed = to_recall(hid)
         recalled = self.agent.recalled(said.dirs.flat).float()

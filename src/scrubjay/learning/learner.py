@@ -41,6 +41,8 @@ class Objective:
     entropy: float = 0.01
     clip: float = 0.0
     """PPO's band; 0 is the plain policy gradient, as in the paper."""
+    normalised: bool = False
+    """Advantages have mean 0 and deviation 1 in every batch, so that the entropy weighs the same in all stages."""
     self_prediction: float = 0.1
     change: float = 0.1
     hindsight: float = 0.1
@@ -84,9 +86,12 @@ class Learner(nn.Module):
         for which in LEARNED:
             if which not in rollout.stages:
                 continue
+            chosen, returns = stage == which, self.agent.heads.of(which).returns
+            returns.watch(target[..., None], chosen)
             parts = actor_critic(
-                logits, value, rollout.action, ahead, target, stage == which, o.entropy, rollout.log_probability, o.clip
-            )
+                logits, value, rollout.action, ahead, target, chosen, o.entropy, rollout.log_probability, o.clip,
+                o.normalised, returns.deviation,
+            )  # fmt: skip
             found |= {f"{which.name.lower()}_{name}": loss for name, loss in parts.items()}
         return found
 

@@ -6,6 +6,8 @@ import torch
 from torch.nn import functional as F
 
 Losses = dict[str, torch.Tensor]
+LEAST = 1e-6
+"""The deviation of advantages that are all the same."""
 
 
 def advantages(
@@ -60,14 +62,20 @@ def actor_critic(
     beta: float = 0.01,
     before: torch.Tensor | None = None,
     clip: float = 0.0,
+    normalised: bool = False,
+    unit: torch.Tensor | float = 1.0,
 ) -> Losses:
     """The losses of the steps that are `chosen` (T, B): policy, value and (negative) entropy, each a mean.
 
     With `clip`, PPO's clipped loss against the log-probabilities `before` (T, B) that the actions were drawn with; else
-    the plain policy gradient. The entropy's weight is `beta`, the squared error of the values counts half.
+    the plain policy gradient. If `normalised`, advantages have mean 0 and deviation 1. The entropy's weight is `beta`,
+    the squared error of the values, in multiples of `unit`, counts half.
     """
     now = log_probabilities(logits, torch.where(chosen, action, logits.argmax(-1)))
     advantage = advantage.detach()
+    if normalised:
+        advantage = advantage - mean_where(advantage, chosen)
+        advantage = advantage / mean_where(advantage**2, chosen).sqrt().clamp(min=LEAST)
     if clip:
         assert before is not None
         ratio = torch.where(chosen, now - before, torch.zeros_like(now)).exp()
@@ -76,6 +84,6 @@ def actor_critic(
         gain = now * advantage
     return {
         "policy": -mean_where(gain, chosen),
-        "value": 0.5 * mean_where(F.mse_loss(value, target.detach(), reduction="none"), chosen),
+        "value": 0.5 * mean_where(F.mse_loss(value / unit, target.detach() / unit, reduction="none"), chosen),
         "entropy": -beta * mean_where(entropy(logits), chosen),
     }

@@ -20,6 +20,8 @@ from torch import nn
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.agent.heads import ACTING
+from scrubjay.agent.steady import adapt
 from scrubjay.game.actions import Stage
 from scrubjay.game.deal import Deals
 from scrubjay.game.spots import SpotError, make_spots
@@ -42,7 +44,6 @@ from scrubjay.world.world import World
 
 Report = Callable[[dict[str, Any]], None]
 """Is told a row of numbers after every update."""
-BETAS = (0.99, 0.999)
 DYNAMICS_SHARE = 0.02
 """Of the steps played, how many become triplets of visual dynamics replay."""
 
@@ -148,11 +149,12 @@ class Trainer:
         """Steps of the optimiser on the rollout's games, some at a time; the mean losses."""
         count, chunks = rollout.action.shape[1], 0
         sums: Losses = {}
-        for begin in range(0, count, self.training.chunk):
+        for begin in [*range(0, count, self.training.chunk)] * self.training.epochs:
             part = rollout.games(slice(begin, begin + self.training.chunk))
             with self.half():
                 losses = self.distributed(part)
             self._descend("play", losses, part)
+            adapt(self.agent)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0) + value.detach()
             chunks += 1
@@ -171,6 +173,7 @@ class Trainer:
             with self.half():
                 hidden = self.hiding.hiding(games, percentile, early)
             self._descend("play", hidden, games)
+            adapt(self.agent)
             self.tally.add("percentile", percentile.cpu().numpy())
             for name, value in (imagined | hidden).items():
                 sums[name] = sums.get(name, 0) + value.detach()
@@ -227,13 +230,21 @@ def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Ada
 
     The first and the last both change the encoder.
     """
-    others = {id(p) for p in parameters_of(agent.dynamics, agent.perspective)}
-    played = [p for p in agent.parameters() if id(p) not in others]
+    last = parameters_of(*(part for head in map(agent.heads.of, ACTING) for part in (head.actor, head.critic)))
+    others = {id(p) for p in (*parameters_of(agent.dynamics, agent.perspective), *last)}
+    played = [
+        {"params": [p for p in agent.parameters() if id(p) not in others]},
+        {"params": last, "lr": training.last_layers * training.learning_rate},
+    ]
     replayed = parameters_of(agent.encoder, agent.dynamics)
+
+    def adam(parameters: Any, rate: float) -> torch.optim.Adam:
+        return torch.optim.Adam(parameters, rate, training.betas, amsgrad=True)
+
     return {
-        "play": torch.optim.Adam(played, training.learning_rate, BETAS, amsgrad=True),
-        "perspective": torch.optim.Adam(agent.perspective.parameters(), training.perspective_rate, BETAS, amsgrad=True),
-        "dynamics": torch.optim.Adam(replayed, training.dynamics_rate, BETAS, amsgrad=True),
+        "play": adam(played, training.learning_rate),
+        "perspective": adam(agent.perspective.parameters(), training.perspective_rate),
+        "dynamics": adam(replayed, training.dynamics_rate),
     }
 
 

@@ -25,12 +25,16 @@ Job = Iterator[float]
 """Long work: each `next` does a little of it and gives the seconds until it wants to go on."""
 
 
+Call = tuple[Callable[[], Any], Future]
+"""What is to be done, and where the answer goes."""
+
+
 class Engine:
     """Runs calls and jobs in its thread, each in a transaction of the store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._jobs: list[tuple[float, Job]] = []
         self._outbox: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], None]] = []
@@ -71,10 +75,10 @@ class Engine:
             close()
         self.store.close()
 
-    def _waiting(self) -> list[tuple[Callable[[], Any], Future]] | None:
+    def _waiting(self) -> list[Call] | None:
         """The next calls; none if a job is due before any comes; None at the end."""
         pause = min((due for due, _ in self._jobs), default=float("inf")) - time.monotonic()
-        calls: list[tuple[Callable[[], Any], Future]] = []
+        calls: list[Call] = []
         try:
             first = self._calls.get(timeout=None if pause == float("inf") else max(pause, 0))
             while first is not None:
@@ -89,28 +93,29 @@ class Engine:
             return calls
         return None
 
-    def _answer(self, calls: list[tuple[Callable[[], Any], Future]]) -> None:
-        answers: list[tuple[Future, Any, BaseException | None]] = []
+    def _answer(self, calls: list[Call]) -> None:
         try:
             with self.store.transaction():
-                for function, future in calls:
-                    try:
-                        with self.store.part():
-                            answers.append((future, function(), None))
-                    except Exception as error:
-                        answers.append((future, None, error))
+                answers = [*map(self._tried, [function for function, _ in calls])]
         except Exception as error:
             log.exception("a commit failed")
             self._outbox.clear()
             self.when_lost()
-            answers = [(future, None, error) for _, future in calls]
-        for future, answer, wrong in answers:
-            if future.set_running_or_notify_cancel():
-                if wrong:
-                    future.set_exception(wrong)
-                else:
-                    future.set_result(answer)
+            answers = [(None, error)] * len(calls)
+        _hand_over(calls, answers)
+        # An error holds the frames that it has passed, this one too. If this one held the error or its future in turn,
+        # all of it would wait for the collector: minutes, with the trial that was acted in and its pictures.
+        calls.clear()
+        answers.clear()
         self._send()
+
+    def _tried(self, function: Callable[[], Any]) -> tuple[Any, Exception | None]:
+        """What a call answers, or what it raised."""
+        try:
+            with self.store.part():
+                return function(), None
+        except Exception as error:
+            return None, error
 
     def _advance(self) -> None:
         """Advances the job that is due first by a little."""
@@ -134,3 +139,13 @@ class Engine:
         sending, self._outbox = self._outbox, []
         for send in sending:
             send()
+
+
+def _hand_over(calls: list[Call], answers: list[tuple[Any, Exception | None]]) -> None:
+    """Gives each call's answer, or what it raised, to whoever waits for it."""
+    for (_, future), (answer, wrong) in zip(calls, answers, strict=True):
+        if future.set_running_or_notify_cancel():
+            if wrong:
+                future.set_exception(wrong)
+            else:
+                future.set_result(answer)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,14 @@ ACTIONS = """
 SELECT t.id AS trial, t.participant, t.role, s.number, s.time, s.action, s.success
 FROM steps s JOIN trials t ON t.id = s.trial WHERE t.study = ? AND t.practice = 0 ORDER BY t.id, s.number"""
 RECORDS = "SELECT record FROM trials WHERE study = ? AND practice = 0 AND record IS NOT NULL ORDER BY id"
+TRIAL_COLUMNS = (
+    "trial", "participant", "role", "scene", "goal", "source", "place", "created", "started", "ended", "found",
+    "given_up", "steps", "seconds", "split", "worker",
+)  # fmt: skip
+ACTION_COLUMNS = ("trial", "participant", "role", "number", "time", "action", "success", "attempt")
+TABLE_COLUMNS = (
+    "source", "split", "trials", "found", "found_low", "found_high", "steps", "steps_low", "steps_high",
+)  # fmt: skip
 NO_ACTION_MEANS = {SEEK: GIVE_UP, HIDE: HIDE_HERE}
 """A stage that a person ends."""
 
@@ -120,18 +128,17 @@ def _progress(store: Store, name: str) -> Row:
     }  # fmt: skip
 
 
-def as_csv(rows: Iterable[Row]) -> Iterator[str]:
-    """Lines of CSV. What a spreadsheet would take for a formula is marked as text."""
+def as_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    """Lines of CSV, the columns' names first. What a spreadsheet would take for a formula is marked as text."""
     buffer = io.StringIO()
-    writer: csv.DictWriter | None = None
+    writer = csv.DictWriter(buffer, columns)
+    writer.writeheader()
     for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(buffer, list(row))
-            writer.writeheader()
         writer.writerow({key: _harmless(value) for key, value in row.items()})
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
+    yield buffer.getvalue()
 
 
 def as_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -141,12 +148,12 @@ def as_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 
 FILES: dict[str, Callable[[Store, str], Iterator[str]]] = {
-    "trials.csv": lambda store, study: as_csv(trials(store, study)),
+    "trials.csv": lambda store, study: as_csv(TRIAL_COLUMNS, trials(store, study)),
     "trials.jsonl": lambda store, study: as_lines(trials(store, study)),
-    "actions.csv": lambda store, study: as_csv(actions(store, study)),
+    "actions.csv": lambda store, study: as_csv(ACTION_COLUMNS, actions(store, study)),
     "actions.jsonl": lambda store, study: as_lines(actions(store, study)),
     "records.jsonl": lambda store, study: as_lines(records(store, study)),
-    "table.csv": lambda store, study: as_csv(table(store, study)),
+    "table.csv": lambda store, study: as_csv(TABLE_COLUMNS, table(store, study)),
     "table.json": lambda store, study: iter([json.dumps(table(store, study))]),
 }
 """What can be taken out of a study."""

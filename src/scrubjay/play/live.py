@@ -18,7 +18,7 @@ import numpy as np
 from scrubjay.game.actions import Stage
 from scrubjay.play import pointing
 from scrubjay.play.engine import Engine, Job
-from scrubjay.play.opponents import Opponents, dealt, next_step
+from scrubjay.play.opponents import Opponents, dealt, next_step, thought_of
 from scrubjay.play.rooms import Rooms
 from scrubjay.play.seen import SeenMap
 from scrubjay.play.store import deal_as_json, deal_from_json
@@ -33,6 +33,8 @@ GAME_STEPS = 230
 """About as many as a scripted hider takes, for the progress that is shown."""
 IDLE = 600.0
 """Seconds after which a trial that nobody sits at is left to the store."""
+MOST_IDLE = 100
+"""Trials that nobody sits at in memory, about 0.6 MB each; beyond it, the oldest are left to the store."""
 BLOCKED = "Something is in the way."
 FAILED = {
     "Move": BLOCKED, "Rotate": BLOCKED, "OpenAt": "It does not open from here: come within 1.5 metres.",
@@ -136,8 +138,10 @@ class Live:
         if sitting is not None and sitting.seat is seat:
             sitting.seat = None
         now = self.clock()
-        for name, other in list(self.sittings.items()):
-            if other.seat is None and not other.busy and (other.result or now - other.touched > IDLE):
+        idle = [(name, other) for name, other in self.sittings.items() if other.seat is None and not other.busy]
+        idle.sort(key=lambda entry: entry[1].touched)
+        for number, (name, other) in enumerate(idle):
+            if other.result or now - other.touched > IDLE or number < len(idle) - MOST_IDLE:
                 del self.sittings[name]
 
     def act(self, token: str, seat: Seat, reply: int, name: str) -> None:
@@ -224,7 +228,7 @@ class Live:
         record = trial.record
         sought = trial.deal.last == Stage.S
         given_up = row["role"] == SEEK and not record.found
-        name = self.store.add_record(record) if row["study"] is None or row["practice"] else None
+        name = self.store.add_record(record, trial.internals()) if row["study"] is None or row["practice"] else None
         self.store.change(
             "trials", row["id"], ended=self.clock(), found=record.found if sought else None, given_up=given_up,
             steps=trial.steps, record=json.dumps(asdict(record)), record_id=name,
@@ -338,7 +342,7 @@ class Live:
         while trial.phase == "prepare":
             trial.bind(self.rooms.world(row["scene"]))
             step = next_step(player, trial.cache)
-            taken.append((step, trial.step(step)))
+            taken.append((step, trial.step(step, thought_of(player))))
             sitting.progress = min(0.99, len(taken) / GAME_STEPS)
             if len(taken) % 10 == 0:
                 self._tell(sitting)
@@ -353,7 +357,7 @@ class Live:
         player = self.opponents.seekers[row["opponent"]](row["seed"])
         while sitting.seat is not None or sitting.skip:
             trial.bind(self.rooms.world(row["scene"]))
-            trial.step(next_step(player, trial.cache))
+            trial.step(next_step(player, trial.cache), thought_of(player))
             if trial.record is not None:
                 self._finish(sitting)
                 self._tell(sitting)

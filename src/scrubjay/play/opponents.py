@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +19,13 @@ from scrubjay.world.world import World
 
 SOMEWHERE = "somewhere"
 """Not a player: the object simply lies in a random hiding spot, at once."""
+
+
+@runtime_checkable
+class Thinking(Protocol):
+    """A player that says what it thought at its last step, as numbers by name."""
+
+    thought: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,11 @@ def dealt(world: World, role: str, goal: str, opponent: str, seed: int) -> Deal:
     while not found:
         found = candidate_spots(world.rooms[0], goal, 1, rng)
     return replace(drawn, first=Stage.S, pose=found[0].pose, open=found[0].open)
+
+
+def thought_of(player: Player) -> Mapping[str, float]:
+    """What a player thought at its last step; nothing for those that do not say."""
+    return player.thought if isinstance(player, Thinking) else {}
 
 
 def next_step(player: Player, cache: Cache) -> str:

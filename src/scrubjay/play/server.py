@@ -14,13 +14,13 @@ from scrubjay.play.app import Server, Settings
 from scrubjay.play.messages import MOST_TEXT
 
 __all__ = ["Server", "Settings", "running", "serve"]
-LARGE = 64 * 1024
-"""Bytes from which memory is taken from the system and given back to it."""
+M_MMAP_THRESHOLD, LARGE = -3, 128 * 1024
+"""glibc's switch, and the bytes from which memory is taken from the system by itself and given back to it."""
 
 
 def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000, say: Callable[[str], None] = print) -> None:
     """Runs a server until it is interrupted, and says where it is."""
-    _steady_memory()
+    _pictures_apart()
     server = Server(settings)
     say(f"Scrubjay is at {_url(host, port)} (the admin's token is in {server.token_file})")
     uvicorn.Server(_config(server, host, port)).run()
@@ -44,11 +44,14 @@ def running(settings: Settings, host: str = "127.0.0.1", port: int = 0) -> Itera
         thread.join()
 
 
-def _steady_memory() -> None:
-    """Keeps glibc from serving pictures out of its heaps, where they leave holes that add up over hours."""
-    with contextlib.suppress(AttributeError, OSError):  # Other C libraries have no such switch, and need none.
-        for switch, value in ((-3, LARGE), (-1, 2 * LARGE), (-8, 2)):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_ARENA_MAX
-            ctypes.CDLL(None).mallopt(switch, value)
+def _pictures_apart() -> None:
+    """Keeps pictures out of glibc's heaps.
+
+    Its limit would rise with the first of them, and then small things that stay lie between large ones that go: memory
+    that is free, and never given back.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # Other C libraries have no such switch.
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def _config(server: Server, host: str, port: int) -> uvicorn.Config:

@@ -17,7 +17,7 @@ from scrubjay.play import messages
 from scrubjay.play.engine import Engine
 from scrubjay.play.guard import Bucket, same_origin
 from scrubjay.play.live import Live, Unknown
-from scrubjay.play.messages import Act, BadInput, Point
+from scrubjay.play.messages import Act, BadInput, Message, Point
 from scrubjay.play.trial import NotNow
 
 log = logging.getLogger("scrubjay.play")
@@ -148,13 +148,7 @@ async def _read(socket: WebSocket, engine: Engine, live: Live, listener: Listene
             if not bucket.take():
                 listener.send(_said(reply, "too_fast", "Slow down, please."))
                 continue
-            if isinstance(message, Act):
-                call = engine.call(live.act, token, listener, reply, message.do)
-            elif isinstance(message, Point):
-                call = engine.call(live.point, token, listener, reply, message.x, message.y, message.to)
-            else:
-                call = engine.call(live.ping, token, listener, reply)
-            await asyncio.wrap_future(call)
+            await _done(engine, live, listener, token, message)
         except BadInput as error:
             wrong += 1
             listener.send(_said(reply, "bad_message", str(error)))
@@ -171,6 +165,17 @@ async def _read(socket: WebSocket, engine: Engine, live: Live, listener: Listene
         listener.close(BAD)
     # What is in line is still written; the writer's end ends this too.
     await asyncio.sleep(GOODBYE_SECONDS)
+
+
+def _done(engine: Engine, live: Live, listener: Listener, token: str, message: Message) -> asyncio.Future[None]:
+    """Has done what a message asks for. Who waits must not keep the call: an error would hold them, and they it."""
+    if isinstance(message, Act):
+        call = engine.call(live.act, token, listener, message.id, message.do)
+    elif isinstance(message, Point):
+        call = engine.call(live.point, token, listener, message.id, message.x, message.y, message.to)
+    else:
+        call = engine.call(live.ping, token, listener, message.id)
+    return asyncio.wrap_future(call)
 
 
 def _said(reply: int | None, code: str, said: str) -> dict[str, Any]:

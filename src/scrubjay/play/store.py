@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.game.deal import Deal
-from scrubjay.game.record import Record
+from scrubjay.game.record import Record, checked
 
 VERSION = 1
 SCHEMA = """
@@ -149,11 +149,21 @@ class Store:
         rows = [(trial, first + k, action, success, script, now) for k, (action, success) in enumerate(steps)]
         self.db.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def add_record(self, record: Record) -> str:
-        """Keeps a record for those who know its name."""
-        name = new_token()
-        self.add("records", id=name, record=json.dumps(asdict(record)))
+    def add_record(self, record: Record, internals: dict[str, Any] | None = None, name: str = "") -> str:
+        """Keeps a record for those who know its name, with what its players thought, if they said so."""
+        name = name or new_token()
+        more = {} if internals is None else {"internals": internals}
+        self.add("records", id=name, record=json.dumps({**asdict(record), **more}))
         return name
+
+    def record(self, name: str) -> tuple[Record, dict[str, Any] | None] | None:
+        """A record that was kept, and its internals."""
+        row = self.one("SELECT record FROM records WHERE id = ?", name)
+        if row is None:
+            return None
+        data = json.loads(row["record"])
+        internals = data.pop("internals", None)
+        return checked(data), internals
 
 
 def _locked(path: Path) -> int:

@@ -7,6 +7,8 @@ happens is a list of steps as text, and the same steps always lead to the same s
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -93,8 +95,14 @@ class Trial:
         x, z = map(float, state.position[0])
         return Place(x, z, float(state.rotation[0]), bool(state.standing[0]))
 
-    def step(self, action: str) -> bool:
-        """Takes one step, as `Trial.do` lists them; did it succeed?"""
+    def internals(self) -> dict[str, list[float | None]] | None:
+        """What players thought: a list for each name, with a number or None for each step. None if they said nothing."""
+        names = dict.fromkeys(name for thought in self._thoughts for name in thought)
+        numbers = {name: [thought.get(name, math.nan) for thought in self._thoughts] for name in names}
+        return {name: [x if math.isfinite(x) else None for x in numbers[name]] for name in names} or None
+
+    def step(self, action: str, thought: Mapping[str, float] = {}) -> bool:
+        """Takes one step, as `steps_of` gives them, with what was thought at it; did it succeed?"""
         if action == WALK:
             here = replace(self.deal, place=self.place, open=tuple(np.flatnonzero(self.state.open[0]).tolist()))
             self._begin(self.cache.world, here)
@@ -106,6 +114,7 @@ class Trial:
         kind, *numbers = action.split(" ")
         place = np.array([[int(number) for number in numbers]]) if kind == "PS" else None
         outcome = self.cache.step(np.array([NUMBERS.get(action, NOTHING)]), place)
+        self._thoughts.append(thought)
         self._note(outcome, place)
         if action in NUMBERS and self._is_mine(Stage(stage)):
             self.steps += 1
@@ -138,6 +147,7 @@ class Trial:
         limits[Stage.PS] = 1
         self.cache = _Game(world, lambda *_: deal, limits, forgiving=True)
         self.recorder = Recorder(self.cache, self.players)
+        self._thoughts: list[Mapping[str, float]] = []
         self.state = world.state
 
     def _note(self, outcome: Outcome, place: np.ndarray | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.deal import Dealer
 from scrubjay.game.record import Record, RecordError, checked, replay
 from scrubjay.play.engine import Engine, Job
-from scrubjay.play.opponents import Opponents, next_step
+from scrubjay.play.opponents import Opponents, next_step, thought_of
 from scrubjay.play.rooms import Rooms
 from scrubjay.play.store import new_token
 from scrubjay.play.trial import SEEK, Trial
@@ -48,13 +47,15 @@ class Told:
     steps: list[dict[str, Any]] = field(default_factory=list)
     frames: list[bytes] = field(default_factory=list)
     plan: bytes = b""
+    internals: dict[str, Any] | None = None
+    """What players thought: a list for each name, with a number or None for each step."""
 
     def as_json(self) -> dict[str, Any]:
         if self.failed:
             return {"ready": False, "failed": self.failed}
         if not self.ready:
             return {"ready": False, "progress": round(self.progress, 3)}
-        return {"ready": True, **self.facts, "steps": self.steps, "internals": None}
+        return {"ready": True, **self.facts, "steps": self.steps, "internals": self.internals}
 
 
 class Watching:
@@ -103,13 +104,11 @@ class Watching:
     def told(self, name: str) -> Told:
         """A record as far as it is replayed; KeyError if there is none."""
         if name not in self._told:
-            record = self._listed.get(name)
-            if record is None:
-                row = self.engine.store.one("SELECT record FROM records WHERE id = ?", name)
-                if row is None:
-                    raise KeyError(name)
-                record = checked(json.loads(row["record"]))
-            told = Told()
+            kept = (self._listed[name], None) if name in self._listed else self.engine.store.record(name)
+            if kept is None:
+                raise KeyError(name)
+            record, internals = kept
+            told = Told(internals=internals)
             self._start(name, told, self._replayed(told, record))
         self._told.move_to_end(name)
         return self._told[name]
@@ -145,10 +144,12 @@ class Watching:
         hides, seeks = self.opponents.hiders[hider](seed), self.opponents.seekers[seeker](seed + 1)
         while trial.record is None:
             trial.bind(self.rooms.world(scene))
-            trial.step(next_step(seeks if trial.cache.stage[0] == Stage.S else hides, trial.cache))
+            player = seeks if trial.cache.stage[0] == Stage.S else hides
+            trial.step(next_step(player, trial.cache), thought_of(player))
             told.progress = min(0.5, told.progress + 0.5 / 700)
             yield 0
-        self.engine.store.add("records", id=name, record=json.dumps(vars(trial.record)))
+        told.internals = trial.internals()
+        self.engine.store.add_record(trial.record, told.internals, name)
         yield from self._replayed(told, trial.record)
 
     def _replayed(self, told: Told, record: Record) -> Job:
