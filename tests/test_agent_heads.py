@@ -24,6 +24,8 @@ def made() -> Heads:
     heads = Heads(SMALL)
     for parameter in heads.parameters():
         nn.init.normal_(parameter, std=0.2)
+    for number, head in enumerate(heads.stages.values()):
+        head.returns.mean.fill_(number - 1.5), head.returns.variance.fill_((number + 2) ** 2)
     return heads
 
 
@@ -48,7 +50,9 @@ def test_every_game_is_answered_by_its_own_stages_head():
         head = heads.get_submodule(f"stages.{which.name}")
         known = torch.relu(head.mlp[0](dirs.flat[b]))
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], head.actor(known))
-        torch.testing.assert_close(decision.value[b], head.critic(known)[0])
+        # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
+        mean, deviation = {Stage.EM: (-1.5, 2), Stage.OH: (-0.5, 3), Stage.OM: (0.5, 4), Stage.S: (1.5, 5)}[which]
+        torch.testing.assert_close(decision.value[b], deviation * head.critic(known)[0] + mean)
 
 
 def test_only_a_stages_actions_have_probability():

@@ -11,6 +11,7 @@ from torch import nn
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
 from scrubjay.agent.map import EMPTY, gru
 from scrubjay.agent.memory import Dir, Memory, MemoryState, Recurrent, Senses, Tiled
+from scrubjay.agent.steady import Usual
 from scrubjay.game.actions import Stage, number_of
 from scrubjay.game.observation import NO_ACTION, Observation
 
@@ -122,7 +123,16 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     memory, games = made(), 3
     _, state = run(memory, memory.initial_state(games, 5), observed([[EM, OM, S]] * 3), seen(3, games))
     observation, (sir, summary) = observed([[EM, OM, S]], seed=1), seen(1, games, seed=1)
+    with torch.no_grad():
+        for usual in (memory.usual_sir, memory.usual_input):
+            usual.mean.normal_(), usual.variance.uniform_(0.2, 2)
+        memory.balance.weight.uniform_(0.5, 2), memory.balance.bias.normal_()
     dirs, after = run(memory, state, observation, (sir, summary))
+
+    def in_usual_terms(numbers: torch.Tensor, usual: Usual) -> torch.Tensor:
+        """Each column of (N, n) in deviations from its mean, 5 at most."""
+        columns = zip(numbers.T, usual.mean.tolist(), usual.variance.tolist(), strict=True)
+        return torch.stack([((x - mean) / variance**0.5).clamp(-5, 5) for x, mean, variance in columns], 1)
 
     def tiled(numbers: torch.Tensor) -> torch.Tensor:
         return numbers[..., None, None].expand(-1, -1, 7, 7)
@@ -131,7 +141,10 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
         return module.taps.weight.unflatten(0, (-1, 3, 3)).permute(0, 3, 1, 2)
 
     told, target = memory.senses.told(observation)[0], memory.senses.targets(observation)[0]
-    inputs = torch.cat([sir[0], target, tiled(told), tiled(state.now.output[:, : TINY.tiled])], 1)
+    pixels = in_usual_terms(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.usual_sir)
+    image = pixels.view(games, 7, 7, -1).movedim(-1, 1)
+    assert (sir[0] - image).abs().max() > 0.1
+    inputs = torch.cat([image, target, tiled(told), tiled(state.now.output[:, : TINY.tiled])], 1)
     weight = torch.cat([memory.seen.weight, kernel(memory.told), kernel(memory.recalled)], 1)
     driven = nn.functional.conv2d(inputs, weight, memory.seen.bias, padding=1).chunk(3, 1)
     old = memory.recurrent(state.now.grid).chunk(3, 1)
@@ -144,12 +157,14 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     around, recalled = memory.reader.look(entries, observation.place[0]), memory.reader.recall(entries, pooled)
     read = torch.cat([pooled, around, recalled], 1)
     assert read.shape[1] == TINY.gru_channels + TINY.map_read
-    lstm = nn.LSTMCell(read.shape[1], TINY.lstm, bias=True).double()
-    with torch.no_grad():
-        lstm.weight_ih.copy_(memory.gates.weight[:, : read.shape[1]])
-        lstm.weight_hh.copy_(memory.gates.weight[:, read.shape[1] :])
-        lstm.bias_ih.copy_(memory.gates.bias), lstm.bias_hh.zero_()
-    output, cell = lstm(read, (state.now.output, state.now.cell))
+    given_ = torch.cat([in_usual_terms(read, memory.usual_input), state.now.output], 1)
+    gates = (given_ @ memory.gates.weight.T).view(games, 4, TINY.lstm)
+    apart = gates - gates.mean(-1, keepdim=True)
+    level = apart / ((apart**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    level = level * memory.balance.weight.view(4, -1) + memory.balance.bias.view(4, -1)
+    (enter, keep, show), new = torch.sigmoid(level[:, [0, 1, 3]]).unbind(1), torch.tanh(level[:, 2])
+    cell = keep * state.now.cell + enter * new
+    output = show * torch.tanh(cell)
     torch.testing.assert_close(dirs.flat[0], output)
     torch.testing.assert_close(after.now.cell, cell)
     value = torch.cat([summary[0], memory.senses.goal(observation.goal[0])], 1)

@@ -11,7 +11,7 @@ import torch
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.map import unpack
-from scrubjay.agent.mental import SEEKER_ACTIONS
+from scrubjay.agent.mental import CLAIM, SEEKER_ACTIONS
 from scrubjay.agent.outcomes import NONE, SPOTS
 from scrubjay.game import actions, paying
 from scrubjay.game.actions import NOTHING, Stage, number_of
@@ -271,19 +271,31 @@ def test_games_are_learned_from(played):
 
 def test_percentiles_compare_the_seeker_with_mental_ones(played):
     agent, *_, games = played
-    learner = HidingLearner(agent, HidingObjective())
+    other = Agent(SMALL)
+    other.load_state_dict(agent.state_dict())
+    learner, seeker = HidingLearner(other, HidingObjective()), other.perspective.seeker
 
-    def percentiles(steps: int, found: bool) -> set[float]:
+    def percentiles(steps: int, found: bool) -> torch.Tensor:
         seeking = replace(
             games.seeking,
             steps=torch.full_like(games.seeking.steps, steps),
             found=torch.full_like(games.seeking.found, found),
         )
-        return set(learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0)).tolist())
+        return learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0))
 
-    assert percentiles(0, True) == {-1.0} and percentiles(8, False) == {1.0} and percentiles(100, True) == {1.0}
-    between = percentiles(3, True)
-    assert min(between) > -1 and max(between) < 1, "a new mental seeker finds something now and then"
+    assert (percentiles(0, True) == -1).all() and (percentiles(8, False) == 1).all()
+    assert (percentiles(100, True) == 1).all()
+    assert (percentiles(50, True) > -1).all(), "a new mental seeker finds something now and then"
+    # One that claims at every other step, as often in vain, has found it after k steps with a chance of 1 - (3/4)^k.
+    with torch.no_grad():
+        for layer in (seeker.policy, seeker.success):
+            layer.weight.zero_(), layer.bias.zero_()
+        seeker.policy.bias[CLAIM] = np.log(len(SEEKER_ACTIONS) - 1)
+    for steps, expected in ((1, -0.5), (2, -0.125), (3, 0.15625)):
+        between, chance = percentiles(steps, True), (expected + 1) / 2
+        deviation = 2 * (chance * (1 - chance) / 100) ** 0.5
+        assert (between - expected).abs().max() < 5 * deviation, "of 100 mental seekers in each game"
+        assert abs(between.mean() - expected) < 5 * deviation / len(games) ** 0.5
 
 
 def test_places_that_are_not_real_rank_nothing():

@@ -277,7 +277,7 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
         def watch(number, cache, outcome):
             begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (cache.stage == Stage.S)))
             if len(begun):
-                maps = collector.states[number].metric_map.map(lambda tensor: tensor[begun])
+                maps = collector.acting[number].state.metric_map.map(lambda tensor: tensor[begun])
                 known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
                 collector.guides[number].lead(agent.perspective, begun, *known)
 

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scrubjay.commands.terminal import Renderer, err, print_json
 
 Preset = Literal["demo", "explore", "manipulate", "seek", "cache"]
+Difficulty = Literal["easy", "medium", "hard"]
 SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 """Measures that the progress line shows, where a run has them."""
 
@@ -24,6 +25,7 @@ def train(
     preset: tyro.conf.Positional[Preset] = "demo",
     out: Path = Path("out/run"),
     resume: Path | None = None,
+    start: Path | None = None,
     device: str = "cpu",
     scenes: tuple[str, ...] | None = None,
     copies: int | None = None,
@@ -31,6 +33,8 @@ def train(
     interval: int | None = None,
     chunk: int | None = None,
     learning_rate: float | None = None,
+    spots: str | None = None,
+    examined: int | None = None,
     seed: int | None = None,
     minutes: float | None = None,
     asynchronous: int = 0,
@@ -41,6 +45,8 @@ def train(
         preset: What is learned, and with which numbers; the others here change some of them.
         out: The folder of a new run.
         resume: The folder of a run to go on with; then the preset and its numbers are the run's own.
+        start: A run, or a folder with weights, whose agent the new run begins with: whole games after explore and
+            manipulate.
         device: cpu, cuda or cuda:N.
         scenes: Rooms to learn in, by name; any number of generated ones such as kitchen-81723.
         copies: Games in each room.
@@ -48,6 +54,8 @@ def train(
         interval: Rollouts between checkpoints.
         chunk: Games that make one step of the optimiser.
         learning_rate: Of the optimiser.
+        spots: For seeking: a folder that `scrubjay spots` filled; without it the run makes its own.
+        examined: Games in each validation room that are played after every checkpoint, to see how far the agent is.
         seed: The same seed on a CPU trains the same agent.
         minutes: Stop after this time, as Ctrl-C would.
         asynchronous: Train with this many unsynchronised workers on the CPU, as the paper does; 0 trains in step.
@@ -63,10 +71,16 @@ def train(
     check_device(device)
     training = changed(
         preset, scenes=scenes, copies=copies, updates=updates, interval=interval, chunk=chunk,
-        learning_rate=learning_rate, seed=seed,
+        learning_rate=learning_rate, spots=spots, examined=examined, seed=seed,
     )  # fmt: skip
+    if resume and start:
+        raise ValueError("--start is for a new run; one to --resume has its own agent")
+
+    def opened() -> Run:
+        return Run.open(resume) if resume else Run.begin(out, training, start)
+
     group, device = group_of(device)
-    run = group.opened(lambda: Run.open(resume) if resume else Run.begin(out, training))
+    run = group.opened(opened)
     until = time.monotonic() + 60 * minutes if minutes else float("inf")
     try:
         with _interrupts() as interrupted, _progress(run.folder, run.training.updates, group.rank == 0) as report:
@@ -93,6 +107,7 @@ def evaluate(
     run: tyro.conf.Positional[Path],
     against: tuple[str, ...] = ("random",),
     games: int = 2,
+    difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard"),
     seed: int = 7,
     device: str = "cpu",
 ) -> None:
@@ -100,37 +115,26 @@ def evaluate(
 
     Args:
         run: The folder of a run.
-        against: Scripted players: random, possible; frontier for exploring and seeking.
+        against: Players without networks: random, possible; frontier (exploring, seeking), scripted (manipulating).
         games: Games in each of the 20 rooms.
+        difficulties: For seeking: in which hiding spots.
         seed: The same seed deals the same games.
         device: cpu, cuda or cuda:N.
     """
-    from scrubjay.agent.config import PRESETS
-    from scrubjay.game.explorer import Explorer
-    from scrubjay.game.players import Player
-    from scrubjay.game.roster import make_seeker
-    from scrubjay.learning.checkpoint import training_of
-    from scrubjay.learning.config import VALIDATION
-    from scrubjay.learning.evaluation import evaluate as measure
+    import torch
+
+    from scrubjay.learning.checkpoint import SPOTS, training_of
+    from scrubjay.learning.exam import Exam
     from scrubjay.learning.player import load_player
-    from scrubjay.learning.train import searching
-    from scrubjay.world.build import build_rooms
 
-    training = training_of(run)
-    err.print(f"building {len(VALIDATION)} rooms")
-    rooms = build_rooms(list(VALIDATION))
-    task = training.task_of() or searching(rooms, training)
-    size = PRESETS[training.agent].image_size
-
-    def player(name: str) -> Player:
-        if name == "agent":
-            return load_player(run, seed, device)
-        return Explorer(seed) if name == "frontier" and training.task == "explore" else make_seeker(name, seed)
-
-    for name in ("agent", *against):
-        err.print(f"{name} plays")
-        found = measure(player(name), task, rooms, games, seed, size, device)
-        print_json({"player": name, **{key: list(value) for key, value in found.items()}})
+    with err.status("building the validation rooms"):
+        exam = Exam(training_of(run), run / SPOTS, games, seed, device, difficulties=difficulties)
+    players = {name: exam.scripted(name) for name in against}
+    half = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
+    for name, player in ({"agent": load_player(run, seed, device)} | players).items():
+        with err.status(f"{name} plays"), half:
+            marks = exam.marks(player)
+        print_json({"player": name, **{measure: list(mark) for measure, mark in marks.items()}})
 
 
 def watch(
@@ -208,10 +212,12 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
         lately: dict[str, float] = {}
 
         def report(row: dict[str, Any]) -> None:
-            for group in ("loss", "play", "reward"):
-                for name, value in row[group].items():
+            for group in ("loss", "play", "reward", "exam"):
+                for name, value in row.get(group, {}).items():
                     if value is not None:
                         writer.add_scalar(f"{group}/{name}", value, row["steps"])
+            if "exam" in row:
+                return
             writer.add_scalar("steps_per_s", row["steps_per_s"], row["steps"])
             lately.update({name: row["play"][name] for name in SHOWN if name in row["play"]})
             words = [f"{row['steps']:,} steps, {row['steps_per_s']:,.0f}/s, {row['games']:,} games"]

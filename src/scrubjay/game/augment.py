@@ -61,6 +61,10 @@ class Augmentation:
         """Factors of brightness, contrast and saturation, and turns of hue, (B, 4)."""
         self.degrees = np.zeros(count)
         """Counter-clockwise, (B,)."""
+        # These stay where they are when their numbers change, so that what reads them can be recorded.
+        self._geometry, self._colours, self._grey = (
+            torch.empty(count, *shape, device=self.device) for shape in ((6,), (3, 3), (3,))
+        )
         self.renew(np.ones(count, bool))
 
     def __len__(self) -> int:
@@ -86,10 +90,10 @@ class Augmentation:
         turn = np.radians(self.degrees)
         left, right, top, bottom = self.crop.T / SIZE
         numbers = np.stack([np.cos(turn), np.sin(turn), left, 1 - left - right, top, 1 - top - bottom], 1)
-        self._geometry = torch.from_numpy(numbers).float().to(self.device)
-        self._colours = torch.from_numpy(colour_matrices(self.colour)).float().to(self.device)
+        self._geometry.copy_(torch.from_numpy(numbers))
+        self._colours.copy_(torch.from_numpy(colour_matrices(self.colour)))
         kept = (1 - self.colour[:, 1]) * self.colour[:, 0]
-        self._grey = torch.from_numpy(kept[:, None] * YIQ[0]).float().to(self.device)
+        self._grey.copy_(torch.from_numpy(kept[:, None] * YIQ[0]))
 
     @torch.no_grad()
     def __call__(self, images: torch.Tensor) -> torch.Tensor:

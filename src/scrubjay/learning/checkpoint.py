@@ -22,7 +22,8 @@ from safetensors import torch as safetensors
 from torch import nn
 
 from scrubjay.agent import weights
-from scrubjay.agent.agent import Agent
+from scrubjay.agent.agent import Agent, load_agent
+from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.learning.config import Training, from_json, to_json
 from scrubjay.world.files import write_atomically
 
@@ -30,6 +31,10 @@ VERSION = 1
 KEPT = 3
 """Checkpoints that are kept: the newest ones."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMISERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimisers.safetensors"
+EXAMS = "exams.jsonl"
+"""What the agent, and others, got in exams."""
+SPOTS = "spots"
+"""The folder of the hiding spots that a run has made for itself."""
 
 
 class RunError(ValueError):
@@ -55,16 +60,25 @@ class Run:
         self.folder, self.training, self._lock = folder, training, lock
 
     @classmethod
-    def begin(cls, folder: str | os.PathLike[str], training: Training) -> Run:
-        """A new run in a folder that is not one yet."""
+    def begin(
+        cls, folder: str | os.PathLike[str], training: Training, start: str | os.PathLike[str] | None = None
+    ) -> Run:
+        """A new run in a folder that is not one yet; `start` has the agent to begin with: a run, or weights."""
         folder = Path(folder)
         if (folder / CONFIG).exists():
             raise RunError(f"{folder} is a run already: go on with --resume {folder}, or choose another folder")
+        agent = load_agent(newest(start)) if start else None
+        if agent and agent.config != AGENTS[training.agent]:
+            raise RunError(f"{start}: its networks have other sizes than {training.agent!r}")
         folder.mkdir(parents=True, exist_ok=True)
         lock = _locked(folder)
         about = {"version": VERSION, "commit": _commit(), "training": json.loads(to_json(training))}
         write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
-        return cls(folder, training, lock)
+        run = cls(folder, training, lock)
+        if agent:
+            # Its first checkpoint, with optimisers that have not seen anything yet.
+            run.save(agent, {}, Progress())
+        return run
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Run:
@@ -77,17 +91,17 @@ class Run:
         if self._lock:
             self._lock.close()
 
-    def log(self, row: dict[str, Any]) -> None:
+    def log(self, row: dict[str, Any], name: str = LOG) -> None:
         """Adds a line to the metrics; what a killed run wrote after its last checkpoint is cut off when it goes on."""
-        with open(self.folder / LOG, "a") as file:
+        with open(self.folder / name, "a") as file:
             file.write(json.dumps(row) + "\n")
 
     def rewind(self, progress: Progress) -> None:
-        """Drops lines of the log that are later than a checkpoint."""
-        path = self.folder / LOG
-        if path.exists():
-            kept = [line for line in path.read_text().splitlines() if _update_of(line) <= progress.update]
-            write_atomically(path, "".join(line + "\n" for line in kept))
+        """Drops lines of the logs that are later than a checkpoint."""
+        for path in (self.folder / LOG, self.folder / EXAMS):
+            if path.exists():
+                kept = [line for line in path.read_text().splitlines() if _update_of(line) <= progress.update]
+                write_atomically(path, "".join(line + "\n" for line in kept))
 
     def save(self, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
         """Writes a checkpoint and drops the oldest ones."""
@@ -134,6 +148,11 @@ def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(path for path in (Path(folder) / "checkpoints").glob("[0-9]*") if (path / PROGRESS).exists())
 
 
+def newest(folder: str | os.PathLike[str]) -> Path:
+    """The newest checkpoint of a run; any other folder itself."""
+    return [Path(folder), *checkpoints(folder)][-1]
+
+
 def load_checkpoint(path: Path, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer]) -> Progress:
     """Fills agent and optimisers; RunError if anything in the folder is not what was written."""
     try:
@@ -170,6 +189,8 @@ def _fill(optimisers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, to
             whose, number, what = key.split(".")
             if whose == name:
                 state.setdefault(int(number), {})[what] = tensor
+        if not state:
+            continue  # A run's first checkpoint, made from another run's agent, has none.
         optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 

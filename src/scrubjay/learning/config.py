@@ -47,7 +47,7 @@ class Training:
     """Games in each room, in all; they are played in two halves."""
     length: int = 32
     """Steps of a sequence."""
-    chunk: int = 240
+    chunk: int = 320
     """Games whose sequences make one step of the optimiser."""
     updates: int = 20_000
     """Rollouts after which the run is over."""
@@ -78,8 +78,12 @@ class Training:
     """Images are cropped, coloured and rotated a little, differently in each game."""
     turned: bool = True
     """Every other game's grid is turned."""
+    spots: str = ""
+    """For seeking: a folder that `scrubjay spots` filled. Without one a run makes its own before it begins."""
     candidates: int = 12
-    """For seeking: hiding spots that are looked for in each room and for each goal object before training begins."""
+    """For seeking: hiding spots that a run looks for in each room and for each goal object."""
+    examined: int = 0
+    """Games in each validation room that the agent plays after every checkpoint, to be measured; 0 for none."""
     objective: Objective = field(default_factory=Objective)
     hiding: HidingObjective = field(default_factory=HidingObjective)
 
@@ -123,8 +127,8 @@ class Training:
         most = (MOST_NUMBERS - 1) // (self.limits[Stage.OH] * image)
         if self.finished > most:
             raise ValueError(f"finished: at most {most} games at once, not {self.finished}")
-        if self.dynamics_batches < 0 or self.seed < 0:
-            raise ValueError("dynamics_batches and seed: 0 or more")
+        if min(self.dynamics_batches, self.seed, self.examined) < 0:
+            raise ValueError("dynamics_batches, seed and examined: 0 or more")
 
     @property
     def games(self) -> int:
@@ -139,15 +143,21 @@ class Training:
         )
 
 
+SOON: dict[str, Any] = {
+    "chunk": 80, "epochs": 2, "learning_rate": 3e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
+    "objective": Objective(clip=0.2, normalised=True),
+}  # fmt: skip
+"""What learns most from a few million steps. Without it, `Training` has the paper's numbers, meant for hundreds."""
+
 PRESETS = {
     "demo": Training(
         "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, chunk=8, updates=100, interval=25,
         learning_rate=1e-3, dynamics_batches=1, replay_size=512, augmented=False, turned=False,
     ),
-    "explore": Training("explore"),
-    "manipulate": Training("manipulate", length=64, chunk=120),
-    "seek": Training("seek"),
-    "cache": Training("cache", interval=400),
+    "explore": Training("explore", **SOON),
+    "manipulate": Training("manipulate", length=64, **{**SOON, "chunk": 40}),
+    "seek": Training("seek", **SOON),
+    "cache": Training("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
 }  # fmt: skip
 
 

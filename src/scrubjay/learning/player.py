@@ -13,7 +13,7 @@ from scrubjay.agent.perspective import Choice
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import Cache
 from scrubjay.game.observation import observe
-from scrubjay.learning.checkpoint import checkpoints
+from scrubjay.learning.checkpoint import newest
 
 
 class AgentPlayer:
@@ -61,5 +61,4 @@ def resized(image: torch.Tensor, size: int) -> torch.Tensor:
 
 def load_player(folder: str | os.PathLike[str], seed: int = 0, device: str = "cpu") -> AgentPlayer:
     """The agent of a run's newest checkpoint, or of a folder with weights, as a player."""
-    found = checkpoints(folder)
-    return AgentPlayer(load_agent(found[-1] if found else folder).to(device), seed)
+    return AgentPlayer(load_agent(newest(folder)).to(device), seed)

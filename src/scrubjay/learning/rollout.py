@@ -19,6 +19,7 @@ from scrubjay.game.augment import Augmentation
 from scrubjay.game.cache import Cache, Outcome
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.paying import rewards_of
+from scrubjay.learning.acting import Acting
 from scrubjay.learning.hiding import HidingBook, Shelf
 from scrubjay.learning.seeing import Guide
 from scrubjay.learning.valuing import HidingValue, place_values
@@ -96,21 +97,25 @@ class Collector:
         watch: Callable[[int, Cache, Outcome], None] | None = None,
         valued: bool = False,
         hiding: bool = False,
+        recorded: bool = False,
     ) -> None:
         """`half` makes the context that networks run in; `watch` is told every outcome, with its cache's number.
 
         If `valued`, exploring also earns what perspective simulation thinks of the places found. If `hiding`, games
-        that come by PS are put on a shelf when they are over.
+        that come by PS are put on a shelf when they are over. If `recorded`, the agent's steps are, on a GPU.
         """
         self.agent, self.caches, self.watch = agent, list(caches), watch
         self.device = next(agent.parameters()).device
         self.half = half or (lambda: torch.autocast(self.device.type, enabled=False))
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.states = [agent.initial_state(len(cache)) for cache in self.caches]
         self.begins = [torch.ones(len(cache), dtype=torch.bool, device=self.device) for cache in self.caches]
         self.augmentations = [
             Augmentation(len(cache), seed + number, self.device) if augmented else None
             for number, cache in enumerate(self.caches)
+        ]
+        self.acting = [
+            Acting(agent, len(cache), self.half, augmentation, recorded)
+            for cache, augmentation in zip(self.caches, self.augmentations, strict=True)
         ]
         self.guides = [Guide(len(cache), self.device) for cache in self.caches]
         self.values = [HidingValue(len(cache), self.device) for cache in self.caches] if valued else []
@@ -150,7 +155,7 @@ class _Sequence:
     def __init__(self, collector: Collector, number: int, length: int) -> None:
         self.of, self.number, self.length = collector, number, length
         self.cache = collector.caches[number]
-        self.first = collector.states[number]
+        self.first = collector.acting[number].remembered()
         self.seen: list[Observation] = []
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
         self.following = torch.empty(0)
@@ -161,23 +166,19 @@ class _Sequence:
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Looks and draws actions; they are still on their way from the device when this returns."""
         of, number, cache = self.of, self.number, self.cache
-        image = cache.look().rgb
-        augmentation = of.augmentations[number]
-        observation = observe(cache, augmentation(image) if augmentation else image)
         begins = of.begins[number]
+        # What is seen after the last step is the next sequence's first: the memory stays before it.
+        observation, said = of.acting[number](observe(cache), begins, remember=not last)
         self.seen.append(observation)
         with of.half():
-            said = of.agent.act(of.states[number], observation, begins)
             if of.values:
                 values = place_values(of.agent, said.state.metric_map, observation.place)
                 paid = of.values[number].pay(values, observation.stage, begins, keep=not last)
                 # The sequence's first state was entered by the last one's last step, which was paid there.
                 self.hide += [paid] if self.rows["reward"] else []
         if last:
-            # What is seen after the last step is the next sequence's first: the memory stays before it.
-            self.following = said.decision.value.float()
-            return said.decision.value, None
-        of.states[number] = said.state
+            self.following = said.decision.value.float().clone()
+            return self.following, None
         logits = said.decision.logits.float()
         noise = torch.rand(logits.shape, device=logits.device, generator=of.generator).clamp(min=1e-20)
         action = (logits - (-noise.log()).log()).argmax(-1)

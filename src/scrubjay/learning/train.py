@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,12 @@ from scrubjay.agent.heads import ACTING
 from scrubjay.agent.steady import adapt
 from scrubjay.game.actions import Stage
 from scrubjay.game.deal import Deals
-from scrubjay.game.spots import SpotError, make_spots
-from scrubjay.game.stage_tasks import Seek, Task
-from scrubjay.learning.checkpoint import Progress, Run, RunError, parameters_of
+from scrubjay.game.stage_tasks import Task
+from scrubjay.learning.checkpoint import SPOTS, Progress, Run, parameters_of
 from scrubjay.learning.config import Training
 from scrubjay.learning.distributed import Group
 from scrubjay.learning.dynamics import dynamics_losses
+from scrubjay.learning.exam import hold_exam, searching
 from scrubjay.learning.hider import HidingLearner
 from scrubjay.learning.learner import Learner
 from scrubjay.learning.replay import Replay, Triplets
@@ -39,11 +40,10 @@ from scrubjay.learning.tally import TalliedCache, Tally
 from scrubjay.world.build import build_rooms
 from scrubjay.world.files import write_atomically
 from scrubjay.world.mjcf import Compiled
-from scrubjay.world.room import GOALS
 from scrubjay.world.world import World
 
 Report = Callable[[dict[str, Any]], None]
-"""Is told a row of numbers after every update."""
+"""Is told a row of numbers after every update, and the agent's marks after every exam."""
 DYNAMICS_SHARE = 0.02
 """Of the steps played, how many become triplets of visual dynamics replay."""
 
@@ -55,7 +55,10 @@ class TrainingError(RuntimeError):
 class Trainer:
     """An agent, its optimisers, and the worlds that it plays in."""
 
-    def __init__(self, training: Training, device: str = "cpu", group: Group | None = None) -> None:
+    def __init__(
+        self, training: Training, device: str = "cpu", group: Group | None = None, folder: Path | None = None
+    ) -> None:
+        """`folder` is where hiding spots are kept that are made for seeking."""
         self.training, self.device, self.group = training, device, group or Group()
         # Sequences have the same shape every time: it pays to find out which kernels are fastest for it.
         torch.backends.cudnn.benchmark = device.startswith("cuda")
@@ -69,7 +72,7 @@ class Trainer:
         self.tally = Tally()
         scenes = self.group.share(training.scenes)
         self.rooms: list[Compiled] = build_rooms(list(scenes))
-        self.task: Task = training.task_of() or searching(self.rooms, training)
+        self.task: Task = training.task_of() or searching(scenes, training, folder)
         halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
         size = self.agent.config.image_size
@@ -95,8 +98,9 @@ class Trainer:
             cache.stagger(ages)
         whole = self.training.task == "cache"
         collector = Collector(
-            self.agent, caches, int(seeds[2]), self.training.augmented, self.half, valued=whole, hiding=whole
-        )
+            self.agent, caches, int(seeds[2]), self.training.augmented, self.half, valued=whole, hiding=whole,
+            recorded=self.device.startswith("cuda") and not whole,
+        )  # fmt: skip
         if not self.training.dynamics_batches:
             return collector, None
         return collector, Replay(
@@ -265,7 +269,7 @@ def train(
 ) -> Progress:
     """Trains a run to its end, from where it is; everything it says and saves is in its folder."""
     group = group or Group()
-    with contextlib.closing(Trainer(run.training, device, group)) as trainer:
+    with contextlib.closing(Trainer(run.training, device, group, run.folder / SPOTS)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimisers)
         trainer.tally.games = trainer.progress.games
         if group.rank == 0:
@@ -274,6 +278,11 @@ def train(
         def save() -> None:
             if group.rank == 0:
                 run.save(trainer.agent, trainer.optimisers, trainer.progress)
+                if run.training.examined:
+                    with trainer.half():
+                        row = hold_exam(run, trainer.agent, trainer.progress, device)
+                    if report:
+                        report(row)
 
         def note(row: dict[str, Any]) -> None:
             if group.rank == 0:
@@ -304,18 +313,6 @@ def triplets_of(rollout: Rollout, share: float, rng: np.random.Generator) -> Tri
     t, b = (torch.from_numpy(x[chosen]).to(rollout.action.device) for x in (steps, games))
     image = rollout.observation.image
     return Triplets(image[t, b], rollout.action[t, b], image[t + 1, b], rollout.success[t, b])
-
-
-def searching(rooms: list[Compiled], training: Training) -> Task:
-    """Searches in spots that are found now, a few in each room for each goal object."""
-    spots = []
-    for room in rooms:
-        for goal in GOALS:
-            with contextlib.suppress(SpotError):
-                spots.append(make_spots(room, goal, training.candidates, training.seed))
-    if not spots:
-        raise RunError("no room has a place to hide anything")
-    return Seek(turned=training.turned, spots=spots)
 
 
 def _tensors(batch: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:

@@ -125,15 +125,20 @@ async def _text(socket: WebSocket) -> str:
 
 
 async def _write(socket: WebSocket, listener: Listener) -> None:
-    while True:
-        item = await listener.line.get()
-        if isinstance(item, int):
-            await socket.close(item)
-            return
-        message, picture = item
-        await socket.send_text(json.dumps(message))
-        if picture is not None:
-            await socket.send_bytes(picture)
+    while await _sent(socket, await listener.line.get()):
+        pass
+
+
+async def _sent(socket: WebSocket, item: tuple[dict[str, Any], bytes | None] | int) -> bool:
+    """Writes what was in line; False at the end."""
+    if isinstance(item, int):
+        await socket.close(item)
+        return False
+    message, picture = item
+    await socket.send_text(json.dumps(message))
+    if picture is not None:
+        await socket.send_bytes(picture)
+    return True
 
 
 async def _read(socket: WebSocket, engine: Engine, live: Live, listener: Listener, token: str) -> None:

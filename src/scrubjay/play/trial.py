@@ -96,7 +96,7 @@ class Trial:
         return Place(x, z, float(state.rotation[0]), bool(state.standing[0]))
 
     def internals(self) -> dict[str, list[float | None]] | None:
-        """What players thought: a list for each name, with a number or None for each step. None if they said nothing."""
+        """What players thought: a list for each name, a number or None for each step. None if they said nothing."""
         names = dict.fromkeys(name for thought in self._thoughts for name in thought)
         numbers = {name: [thought.get(name, math.nan) for thought in self._thoughts] for name in names}
         return {name: [x if math.isfinite(x) else None for x in numbers[name]] for name in names} or None
