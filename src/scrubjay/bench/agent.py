@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import torch
@@ -13,7 +14,8 @@ from rich.console import Console
 from scrubjay.agent.agent import Agent, Step
 from scrubjay.agent.config import PRESETS, AgentConfig
 from scrubjay.agent.map import CAPACITY
-from scrubjay.agent.perspective import Draws, Explored
+from scrubjay.agent.outcomes import DRAWS
+from scrubjay.agent.perspective import CONSIDERED, REPEATS, Draws, Explored
 from scrubjay.bench.world import machine
 from scrubjay.game.actions import ALLOWED, Stage
 from scrubjay.game.observation import Observation
@@ -26,6 +28,11 @@ SIDE = 32
 """Positions along the maps that seekers are imagined in: rooms of 8 x 8 m."""
 STAGES = (Stage.EM, Stage.S, Stage.OM, Stage.EM, Stage.S, Stage.EM, Stage.S, Stage.OH)
 """What the games of a batch are at, over and over."""
+ACTING_FOR = (64, 256, 1024, 2048)
+LEARNING_FROM = ((8, 256), (16, 256), (32, 64), (32, 128), (32, 256), (64, 128))
+"""Lengths and numbers of sequences."""
+IMAGINING_FOR = (8, 32, 64)
+PER_GAME = CONSIDERED * DRAWS * REPEATS
 
 
 def measure(preset: str, device: str, games: int, seconds: float, compiled: bool, console: Console) -> dict:
@@ -40,8 +47,9 @@ def measure(preset: str, device: str, games: int, seconds: float, compiled: bool
     figures: dict = {"act_images_per_s": round(acting(agent, games, device, seconds))}
     length, many = (32, 256) if device.startswith("cuda") else (8, 8)
     console.print(f"learning from {many} sequences of {length}")
-    speed, gib = learning(agent, length, many, device, seconds)
-    figures |= {"learn_images_per_s": round(speed), "learn_gpu_gib": gib}
+    _forget_peak(device)
+    speed = learning(agent, length, many, device, seconds)
+    figures |= {"learn_images_per_s": round(speed), "learn_gpu_gib": _peak(device)}
     few = 64 if device.startswith("cuda") else 1
     console.print(f"imagining seekers in {few} games")
     figures |= {"imagine_games": few, "imagine_s": round(imagining(agent, few, device), 3)}
@@ -53,23 +61,53 @@ def measure(preset: str, device: str, games: int, seconds: float, compiled: bool
 
 
 def growth(preset: str, device: str, seconds: float, out: Path, console: Console) -> list[dict]:
-    """How acting grows with games, and learning with sequences and their length; writes agent.jsonl."""
+    """How acting grows with games, and learning with sequences and their length; writes agent.jsonl and agent.md."""
     torch.backends.cudnn.benchmark = True
     agent = Agent(PRESETS[preset]).to(device)
     rows: list[dict] = []
-    for games in (64, 256, 1024, 2048):
-        rows.append({"acting": games, "images_per_s": round(acting(agent, games, device, seconds))})
+
+    def note(what: str, games: int, length: int, images: float, seconds_each: float) -> None:
+        row = {"what": what, "games": games, "length": length, "images_per_s": round(images)}
+        rows.append(row | {"s": round(seconds_each, 4), "gpu_gib": _peak(device)})
         console.print(rows[-1])
-    for length, many in ((8, 256), (16, 256), (32, 64), (32, 128), (32, 256), (64, 128)):
-        speed, gib = learning(agent, length, many, device, seconds)
-        rows.append({"learning": many, "length": length, "images_per_s": round(speed), "gpu_gib": gib})
-        console.print(rows[-1])
-    for games in (8, 32, 64):
-        rows.append({"imagining": games, "s": round(imagining(agent, games, device), 3)})
-        console.print(rows[-1])
+
+    for games in ACTING_FOR:
+        _forget_peak(device)
+        speed = acting(agent, games, device, seconds)
+        note("acting", games, 1, speed, games / speed)
+    for length, many in LEARNING_FROM:
+        _forget_peak(device)
+        speed = learning(agent, length, many, device, seconds)
+        note("learning", many, length, speed, length * many / speed)
+    for games in IMAGINING_FOR:
+        _forget_peak(device)
+        note("imagining", games, 0, 0, imagining(agent, games, device))
     about = {"preset": preset, "machine": machine(device), "torch": torch.__version__}
     write_atomically(out / "agent.jsonl", "".join(json.dumps(row | about) + "\n" for row in rows))
+    write_atomically(out / "agent.md", report(rows, about))
     return rows
+
+
+def report(rows: list[dict], about: dict) -> str:
+    """The rows as tables of Markdown."""
+    text = [
+        "# The agent's networks", "",
+        f"Measured on {date.today()} with `scrubjay bench agent --out results`: {about['machine']}, torch"
+        f" {about['torch']}, preset `{about['preset']}`. All rows: [agent.jsonl](agent.jsonl).", "",
+        "| what | games or sequences | steps | images/s | s a call | GPU memory, GiB |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]  # fmt: skip
+    for row in rows:
+        images = f"{row['images_per_s']:,}" if row["images_per_s"] else ""
+        text.append(
+            f"| {row['what']} | {row['games']:,} | {row['length'] or ''} | {images} | {row['s']} | {row['gpu_gib']} |"
+        )
+    text += [
+        "",
+        "Acting is a step of encoder, memory, map and heads. Learning is forward and backward over sequences, with the",
+        f"auxiliary losses. Imagining is perspective simulation: {PER_GAME:,} mental seekers a game, of up to 100 steps.",
+    ]
+    return "\n".join(text) + "\n"
 
 
 def acting(agent: Agent, games: int, device: str, seconds: float) -> float:
@@ -88,15 +126,13 @@ def acting(agent: Agent, games: int, device: str, seconds: float) -> float:
     return games * _rate(step, device, seconds)
 
 
-def learning(agent: Agent, length: int, games: int, device: str, seconds: float) -> tuple[float, float]:
-    """Images a second through forward and backward, and GiB of GPU memory."""
+def learning(agent: Agent, length: int, games: int, device: str, seconds: float) -> float:
+    """Images a second through forward and backward."""
     observation = seen(agent.config, (length, games), device)
     begins = torch.rand(length, games, device=device) < 0.01
     state = agent.initial_state(games, CAPACITY // 2)
     action = torch.multinomial(torch.from_numpy(ALLOWED).float().to(device)[observation.stage.flatten()].clamp(1e-9), 1)
     action = action.view(length, games)
-    if device.startswith("cuda"):
-        torch.cuda.reset_peak_memory_stats(device)
 
     def step() -> None:
         with _half(device):
@@ -105,9 +141,7 @@ def learning(agent: Agent, length: int, games: int, device: str, seconds: float)
         total.backward()
         agent.zero_grad(set_to_none=True)
 
-    speed = length * games * _rate(step, device, seconds)
-    gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
-    return speed, round(gib, 1)
+    return length * games * _rate(step, device, seconds)
 
 
 def _loss(agent: Agent, said: Step, observation: Observation, action: torch.Tensor) -> torch.Tensor:
@@ -183,6 +217,17 @@ def _rate(step: Callable[[], None], device: str, seconds: float) -> float:
             _wait(device)
     _wait(device)
     return count / (time.perf_counter() - start)
+
+
+def _forget_peak(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _peak(device: str) -> float:
+    """GiB of GPU memory that were in use at most."""
+    return round(torch.cuda.max_memory_allocated(device) / 2**30, 1) if device.startswith("cuda") else 0.0
 
 
 def _half(device: str) -> torch.autocast:

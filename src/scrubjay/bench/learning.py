@@ -5,18 +5,24 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 
 from scrubjay.bench.world import machine
-from scrubjay.learning.config import TRAIN, changed
+from scrubjay.game.observation import observe
+from scrubjay.learning.config import PRESETS, TRAIN, Training, changed
 from scrubjay.learning.train import Trainer
 
+KINDS = ("rgb", "ids", "depth")
+"""What is drawn of every step."""
 
-def measure(preset: str, device: str, updates: int, changes: dict, console: Console) -> dict:
-    """Steps a second of a preset's training, what each part of an update takes, and the memory."""
-    training = changed(preset, **changes)
+
+def measure(training: Training, device: str, updates: int, console: Console) -> dict:
+    """Steps a second of a training, what each part of an update takes, and the memory."""
     console.print(f"building {len(training.scenes)} rooms")
     with contextlib.closing(Trainer(training, device)) as trainer:
         collector, replay = trainer.segment()
@@ -39,23 +45,48 @@ def measure(preset: str, device: str, updates: int, changes: dict, console: Cons
         if replay is not None:
             with _timed(parts, "replay", device):
                 trainer.replay(replay)
+        # What collecting consists of.
         with _timed(parts, "render", device):
             for _ in range(training.length):
                 for world in trainer.worlds:
-                    world.view(("rgb", "ids", "depth"))
+                    world.view(KINDS)
+        with _timed(parts, "act", device), torch.no_grad():
+            for number, acting in enumerate(collector.acting):
+                seen = observe(collector.caches[number])
+                for _ in range(training.length):
+                    acting(seen, collector.begins[number], remember=False)
+        if training.task != "cache":
+            # Actions that were chosen a while ago do as well as others; whole games are at different stages by now.
+            ends = np.cumsum([len(cache) for cache in collector.caches])[:-1]
+            with _timed(parts, "game", device):
+                for actions in rollout.action.cpu().numpy():
+                    for cache, some in zip(collector.caches, np.split(actions, ends), strict=True):
+                        cache.step(some, np.zeros((len(cache), 4), int))
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
-        "preset": preset,
+        "task": training.task,
+        "agent": training.agent,
         "steps_per_s": round(steps / seconds, 1),
         "update_ms": round(1000 * seconds, 1),
         **{f"{name}_ms": round(1000 * value, 1) for name, value in parts.items()},
         "games": training.games,
         "rooms": len(training.scenes),
         "length": training.length,
+        "chunk": training.chunk,
+        "epochs": training.epochs,
         "gpu_gib": round(gib, 1),
         "machine": machine(device),
         "torch": torch.__version__,
     }
+
+
+def trainings(preset: str, numbers: str, **changes: Any) -> Training:
+    """A preset's training with some changes; with the paper's numbers, or those that the preset has."""
+    if numbers == "preset":
+        return changed(preset, **changes)
+    plain = PRESETS[preset]
+    same = Training(plain.task, plain.agent, plain.scenes, plain.copies, plain.length)
+    return replace(same, **{name: value for name, value in changes.items() if value is not None})
 
 
 def rooms(count: int) -> tuple[str, ...]:

@@ -108,23 +108,29 @@ def agent(
 def learning(
     preset: Literal["demo", "explore", "manipulate", "seek", "cache"] = "explore",
     device: str = "cpu",
+    numbers: Literal["paper", "preset"] = "paper",
     rooms: int = 40,
     copies: int = 24,
+    chunk: int | None = None,
+    spots: str | None = None,
     updates: int = 5,
 ) -> None:
     """Measures training from end to end: steps a second, and what each part of an update takes. Prints JSON last.
 
     Args:
-        preset: What is learned.
+        preset: What is learned, and by which agent.
         device: cpu, cuda or cuda:N.
+        numbers: The paper's actor-critic, which learns from each step once, or the objective that the preset has.
         rooms: In how many of the train rooms; those of demo are its own.
         copies: Games in each.
+        chunk: Games that make one step of the optimiser.
+        spots: For seeking: a folder that `scrubjay spots` filled.
         updates: How many are measured.
     """
-    from scrubjay.bench.learning import measure
+    from scrubjay.bench.learning import measure, trainings
     from scrubjay.bench.learning import rooms as some
     from scrubjay.world.renderers import check_device
 
     check_device(device)
-    changes = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
-    print_json(measure(preset, device, updates, changes, err))
+    places = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
+    print_json(measure(trainings(preset, numbers, chunk=chunk, spots=spots, **places), device, updates, err))

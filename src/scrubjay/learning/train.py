@@ -8,6 +8,7 @@ exactly what an unbroken one would have done.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -144,6 +145,7 @@ class Trainer:
             "seconds": round(self.progress.seconds, 2),
             "steps_per_s": round(steps / (now - start), 1),
             "play_share": round((played - start) / (now - start), 3),
+            "memory_mib": memory(self.device),
             "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
             "loss": means,
             "play": self.tally.take(),
@@ -324,6 +326,14 @@ def _tensors(batch: object, prefix: str = "") -> Iterator[tuple[str, torch.Tenso
             yield prefix + field.name, value.detach().cpu().contiguous()
         elif is_dataclass(value):
             yield from _tensors(value, f"{prefix}{field.name}.")
+
+
+def memory(device: str) -> dict[str, int]:
+    """MiB that this process has in use, and those it holds on the GPU."""
+    pages = Path("/proc/self/statm")
+    host = int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else 0
+    held = torch.cuda.memory_reserved(device) if device.startswith("cuda") else 0
+    return {"host": host // 2**20, "gpu": held // 2**20}
 
 
 def _mean(values: torch.Tensor) -> float | None:
