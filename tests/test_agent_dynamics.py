@@ -180,12 +180,12 @@ def triplets() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def test_encoder_and_decoders_learn_64_triplets():
     torch.manual_seed(0)
-    config, steps = replace(SMALL, decoder_channels=(32, 16, 16, 8, 8)), 120
+    config, steps = replace(SMALL, decoder_channels=(32, 16, 16, 8, 8)), 160
     before, action, succeeded, after = triplets()
     different = (before != after).any(-1).float()
     encoder, dynamics = Encoder(config), Dynamics(config)
     optimiser = torch.optim.Adam([*encoder.parameters(), *dynamics.parameters()])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 6e-3, total_steps=steps)
 
     def losses(some: torch.Tensor) -> dict[str, torch.Tensor]:
         out = dynamics(encoder(before[some]), action[some], encoder(after[some]))

@@ -198,16 +198,36 @@ def looking(steps: int, games: int, seed: int) -> Observation:
     return Observation(image, last, ~no, ~no, same, same, place, same + NO_ACTION, target)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_demands_that_all_games_share_leave_the_dir_different_between_games(seed):
+def test_a_memory_watches_what_it_is_given_when_there_are_gradients():
+    torch.manual_seed(0)
+    agent, observation = Agent(SMALL), looking(3, 4, seed=0)
+    begins, memory = torch.zeros(3, 4, dtype=torch.bool), agent.memory
+    with torch.no_grad():
+        before = agent.evaluate(agent.initial_state(4, 4), observation, begins)
+    adapt(agent)
+    assert memory.usual_sir.batches == memory.usual_input.batches == 0
+    given_ = []
+    hook = memory.usual_input.register_forward_pre_hook(lambda _, numbers: given_.append(numbers[0].detach()))
+    said = agent.evaluate(agent.initial_state(4, 4), observation, begins)
+    hook.remove()
+    assert torch.equal(said.dirs.flat, before.dirs.flat)
+    adapt(agent)
+    sir = said.encoded.sir.detach().movedim(1, -1).reshape(-1, SMALL.sir_channels).numpy()
+    for usual, numbers in ((memory.usual_sir, sir), (memory.usual_input, torch.cat(given_).numpy())):
+        assert usual.batches == 1
+        assert usual.mean.numpy() == pytest.approx(numbers.mean(0), rel=1e-3, abs=1e-5)
+        assert usual.variance.numpy() == pytest.approx(numbers.var(0), rel=1e-3, abs=1e-6)
+
+
+def test_demands_that_all_games_share_leave_the_dir_different_between_games():
     """Every return is 10, and a third of the actions never pays: of what is seen, nothing matters."""
     steps, games = 2, 8
-    observation, every = looking(steps, games, seed), torch.ones(steps, games, dtype=torch.bool)
+    observation, every = looking(steps, games, seed=0), torch.ones(steps, games, dtype=torch.bool)
     begins, target = torch.zeros_like(every), torch.full((steps, games), 10.0)
 
     def differences(adapts: bool) -> float:
         """The deviation of a DIR's numbers over games, in multiples of their size, after 24 steps of Adam."""
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         agent = Agent(SMALL)
         state, returns = agent.initial_state(games, 4), agent.heads.of(Stage.EM).returns
         optimiser = torch.optim.Adam(agent.parameters(), 3e-4)
@@ -230,4 +250,5 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games(seed
         return (flat.std(0).mean() / flat.abs().mean()).item()
 
     with_it, without = differences(adapts=True), differences(adapts=False)
+    # With other seeds 0.034 to 0.050 and 0.003 to 0.005; 0.1 before the first step.
     assert with_it > 0.02 and without < 0.01, (with_it, without)

@@ -6,6 +6,7 @@ import torch
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
+from scrubjay.agent.steady import adapt
 from scrubjay.game.actions import Stage, number_of
 from scrubjay.game.cache import Cache
 from scrubjay.game.deal import Dealer
@@ -19,6 +20,7 @@ from scrubjay.learning.learner import (
     opened_before,
     relabelled,
 )  # fmt: skip
+from scrubjay.learning.returns import advantages
 from scrubjay.learning.rollout import Collector
 from scrubjay.world.world import World
 
@@ -138,6 +140,33 @@ def test_every_loss_is_a_number_with_a_gradient(first):
     stem = agent.encoder.stem.weight.grad
     assert stem is not None and stem.abs().sum() > 0
     agent.zero_grad()
+
+
+def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
+    agent, rollout, _, _ = collected(Stage.EM)
+    other = Agent(SMALL)
+    other.load_state_dict(agent.state_dict())
+    other.heads.of(Stage.EM).returns.variance.fill_(4)
+    losses = Learner(other, Objective(normalised=True))(rollout)
+    with torch.no_grad():
+        said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
+    ahead = advantages(rollout.reward, said.value, rollout.following, rollout.ended)
+    stage, target = rollout.observation.stage, (ahead + said.value).numpy()
+    exploring = (stage == Stage.EM).numpy()
+    error, gain = (target - said.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
+    logs = said.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0].numpy()[exploring]
+    assert losses["em_value"].item() == pytest.approx(0.5 * (error**2).mean(), rel=1e-3)
+    expected = -((gain - gain.mean()) / gain.std() * logs).mean()
+    assert losses["em_policy"].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    adapt(other)
+    for which in (Stage.EM, Stage.OH, Stage.OM, Stage.S):
+        watched = which in rollout.stages and which != Stage.OH
+        returns, its = other.heads.of(which).returns, target[(stage == which).numpy()]
+        assert returns.batches == watched, "hiding is learned from later"
+        if watched:
+            assert returns.mean.item() == pytest.approx(its.mean(), rel=1e-3, abs=1e-4)
+            assert returns.variance.item() == pytest.approx(its.var(), rel=1e-3, abs=1e-5)
+    assert other.heads.of(Stage.EM).returns.batches == 1
 
 
 def test_an_agent_learns_to_do_what_pays():

@@ -105,7 +105,7 @@ def report(rows: list[dict], about: dict) -> str:
     text += [
         "",
         "Acting is a step of encoder, memory, map and heads. Learning is forward and backward over sequences, with the",
-        f"auxiliary losses. Imagining is perspective simulation: {PER_GAME:,} mental seekers a game, of up to 100 steps.",
+        f"auxiliary losses. Imagining is perspective simulation: {PER_GAME:,} seekers a game, of up to 100 steps.",
     ]
     return "\n".join(text) + "\n"
 
