@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 SLOWEST = 0.02
-"""The least weight of a batch in what is usual; the first batches weigh more, each as much as all before it."""
+"""The least weight of a batch in what is usual; the first ones weigh more: the k-th 1 / k, like each before it."""
 LEAST = 1e-3
 """Deviations count as no smaller than this."""
 FAR = 5.0
@@ -58,10 +58,11 @@ class Usual(nn.Module):
     @torch.no_grad()
     def watch(self, numbers: torch.Tensor, chosen: torch.Tensor | None = None) -> None:
         """Looks at numbers (..., n), or at those that are `chosen` (...,), for the next `adapt`."""
-        numbers = numbers.float().flatten(0, -2)
-        weight = torch.ones_like(numbers[:, :1]) if chosen is None else chosen.flatten()[:, None].float()
-        count = weight.sum()
-        mean = (numbers * weight).sum(0) / count.clamp(min=1)
+        numbers = numbers.to(self.mean.dtype).flatten(0, -2)
+        weight = torch.ones_like(numbers[:, :1]) if chosen is None else chosen.flatten()[:, None].to(numbers.dtype)
+        # What is not chosen may be anything, NaN too.
+        numbers, count = torch.where(weight > 0, numbers, 0.0), weight.sum()
+        mean = numbers.sum(0) / count.clamp(min=1)
         # Around the mean, not around 0: the square of a large mean would leave nothing of a small deviation.
         variance = ((numbers - mean) ** 2 * weight).sum(0) / count.clamp(min=1)
         self._seen = (mean, variance, count)
@@ -73,7 +74,7 @@ class Usual(nn.Module):
             return
         mean, variance, count = self._seen
         self._seen = None
-        some = (count > 0).float()
+        some = (count > 0).to(mean.dtype)
         self.batches += some
         rate = some / self.batches.clamp(1, 1 / SLOWEST)
         apart = mean - self.mean
@@ -89,8 +90,12 @@ class CentredConv2d(nn.Conv2d):
         return F.conv2d(input, centred, self.bias, self.stride, self.padding)
 
 
+def usual_parts(module: nn.Module) -> list[Usual]:
+    """All parts of a module that know what is usual."""
+    return [part for part in module.modules() if isinstance(part, Usual)]
+
+
 def adapt(module: nn.Module) -> None:
     """Makes what all of a module's parts have watched a part of what is usual."""
-    for part in module.modules():
-        if isinstance(part, Usual):
-            part.adapt()
+    for part in usual_parts(module):
+        part.adapt()

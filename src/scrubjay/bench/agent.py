@@ -89,10 +89,10 @@ def growth(preset: str, device: str, seconds: float, out: Path, console: Console
 
 
 def report(rows: list[dict], about: dict) -> str:
-    """The rows as tables of Markdown."""
+    """The rows as a table of Markdown."""
     text = [
         "# The agent's networks", "",
-        f"Measured on {date.today()} with `scrubjay bench agent --out results`: {about['machine']}, torch"
+        f"Measured on {date.today()} with `scrubjay bench agent --out`: {about['machine']}, torch"
         f" {about['torch']}, preset `{about['preset']}`. All rows: [agent.jsonl](agent.jsonl).", "",
         "| what | games or sequences | steps | images/s | s a call | GPU memory, GiB |",
         "| --- | --- | --- | --- | --- | --- |",

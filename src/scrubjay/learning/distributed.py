@@ -31,6 +31,9 @@ class Group:
     def average(self, parameters: list[nn.Parameter]) -> None:
         """Averages gradients of parameters that are used outside the wrapped module."""
 
+    def agree(self, tensors: list[torch.Tensor]) -> None:
+        """Averages tensors over all processes."""
+
     def share(self, things: Sequence[T]) -> Sequence[T]:
         """This process's part of some things; all of them where there are fewer than processes."""
         return things if len(things) < self.size else things[self.rank :: self.size]
@@ -59,6 +62,11 @@ class TorchGroup(Group):
             if parameter.grad is not None:
                 distributed.all_reduce(parameter.grad)
                 parameter.grad /= self.size
+
+    def agree(self, tensors: list[torch.Tensor]) -> None:
+        for tensor in tensors:
+            distributed.all_reduce(tensor)
+            tensor /= self.size
 
     def opened(self, open_run: Callable[[], Run]) -> Run:
         found: list[Any] = [None, "the first process could not open the run"]

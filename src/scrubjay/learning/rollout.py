@@ -6,7 +6,8 @@ who plays are the same agent, so a sequence begins with the memory that it had t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -121,20 +122,42 @@ class Collector:
         self.values = [HidingValue(len(cache), self.device) for cache in self.caches] if valued else []
         self.books = [HidingBook(agent, cache) for cache in self.caches] if hiding else []
         self.shelf = Shelf()
+        several = self.device.type == "cuda" and len(self.caches) > 1
+        self.streams = [torch.cuda.Stream(self.device) for _ in self.caches] if several else []
         self.steps = 0
         """Environment steps taken so far."""
 
     def collect(self, length: int) -> Rollout:
         """The next T steps of all games; those of the second world follow those of the first along B."""
-        parts = [_Sequence(self, number, length) for number in range(len(self.caches))]
-        with torch.no_grad():
-            waiting = [part.decide() for part in parts]
+        with torch.no_grad(), self._apart() as beside:
+            parts, waiting = [], []
+            for number in range(len(self.caches)):
+                with beside(number):
+                    parts.append(_Sequence(self, number, length))
+                    waiting.append(parts[number].decide())
             for step in range(length):
                 for number, part in enumerate(parts):
-                    part.act(*waiting[number])
-                    waiting[number] = part.decide(last=step == length - 1)
+                    with beside(number):
+                        part.act(*waiting[number])
+                        waiting[number] = part.decide(last=step == length - 1)
         self.steps += length * sum(len(cache) for cache in self.caches)
         return _joined([part.rollout() for part in parts])
+
+    @contextmanager
+    def _apart(self) -> Iterator[Callable[[int], AbstractContextManager]]:
+        """Lets the worlds use streams of their own on a GPU: who waits for one's pictures does not wait for another's.
+
+        Outside, everything is in order: they begin after what came before, and what comes after waits for them.
+        """
+        if not self.streams:
+            yield lambda number: nullcontext()
+            return
+        main = torch.cuda.current_stream(self.device)
+        for stream in self.streams:
+            stream.wait_stream(main)
+        yield lambda number: torch.cuda.stream(self.streams[number])
+        for stream in self.streams:
+            main.wait_stream(stream)
 
     def keep(self, number: int, outcome: Outcome, claimable: np.ndarray) -> None:
         """Tells a cache's book what a step did; finished games go on the shelf, and seekers who begin get a guide."""

@@ -23,7 +23,7 @@ from torch import nn
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.heads import ACTING
-from scrubjay.agent.steady import adapt
+from scrubjay.agent.steady import adapt, usual_parts
 from scrubjay.game.actions import Stage
 from scrubjay.game.deal import Deals
 from scrubjay.game.stage_tasks import Task
@@ -160,7 +160,7 @@ class Trainer:
             with self.half():
                 losses = self.distributed(part)
             self._descend("play", losses, part)
-            adapt(self.agent)
+            self._adapt()
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0) + value.detach()
             chunks += 1
@@ -179,19 +179,23 @@ class Trainer:
             with self.half():
                 hidden = self.hiding.hiding(games, percentile, early)
             self._descend("play", hidden, games)
-            adapt(self.agent)
+            self._adapt()
             self.tally.add("percentile", percentile.cpu().numpy())
             for name, value in (imagined | hidden).items():
                 sums[name] = sums.get(name, 0) + value.detach()
             batches += 1
         return {name: value / batches for name, value in sums.items()}
 
+    def _adapt(self) -> None:
+        """What was seen becomes a part of what is usual, which is the same in all processes."""
+        adapt(self.agent)
+        self.group.agree([tensor for part in usual_parts(self.agent) for tensor in (part.mean, part.variance)])
+
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all of them, so that all must come."""
-        vote = nn.Parameter(torch.zeros((), device=self.device))
-        vote.grad = torch.tensor(float(ready), device=self.device)
-        self.group.average([vote])
-        return float(vote.grad) == 1
+        vote = torch.tensor(float(ready), device=self.device)
+        self.group.agree([vote])
+        return float(vote) == 1
 
     def replay(self, replay: Replay) -> Losses:
         """A few batches of visual dynamics replay; the losses of the last one."""
