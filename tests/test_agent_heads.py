@@ -1,5 +1,6 @@
 """Actors and critics of all stages in one pass."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -8,7 +9,7 @@ from torch.distributions import Categorical
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.heads import Heads, check_stage
 from scrubjay.agent.memory import Dir
-from scrubjay.game.actions import ALLOWED, NAMES, Stage
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
 
 COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
 
@@ -35,6 +36,7 @@ def test_the_papers_shapes():
         head = heads.get_submodule(f"stages.{stage.name}")
         assert head.mlp[0].weight.shape == (512, 512)
         assert head.actor.weight.shape == (count, 512) and head.critic.weight.shape == (1, 512)
+        assert head.here.weight.shape == (4 if stage == Stage.OH else 1, 256, 1, 1)
 
 
 def test_every_game_is_answered_by_its_own_stages_head():
@@ -49,7 +51,16 @@ def test_every_game_is_answered_by_its_own_stages_head():
             continue
         head = heads.get_submodule(f"stages.{which.name}")
         known = torch.relu(head.mlp[0](dirs.flat[b]))
-        torch.testing.assert_close(decision.logits[b, ALLOWED[which]], head.actor(known))
+        expected = dict(zip(np.flatnonzero(ALLOWED[which]), head.actor(known), strict=True))
+        for row, column in np.ndindex(7, 7):
+            # Filters judge OpenAt, and in OH PlaceAt by modality, at the cell itself.
+            names = [f"OpenAt|{row + 1},{column + 1}"]
+            names += (
+                [f"PlaceAt|{modality},{row + 1},{column + 1}" for modality in range(3)] if which == Stage.OH else []
+            )
+            for name, judged in zip(names, head.here.weight[:, :, 0, 0] @ dirs.grid[b, :, row, column], strict=True):
+                expected[number_of(name)] = expected[number_of(name)] + judged
+        torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
         mean, deviation = {Stage.EM: (-1.5, 2), Stage.OH: (-0.5, 3), Stage.OM: (0.5, 4), Stage.S: (1.5, 5)}[which]
         torch.testing.assert_close(decision.value[b], deviation * head.critic(known)[0] + mean)

@@ -13,7 +13,7 @@ from scrubjay.commands.terminal import err
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
-    games.tournament, training.train, training.evaluate, training.watch, browser.serve,
+    games.tournament, training.train, training.evaluate, training.watch, training.curves, browser.serve,
     browser.participants, browser.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import Dir
 from scrubjay.agent.steady import Usual
-from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, Stage
+from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage
 from scrubjay.world.cells import CELLS
 
 ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
 """The stages that have actions among the 219. PS is one decision over places."""
+OPEN_AT = np.flatnonzero(OPEN_CELL[:-1] != NOTHING)
+"""The numbers of OpenAt, by row and column."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +47,41 @@ def check_stage(stage: torch.Tensor) -> None:
 
 
 class StageHead(nn.Module):
-    """One stage's MLP, actor and critic."""
+    """One stage's MLP, actor and critic.
+
+    What may be done at one of the image's cells is judged by that cell too, with the same weights for all of them: what
+    can be opened looks the same wherever it is seen.
+    """
 
     numbers: torch.Tensor
     """The numbers of the stage's actions."""
+    at_cells: torch.Tensor
+    """The numbers of those at a cell: OpenAt by row and column, and in OH PlaceAt by modality, row and column."""
 
-    def __init__(self, length: int, stage: Stage) -> None:
+    def __init__(self, config: AgentConfig, stage: Stage) -> None:
         super().__init__()
+        length, at_cells = config.lstm, OPEN_AT if stage != Stage.OH else np.concatenate([OPEN_AT, PLACES])
         self.register_buffer("numbers", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
+        self.register_buffer("at_cells", torch.from_numpy(at_cells), persistent=False)
+        self.here = nn.Conv2d(config.gru_channels, len(at_cells) // CELLS**2, 1, bias=False)
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
         self.returns = Usual(1)
         """The critic speaks in deviations from the usual return."""
         # The first policy is nearly uniform, and the first values are nearly 0.
+        nn.init.zeros_(self.here.weight)
         for last in (self.actor, self.critic):
             nn.init.orthogonal_(last.weight, 0.01)
             nn.init.zeros_(last.bias)
 
-    def forward(self, flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(self, dirs: Dir) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What the MLP makes of flat DIRs (..., L), logits (..., 219) and values (...,)."""
+        flat = dirs.flat
         known = self.mlp(flat)
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
+        here = self.here(dirs.grid.flatten(0, -4)).to(flat.dtype).flatten(1).view(*flat.shape[:-1], -1)
+        logits = logits.index_add(-1, self.at_cells, here)
         return known, logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0]
 
 
@@ -74,7 +90,7 @@ class Heads(nn.Module):
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
-        self.stages = nn.ModuleDict({stage.name: StageHead(config.lstm, stage) for stage in ACTING})
+        self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING})
         self.hittable_here = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
         self.hittable_all = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
 
@@ -98,7 +114,7 @@ class Heads(nn.Module):
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
         # All heads answer for all games: that is cheaper than sorting games by stage.
         for which in ACTING:
-            known, its_logits, its_value = self.of(which)(dirs.flat)
+            known, its_logits, its_value = self.of(which)(dirs)
             # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
             here = stage == int(which)
             logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)

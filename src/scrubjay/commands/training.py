@@ -173,6 +173,24 @@ def watch(
     print(out / "index.html")
 
 
+def curves(
+    runs: tyro.conf.Positional[tuple[Path, ...]], only: tuple[str, ...] = (), out: Path = Path("out/curves.png")
+) -> None:
+    """Draws how runs went, one panel for each measure of their logs, into a PNG.
+
+    Args:
+        runs: Folders of runs; their names are the curves'.
+        only: Measures to draw, such as play/coverage or loss/em_entropy; else the rewards, play and most losses.
+        out: The picture.
+    """
+    from scrubjay.learning.curves import draw
+
+    if not runs:
+        raise ValueError("name at least one run")
+    draw(runs, out, only)
+    print(out)
+
+
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
     """Notes Ctrl-C and polite requests to end, instead of falling over: a list that stays empty without them."""
