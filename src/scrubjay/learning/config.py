@@ -151,8 +151,9 @@ SOON: dict[str, Any] = {
 
 PRESETS = {
     "demo": Training(
-        "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, chunk=8, updates=100, interval=25,
-        learning_rate=1e-3, dynamics_batches=1, replay_size=512, augmented=False, turned=False,
+        "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, updates=80, interval=20,
+        dynamics_batches=1, replay_size=512, augmented=False, turned=False,
+        **{**SOON, "chunk": 8, "learning_rate": 1e-3, "examined": 0},
     ),
     "explore": Training("explore", **SOON),
     "manipulate": Training("manipulate", length=64, **{**SOON, "chunk": 40}),
