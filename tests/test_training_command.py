@@ -10,10 +10,8 @@ import time
 
 import pytest
 
-from scrubjay.agent.agent import Agent
-from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.cli import main
-from scrubjay.learning.checkpoint import Progress, Run, checkpoints
+from scrubjay.learning.checkpoint import Run, checkpoints
 from scrubjay.learning.config import changed
 from scrubjay.learning.train import train
 
@@ -116,18 +114,6 @@ def test_a_runs_agent_is_measured_beside_players_without_networks(tmp_path):
     assert all(row["hit_target"][3] == 20 for row in rows)
     refused = run("evaluate", str(out), "--against", "frontier")
     assert refused.returncode == 2 and "there are random, possible, scripted" in refused.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(reason="by default against random, whom whole games do not have", strict=True)
-def test_a_runs_agent_of_whole_games_is_measured(tmp_path):
-    """What its exam is made of is looked at before any game: nobody to play against is no error."""
-    training = changed("demo", task="cache", scenes=("FloorPlan401",), copies=2, updates=1, length=4)
-    started = Run.begin(tmp_path / "run", training)
-    started.save(Agent(AGENTS[training.agent]), {}, Progress())
-    started.close()
-    done = run("evaluate", str(tmp_path / "run"), "--games", "1")
-    assert "unknown player" not in done.stderr
 
 
 @pytest.mark.slow

@@ -47,7 +47,8 @@ def self_prediction(
 
 def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
     """Which cells (..., 7, 7) of an image changed, from the encodings (..., C, H, W) of both by the first block."""
-    differ = (now.float() - before.float()).norm(dim=-3) > CHANGED_NORM
+    # Features are many: half-precision ones are not copied in full, only summed in it.
+    differ = torch.linalg.vector_norm(now - before, dim=-3, dtype=torch.float32) > CHANGED_NORM
     side = differ.shape[-1] // CELLS
     shares = differ.unflatten(-1, (CELLS, side)).unflatten(-3, (CELLS, side)).float().mean((-3, -1))
     return shares >= CHANGED_SHARE
