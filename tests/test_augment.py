@@ -1,14 +1,17 @@
-"""Image augmentation: on small pictures worked out by hand, against colorsys, and against three steps one by one."""
+"""Image augmentation: on small pictures worked out by hand, against colorsys, and against three steps one by one;
+and the GPU's kernels, run on the CPU, against all that."""
 
 import colorsys
 
 import numpy as np
 import pytest
 import torch
+import warp as wp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from scrubjay.game import augment_warp
 from scrubjay.game.augment import CHUNK, SIZE, Augmentation, Jitter, colour_matrices
 
 NONE = Jitter(0, 0, 0, 0)
@@ -21,6 +24,18 @@ def augmentation(crop=(0, 0, 0, 0), colour=PLAIN, degrees=0.0, count: int = 1) -
     made.crop[:], made.colour[:], made.degrees[:] = crop, colour, degrees
     made.prepare()
     return made
+
+
+def in_warp(made: Augmentation, images: torch.Tensor) -> torch.Tensor:
+    """What the kernels for GPUs make of images."""
+    return augment_warp.change(images, made._geometry, made._colours, made._grey)
+
+
+def assert_almost_equal(ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    """One grey level apart, where another order of rounding makes it so: in one of a thousand pixels, or two in all."""
+    apart = (ours.int() - theirs.int()).abs()
+    assert apart.max() <= 1
+    assert apart.sum() <= 2 + apart.numel() / 1000
 
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -229,13 +244,90 @@ def test_matrices_leave_the_brightness_to_the_first_two():
     assert grey == pytest.approx(np.array([0.99, 0.7])[:, None] * [0.30, 0.59, 0.11], abs=1e-9)
 
 
+@pytest.mark.parametrize("size", [112, 224])
+def test_kernels_do_what_torch_does(size):
+    """Games drawn as they are drawn in training."""
+    made, images = Augmentation(32, 8), noise(32, size, size, 3)
+    assert made.crop.any(1).sum() > 8 and (made.degrees != 0).sum() > 8
+    assert_almost_equal(in_warp(made, images), made(images))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([(112, 112), (224, 224), (5, 8), (61, 37), (1, 300)]),
+    st.tuples(*[st.integers(0, 60)] * 4),
+    st.tuples(st.floats(0.1, 1.9), st.floats(0.1, 1.9), st.floats(0.1, 1.9), st.floats(-0.5, 0.5)),
+    st.integers(-180, 180),
+    st.integers(0, 99),
+)
+def test_kernels_do_what_torch_does_however_far_it_goes(shape, crop, colour, degrees, seed):
+    made, images = augmentation(crop, colour, degrees, 2), noise(2, *shape, 3, seed=seed)
+    images[1] = smooth(max(shape))[0, : shape[0], : shape[1]]
+    assert_almost_equal(in_warp(made, images), made(images))
+
+
+@pytest.mark.parametrize("shape", [(224, 224), (112, 112), (5, 8)])
+def test_kernels_leave_what_does_not_change(shape):
+    images = noise(3, *shape, 3)
+    assert torch.equal(in_warp(augmentation(count=3), images), images)
+
+
+def test_kernels_change_images_one_by_one():
+    """Each as it would be alone and as it would be a second time, to the last bit; other strides are as good."""
+    made, images = Augmentation(5, 2), noise(5, 90, 80, 3)
+    changed = in_warp(made, images)
+    assert torch.equal(in_warp(made, images), changed)
+    for game in range(5):
+        alone = augmentation(made.crop[game], made.colour[game], made.degrees[game])
+        assert torch.equal(in_warp(alone, images[game : game + 1])[0], changed[game])
+    flipped = images.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+    assert not flipped.is_contiguous() and torch.equal(in_warp(made, flipped), changed)
+
+
+def test_kernels_add_up_in_blocks_of_threads(monkeypatch):
+    """As on a GPU, where many threads share a band; on a CPU it is one thread, unless it is asked for more."""
+    made, images = Augmentation(6, 7), noise(6, 112, 100, 3)
+    expected = in_warp(made, images)
+    monkeypatch.setattr(wp.config, "enable_cpu_blocks", True)
+    assert torch.equal(in_warp(made, images), expected)
+
+
+def test_kernels_take_the_mean_of_what_is_seen():
+    """Turned by 45 degrees a square of (200, 100, 0) loses its corners, but its mean grey stays 119: 10 % nearer."""
+    image = torch.tensor([200, 100, 0], dtype=torch.uint8).expand(1, 96, 96, 3)
+    changed = in_warp(augmentation(colour=(1, 0.9, 1, 0), degrees=45), image)[0]
+    seen = changed.sum(-1) > 0
+    assert 0.8 < seen.float().mean() < 0.85
+    assert (changed[seen] == torch.tensor([192, 102, 12])).all()
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_on_a_gpu_it_is_the_same():
-    images = noise(40, 56, 56, 3)
-    ours, theirs = Augmentation(40, 4)(images), Augmentation(40, 4, "cuda")(images.cuda())
+@pytest.mark.parametrize("size", [56, 112, 224])
+def test_on_a_gpu_it_is_the_same(size):
+    images, made = noise(40, size, size, 3), Augmentation(40, 4, "cuda")
+    theirs = made(images.cuda())
     assert theirs.device.type == "cuda"
-    assert ((ours.int() - theirs.cpu().int()).abs() <= 1).float().mean() > 0.9999
+    assert_almost_equal(Augmentation(40, 4)(images), theirs.cpu())
+    assert all(torch.equal(made(images.cuda()), theirs) for _ in range(5))
+    made.colour[:], made.crop[:], made.degrees[:] = PLAIN, 0, 0
+    made.prepare()
+    assert torch.equal(made(images.cuda()).cpu(), images)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
+def test_on_a_gpu_it_can_be_recorded():
+    """Without a try before; what is recorded reads new images and new draws, and leaves nothing for the next time."""
+    made, images = Augmentation(40, 4, "cuda"), noise(40, 112, 112, 3).cuda()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        recorded = made(images)
+    for seed in range(3):
+        images.copy_(noise(40, 112, 112, 3, seed=seed))
+        made.renew(np.arange(40) % 3 == seed)
+        graph.replay()
+        assert torch.equal(recorded, made(images))
 
 
 def test_bad_arguments():
@@ -243,6 +335,8 @@ def test_bad_arguments():
     for images in (noise(3, 7, 7, 3), noise(2, 7, 7, 4), noise(2, 7, 7), noise(2, 7, 7, 3).float()):
         with pytest.raises(ValueError, match=r"uint8 \(2, height, width, 3\)"):
             made(images)
+    with pytest.raises(ValueError, match="images are on meta, their augmentation on cpu"):
+        made(noise(2, 7, 7, 3).to("meta"))
     for games in (np.ones(3, bool), np.ones(2, int)):
         with pytest.raises(ValueError, match="each of 2 games"):
             made.renew(games)

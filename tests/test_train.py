@@ -192,7 +192,6 @@ def test_a_start_that_cannot_be_used_says_why_and_leaves_nothing(whole, tmp_path
     assert not out.exists()
 
 
-@pytest.mark.xfail(reason="the config is written before the first checkpoint", strict=True)
 def test_a_run_whose_start_could_not_be_written_is_none(whole, tmp_path):
     """Else it would go on from an agent that knows nothing, and nobody would be told."""
     out = tmp_path / "run"
@@ -240,7 +239,6 @@ def test_what_a_worker_learns_and_what_is_usual_to_it_is_everyones(worked):
     assert any(part.batches > 0 for part in usual_parts(shared))
 
 
-@pytest.mark.xfail(reason="a worker counts its steps as many times as there are workers", strict=True)
 def test_a_worker_counts_its_own_steps(worked):
     assert worked[1]["steps"] == TINY.length * TINY.copies
 
@@ -272,7 +270,7 @@ def test_every_parameter_has_its_optimiser():
     assert last == {
         f"heads.stages.{stage}.{part}.{what}"
         for stage in ("EM", "OH", "OM", "S") for part in ("actor", "critic") for what in ("weight", "bias")
-    }  # fmt: skip
+    } | {f"heads.stages.{stage}.here.weight" for stage in ("EM", "OH", "OM", "S")}  # fmt: skip
 
 
 def test_last_layers_learn_as_many_times_faster_as_is_said():
@@ -286,25 +284,20 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
     optimisers["play"].step()
     optimisers["perspective"].step()
     for name, parameter in agent.named_parameters():
-        rate = 1e-3 * (3 if ".actor." in name or ".critic." in name else 1)
+        rate = 1e-3 * (3 if any(part in name for part in (".actor.", ".here.", ".critic.")) else 1)
         rate = 1e-4 if name.startswith("perspective.") else 0.0 if name.startswith("dynamics.") else rate
         moved = before[name] - parameter.detach()
         torch.testing.assert_close(moved, torch.full_like(moved, rate), atol=1e-8, rtol=1e-4, msg=name)
     assert all(group["betas"] == (0.9, 0.95) for o in optimisers.values() for group in o.param_groups)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "explore", "seek", "cache",
-        pytest.param("manipulate", marks=pytest.mark.xfail(reason="320 sequences of 64 are too many", strict=True)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", ["explore", "manipulate", "seek", "cache"])
 def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
     preset = trainings(name, "preset", updates=7)
     assert preset == replace(PRESETS[name], updates=7) and preset.epochs == SOON["epochs"] > 1 and preset.examined
     paper = trainings(name, "paper", updates=7)
-    assert paper == Training(name, length=preset.length, updates=7)
+    # Sequences of 64 are twice as large as others: half as many go into one step.
+    assert paper == Training(name, length=preset.length, chunk=320 * 32 // preset.length, updates=7)
     assert (paper.epochs, paper.learning_rate, paper.last_layers, paper.objective) == (1, 1e-4, 1, Objective())
 
 

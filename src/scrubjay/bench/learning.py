@@ -19,6 +19,8 @@ from scrubjay.learning.train import Trainer
 
 KINDS = ("rgb", "ids", "depth")
 """What is drawn of every step."""
+CHUNK = 320
+"""Sequences of 32 that make one step of the optimiser with the paper's numbers; fewer of longer ones."""
 
 
 def measure(training: Training, device: str, updates: int, console: Console) -> dict:
@@ -85,7 +87,8 @@ def trainings(preset: str, numbers: str, **changes: Any) -> Training:
     if numbers == "preset":
         return changed(preset, **changes)
     plain = PRESETS[preset]
-    same = Training(plain.task, plain.agent, plain.scenes, plain.copies, plain.length)
+    chunk = CHUNK * 32 // plain.length
+    same = Training(plain.task, plain.agent, plain.scenes, plain.copies, plain.length, chunk)
     return replace(same, **{name: value for name, value in changes.items() if value is not None})
 
 

@@ -60,9 +60,10 @@ def train(
         minutes: Stop after this time, as Ctrl-C would.
         asynchronous: Train with this many unsynchronised workers on the CPU, as the paper does; 0 trains in step.
     """
+    from scrubjay.game.spot_deals import load_all
     from scrubjay.learning.asynchronous import train_asynchronously
     from scrubjay.learning.checkpoint import Run
-    from scrubjay.learning.config import changed
+    from scrubjay.learning.config import VALIDATION, changed
     from scrubjay.learning.distributed import group_of
     from scrubjay.learning.train import TrainingError
     from scrubjay.learning.train import train as run_training
@@ -75,6 +76,10 @@ def train(
     )  # fmt: skip
     if resume and start:
         raise ValueError("--start is for a new run; one to --resume has its own agent")
+
+    if training.spots and not resume:
+        # What is missing is said before there is a run.
+        load_all(training.spots, [*training.scenes, *(VALIDATION if training.examined else ())])
 
     def opened() -> Run:
         return Run.open(resume) if resume else Run.begin(out, training, start)
@@ -124,12 +129,13 @@ def evaluate(
     import torch
 
     from scrubjay.learning.checkpoint import SPOTS, training_of
-    from scrubjay.learning.exam import Exam
+    from scrubjay.learning.exam import Exam, scripted
     from scrubjay.learning.player import load_player
 
+    training = training_of(run)
+    players = {name: scripted(training.task, name, seed) for name in against}
     with err.status("building the validation rooms"):
-        exam = Exam(training_of(run), run / SPOTS, games, seed, device, difficulties=difficulties)
-    players = {name: exam.scripted(name) for name in against}
+        exam = Exam(training, run / SPOTS, games, seed, device, difficulties=difficulties)
     half = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
     for name, player in ({"agent": load_player(run, seed, device)} | players).items():
         with err.status(f"{name} plays"), half:

@@ -2,6 +2,9 @@
 
 In the paper's order the crop C comes first, then the colours J, then the rotation R. Crop and rotation are one bilinear
 sampling here, so that pictures stay sharp; J changes each pixel by itself, and so may as well come after both.
+
+Here it is in torch, for the CPU. On a GPU `augment_warp.py` does the same in kernels of our own, from bytes to bytes:
+copies of the images as floats took most of the time.
 """
 
 from __future__ import annotations
@@ -66,6 +69,10 @@ class Augmentation:
             torch.empty(count, *shape, device=self.device) for shape in ((6,), (3, 3), (3,))
         )
         self.renew(np.ones(count, bool))
+        if self._geometry.is_cuda:
+            from scrubjay.game import augment_warp  # Imported late: on a CPU nobody waits for Warp.
+
+            augment_warp.load(self._geometry.device)
 
     def __len__(self) -> int:
         return len(self.degrees)
@@ -101,6 +108,12 @@ class Augmentation:
         if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[::3] != (len(self), 3):
             given = f"{images.dtype} {tuple(images.shape)}"
             raise ValueError(f"images are uint8 ({len(self)}, height, width, 3), not {given}")
+        if images.device != self._geometry.device:
+            raise ValueError(f"images are on {images.device}, their augmentation on {self._geometry.device}")
+        if images.is_cuda:
+            from scrubjay.game import augment_warp
+
+            return augment_warp.change(images, self._geometry, self._colours, self._grey)
         changed = torch.empty_like(images, memory_format=torch.contiguous_format)
         for k in range(0, len(self), CHUNK):
             some = slice(k, k + CHUNK)

@@ -37,6 +37,7 @@ class Worker(Trainer):
         group = Group()
         group.rank, group.size = rank, size
         super().__init__(training, "cpu", group)
+        group.size = 1  # It has its part of the rooms, and its steps are its own.
         self.shared, self.shared_optimisers = shared, optimisers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
         for mine, its in zip(self.agent.modules(), shared.modules(), strict=True):

@@ -71,13 +71,13 @@ class Run:
         if agent and agent.config != AGENTS[training.agent]:
             raise RunError(f"{start}: its networks have other sizes than {training.agent!r}")
         folder.mkdir(parents=True, exist_ok=True)
-        lock = _locked(folder)
+        run = cls(folder, training, _locked(folder))
+        if agent:
+            # Its first checkpoint, with optimisers that have not seen anything yet. Without a config it is no run, so
+            # that one whose first checkpoint could not be written is never gone on with.
+            run.save(agent, {}, Progress())
         about = {"version": VERSION, "commit": _commit(), "training": json.loads(to_json(training))}
         write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
-        run = cls(folder, training, lock)
-        if agent:
-            # Its first checkpoint, with optimisers that have not seen anything yet.
-            run.save(agent, {}, Progress())
         return run
 
     @classmethod
@@ -95,6 +95,11 @@ class Run:
         """Adds a line to the metrics; what a killed run wrote after its last checkpoint is cut off when it goes on."""
         with open(self.folder / name, "a") as file:
             file.write(json.dumps(row) + "\n")
+
+    def rows(self, name: str = LOG) -> list[dict[str, Any]]:
+        """The lines of a log; none where there is no such log yet."""
+        path = self.folder / name
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def rewind(self, progress: Progress) -> None:
         """Drops lines of the logs that are later than a checkpoint."""

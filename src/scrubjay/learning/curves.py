@@ -58,7 +58,12 @@ def measures(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def draw(folders: Sequence[Path], path: Path, only: Sequence[str] = ()) -> None:
     """Draws the runs' curves into a PNG; `only` names measures such as play/coverage, else most of them are drawn."""
-    logs = {folder.name: read_log(folder) for folder in folders}
+    names = [folder.name for folder in folders]
+    # Runs of the same name are told apart by where they are.
+    logs = {
+        name if names.count(name) == 1 else str(folder): read_log(folder)
+        for name, folder in zip(names, folders, strict=True)
+    }
     known = list(dict.fromkeys(measure for rows in logs.values() for measure in measures(rows)))
     panels = [m for m in known if "/".join(m) in only] if only else [m for m in known if not _left_out(m)]
     if not panels:

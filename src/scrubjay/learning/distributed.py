@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
@@ -17,6 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 from scrubjay.learning.checkpoint import Run, RunError
 
 T = TypeVar("T")
+PATIENCE = timedelta(hours=1)
+"""How long processes wait for each other."""
 
 
 class Group:
@@ -50,7 +53,8 @@ class TorchGroup(Group):
     """The processes that `torchrun` started."""
 
     def __init__(self, device: str) -> None:
-        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        # The first process holds exams and makes hiding spots, for which the others wait.
+        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo", timeout=PATIENCE)
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
 
     def wrapped(self, module: nn.Module) -> nn.Module:

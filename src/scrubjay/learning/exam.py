@@ -18,7 +18,7 @@ from scrubjay.game.roster import SEEKERS
 from scrubjay.game.spot_deals import load_all
 from scrubjay.game.spots import DIFFICULTIES, make_all
 from scrubjay.game.stage_tasks import Seek, Task
-from scrubjay.learning.checkpoint import EXAMS, SPOTS, Progress, Run
+from scrubjay.learning.checkpoint import EXAMS, Progress, Run
 from scrubjay.learning.config import VALIDATION, Training
 from scrubjay.learning.evaluation import evaluate
 from scrubjay.learning.player import AgentPlayer
@@ -30,7 +30,7 @@ SCRIPTED: dict[str, dict[str, Callable[[int], Player]]] = {
     "explore": {**RANDOM, "frontier": Explorer},
     "manipulate": {**RANDOM, "scripted": Manipulator},
     "seek": {**RANDOM, "frontier": SEEKERS["frontier"]},
-    "cache": {},
+    "cache": RANDOM,
 }
 """Players without networks that an agent is compared with, by what it learns: floors, and the last one a ceiling."""
 
@@ -60,17 +60,21 @@ class Exam:
 
     def scripted(self, name: str) -> Player:
         """A player without networks by name; ValueError says which there are."""
-        known = SCRIPTED[self.training.task]
-        if name not in known:
-            raise ValueError(f"unknown player {name!r} of {self.training.task}; there are {', '.join(known) or 'none'}")
-        return known[name](self.seed)
+        return scripted(self.training.task, name, self.seed)
 
 
-def hold_exam(run: Run, agent: Agent, progress: Progress, device: str) -> dict[str, Any]:
-    """Lets the agent sit the run's exam, and the first time the others too; all marks go into the run's folder."""
-    exam = Exam(run.training, run.folder / SPOTS, run.training.examined, device=device)
+def scripted(task: str, name: str, seed: int) -> Player:
+    """A player without networks by name; ValueError says which a task has."""
+    known = SCRIPTED[task]
+    if name not in known:
+        raise ValueError(f"unknown player {name!r} of {task}; there are {', '.join(known)}")
+    return known[name](seed)
+
+
+def hold_exam(run: Run, exam: Exam, agent: Agent, progress: Progress) -> dict[str, Any]:
+    """Lets the agent sit an exam, and the first time the others too; all marks go into the run's folder."""
     players: dict[str, Player] = {"agent": AgentPlayer(agent, exam.seed)}
-    if not (run.folder / EXAMS).exists():
+    if {row["player"] for row in run.rows(EXAMS)} <= {"agent"}:
         players |= {name: exam.scripted(name) for name in SCRIPTED[run.training.task]}
     marks = {name: exam.marks(player) for name, player in players.items()}
     agent.train()

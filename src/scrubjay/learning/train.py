@@ -31,7 +31,7 @@ from scrubjay.learning.checkpoint import SPOTS, Progress, Run, parameters_of
 from scrubjay.learning.config import Training
 from scrubjay.learning.distributed import Group
 from scrubjay.learning.dynamics import dynamics_losses
-from scrubjay.learning.exam import hold_exam, searching
+from scrubjay.learning.exam import Exam, hold_exam, searching
 from scrubjay.learning.hider import HidingLearner
 from scrubjay.learning.learner import Learner
 from scrubjay.learning.replay import Replay, Triplets
@@ -114,10 +114,10 @@ class Trainer:
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
         """Trains until the run is over or `stop`; `save` is called where the run can go on from."""
         training = self.training
-        while self.progress.update < training.updates and not stop():
+        while self.progress.update < training.updates and self._all(not stop()):
             collector, replay = self.segment()
             due = (self.progress.update // training.interval + 1) * training.interval
-            while self.progress.update < min(due, training.updates) and not stop():
+            while self.progress.update < min(due, training.updates) and self._all(not stop()):
                 report(self.update(collector, replay))
             save()
 
@@ -240,7 +240,9 @@ def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Ada
 
     The first and the last both change the encoder.
     """
-    last = parameters_of(*(part for head in map(agent.heads.of, ACTING) for part in (head.actor, head.critic)))
+    last = parameters_of(
+        *(part for head in map(agent.heads.of, ACTING) for part in (head.actor, head.here, head.critic))
+    )
     others = {id(p) for p in (*parameters_of(agent.dynamics, agent.perspective), *last)}
     played = [
         {"params": [p for p in agent.parameters() if id(p) not in others]},
@@ -272,8 +274,12 @@ def train(
     report: Report | None = None,
     stop: Callable[[], bool] = lambda: False,
     group: Group | None = None,
+    exam: Exam | None = None,
 ) -> Progress:
-    """Trains a run to its end, from where it is; everything it says and saves is in its folder."""
+    """Trains a run to its end, from where it is; everything it says and saves is in its folder.
+
+    `exam` takes the place of the run's own, which is made when it is first held.
+    """
     group = group or Group()
     with contextlib.closing(Trainer(run.training, device, group, run.folder / SPOTS)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimisers)
@@ -285,10 +291,15 @@ def train(
             if group.rank == 0:
                 run.save(trainer.agent, trainer.optimisers, trainer.progress)
                 if run.training.examined:
-                    with trainer.half():
-                        row = hold_exam(run, trainer.agent, trainer.progress, device)
-                    if report:
-                        report(row)
+                    examine()
+
+        def examine() -> None:
+            nonlocal exam
+            exam = exam or Exam(run.training, run.folder / SPOTS, run.training.examined, device=device)
+            with trainer.half():
+                row = hold_exam(run, exam, trainer.agent, trainer.progress)
+            if report:
+                report(row)
 
         def note(row: dict[str, Any]) -> None:
             if group.rank == 0:
