@@ -5,8 +5,6 @@ sample the picture; that is cheaper than keeping what the first one sampled. A b
 one row of whole numbers, so that sums do not depend on who comes first, and nothing has to be set to zero before.
 """
 
-# Warp's kernel language is Python's in form only, and its scalar types are not Python's.
-# mypy: ignore-errors
 from __future__ import annotations
 
 import torch
