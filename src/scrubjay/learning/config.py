@@ -157,7 +157,7 @@ PRESETS = {
     ),
     "explore": Training("explore", **SOON),
     "manipulate": Training("manipulate", length=64, **{**SOON, "chunk": 40}),
-    "seek": Training("seek", **SOON),
+    "seek": Training("seek", **{**SOON, "objective": Objective(clip=0.2, normalised=True, claiming=1.0)}),
     "cache": Training("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
 }  # fmt: skip
 
