@@ -56,7 +56,7 @@ def played(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
 
 
 def learned(trainer: Trainer, updates: int) -> None:
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)  # Two are slower for networks as small as these.
     collector, replay = trainer.segment()
     for _ in range(updates):
         trainer.update(collector, replay)

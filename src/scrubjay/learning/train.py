@@ -160,7 +160,7 @@ class Trainer:
             with self.half():
                 losses = self.distributed(part)
             self._descend("play", losses, part)
-            self._adapt()
+            self._adapt(self.agent)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0) + value.detach()
             chunks += 1
@@ -179,17 +179,18 @@ class Trainer:
             with self.half():
                 hidden = self.hiding.hiding(games, percentile, early)
             self._descend("play", hidden, games)
-            self._adapt()
+            # Of hiding only the returns count: its sequences are filled up with steps that were never taken.
+            self._adapt(self.agent.heads)
             self.tally.add("percentile", percentile.cpu().numpy())
             for name, value in (imagined | hidden).items():
                 sums[name] = sums.get(name, 0) + value.detach()
             batches += 1
         return {name: value / batches for name, value in sums.items()}
 
-    def _adapt(self) -> None:
-        """What was seen becomes a part of what is usual, which is the same in all processes."""
-        adapt(self.agent)
-        self.group.agree([tensor for part in usual_parts(self.agent) for tensor in (part.mean, part.variance)])
+    def _adapt(self, module: nn.Module) -> None:
+        """What a part of the agent has watched becomes a part of what is usual, which is the same in all processes."""
+        adapt(module)
+        self.group.agree([tensor for part in usual_parts(module) for tensor in (part.mean, part.variance)])
 
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all of them, so that all must come."""
