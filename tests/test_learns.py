@@ -71,8 +71,7 @@ def test_an_explorer_covers_more_than_random():
     trainer = Trainer(changed("explore", **TOY))
     learned(trainer, 40)
     agent, random = compared(trainer, 16)
-    print(agent, random)
-    assert agent["coverage"] > 1.5 * random["coverage"]
+    assert agent["coverage"] > 1.5 * random["coverage"], (agent, random)
     trainer.close()
 
 
@@ -81,8 +80,7 @@ def test_a_manipulator_hits_its_target_more_often_than_random():
     trainer.task = OneTarget()
     learned(trainer, 60)
     agent, random = compared(trainer, 200)
-    print(agent, random)
-    assert agent["hit"] > 1.5 * random["hit"]
+    assert agent["hit"] > 1.5 * random["hit"], (agent, random)
     trainer.close()
 
 
@@ -97,8 +95,7 @@ def test_a_seeker_finds_more_than_random():
     trainer.task = Seek(spots=[one], goals=("Bread",), difficulties=("easy",))
     learned(trainer, 100)
     agent, random = compared(trainer, 100)
-    print(agent, random)
-    assert agent["found"] > 1.5 * random["found"]
+    assert agent["found"] > 1.5 * random["found"], (agent, random)
     trainer.close()
 
 
@@ -123,5 +120,4 @@ def test_every_way_to_run_learns(how, tmp_path):
         while tally.games < 16:
             cache.step(*player(cache, np.ones(len(cache), bool)))
     random = tally.take()["coverage"]
-    print(how, coverage, random)
-    assert np.mean(coverage[-4:]) > 1.4 * random
+    assert np.mean(coverage[-4:]) > 1.4 * random, coverage

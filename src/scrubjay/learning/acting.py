@@ -101,13 +101,14 @@ class Recording:
 
 def _copy(into: Any, values: Any) -> None:
     """Copies all tensors of a dataclass, all the way down."""
-    for mine, given in zip(_tensors(into), _tensors(values), strict=True):
+    for (_, mine), (_, given) in zip(tensors_of(into), tensors_of(values), strict=True):
         mine.copy_(given, non_blocking=True)
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors_of(value: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """All tensors of a dataclass, all the way down, by names with dots."""
     if isinstance(value, torch.Tensor):
-        yield value
+        yield name.removeprefix("."), value
     elif is_dataclass(value):
         for field in fields(value):
-            yield from _tensors(getattr(value, field.name))
+            yield from tensors_of(getattr(value, field.name), f"{name}.{field.name}")

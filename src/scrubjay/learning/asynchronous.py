@@ -18,7 +18,7 @@ from torch import multiprocessing
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
-from scrubjay.agent.steady import Usual
+from scrubjay.agent.steady import usual_parts
 from scrubjay.learning.checkpoint import Progress, Run
 from scrubjay.learning.config import Training
 from scrubjay.learning.distributed import Group
@@ -40,10 +40,9 @@ class Worker(Trainer):
         group.size = 1  # It has its part of the rooms, and its steps are its own.
         self.shared, self.shared_optimisers = shared, optimisers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
-        for mine, its in zip(self.agent.modules(), shared.modules(), strict=True):
-            if isinstance(mine, Usual):
-                # What is usual is the same for all, and whoever learns changes it for all.
-                mine._buffers = its._buffers
+        for mine, its in zip(usual_parts(self.agent), usual_parts(shared), strict=True):
+            # What is usual is the same for all, and whoever learns changes it for all.
+            mine._buffers = its._buffers
 
     def update(self, *args: Any) -> dict[str, Any]:
         self.copy_shared()

@@ -19,8 +19,7 @@ from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.learning import imagining, losses
 from scrubjay.learning.hiding import SPOT, Finished, Hiding, Seeking, seeker_numbers
-from scrubjay.learning.learner import check_numbers
-from scrubjay.learning.returns import Losses, actor_critic, advantages
+from scrubjay.learning.returns import ActorCritic, Losses, actor_critic, advantages
 from scrubjay.world.cells import CELLS
 
 TRAJECTORIES = 100
@@ -28,16 +27,10 @@ TRAJECTORIES = 100
 
 
 @dataclass(frozen=True)
-class HidingObjective:
+class HidingObjective(ActorCritic):
     """The numbers of the losses of OH and PS; the defaults are the paper's, and ours where it names none."""
 
     gamma: float = 0.8
-    tau: float = 1.0
-    entropy: float = 0.01
-    clip: float = 0.0
-    """PPO's band; 0 is the plain policy gradient, as in the paper."""
-    normalised: bool = False
-    """Advantages are brought to mean 0 and deviation 1 in every batch."""
     early: int = 5000
     """Games after which nothing is done any more against collapse."""
     modality: float = 0.1
@@ -47,9 +40,6 @@ class HidingObjective:
     outcome: float = 1.0
     ranking: float = 1.0
     mental: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_numbers(vars(self))
 
 
 class HidingLearner:

@@ -15,7 +15,7 @@ from scrubjay.agent.agent import Agent, Step
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import Observation
 from scrubjay.learning import losses
-from scrubjay.learning.returns import Losses, actor_critic, advantages
+from scrubjay.learning.returns import ActorCritic, Losses, actor_critic, advantages
 from scrubjay.learning.rollout import Rollout
 from scrubjay.world.cells import CELLS
 
@@ -23,26 +23,10 @@ LEARNED = (Stage.EM, Stage.OM, Stage.S)
 """Stages that are learned as sequences; OH's short episodes wait for the seeker, and PS is not one of actions."""
 
 
-def check_numbers(numbers: dict[str, float]) -> None:
-    """ValueError that names which of an objective's numbers cannot be."""
-    for name, value in numbers.items():
-        if not 0 <= value < float("inf"):
-            raise ValueError(f"{name}: a number from 0 up is needed, not {value}")
-    if numbers["gamma"] > 1 or numbers["tau"] > 1:
-        raise ValueError(f"gamma and tau are at most 1, not {numbers['gamma']} and {numbers['tau']}")
-
-
 @dataclass(frozen=True)
-class Objective:
+class Objective(ActorCritic):
     """The numbers of the losses; the defaults are the paper's, and ours where it names none."""
 
-    gamma: float = 0.99
-    tau: float = 1.0
-    entropy: float = 0.01
-    clip: float = 0.0
-    """PPO's band; 0 is the plain policy gradient, as in the paper."""
-    normalised: bool = False
-    """Advantages have mean 0 and deviation 1 in every batch, so that the entropy weighs the same in all stages."""
     self_prediction: float = 0.1
     change: float = 0.1
     hindsight: float = 0.1
@@ -50,9 +34,6 @@ class Objective:
     attainable: float = 0.1
     claiming: float = 0.1
     imitation: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_numbers(vars(self))
 
 
 class Learner(nn.Module):

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch.nn import functional as F
 
 Losses = dict[str, torch.Tensor]
 LEAST = 1e-6
 """The deviation of advantages that are all the same."""
+
+
+@dataclass(frozen=True)
+class ActorCritic:
+    """The numbers that every stage's actor and critic are learned with; an objective adds the weights of its losses."""
+
+    gamma: float = 0.99
+    tau: float = 1.0
+    entropy: float = 0.01
+    clip: float = 0.0
+    """PPO's band; 0 is the plain policy gradient, as in the paper."""
+    normalised: bool = False
+    """Advantages have mean 0 and deviation 1 in every batch, so that the entropy weighs the same in all stages."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{name}: a number from 0 up is needed, not {value}")
+        if self.gamma > 1 or self.tau > 1:
+            raise ValueError(f"gamma and tau are at most 1, not {self.gamma} and {self.tau}")
 
 
 def advantages(

@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from scrubjay.agent.steady import adapt, usual_parts
 from scrubjay.game.actions import Stage
 from scrubjay.game.deal import Deals
 from scrubjay.game.stage_tasks import Task
+from scrubjay.learning.acting import tensors_of
 from scrubjay.learning.checkpoint import SPOTS, Progress, Run, parameters_of
 from scrubjay.learning.config import Training
 from scrubjay.learning.distributed import Group
@@ -312,7 +312,9 @@ def train(
             trainer.run(note, stop, save)
         except NotFiniteError as error:
             path = run.folder / f"not_finite-{trainer.progress.update}.safetensors"
-            write_atomically(path, safetensors.save(dict(_tensors(error.batch))))
+            write_atomically(
+                path, safetensors.save({name: t.detach().cpu().contiguous() for name, t in tensors_of(error.batch)})
+            )
             raise TrainingError(f"update {trainer.progress.update}: {error}; the batch is in {path}") from error
         except torch.cuda.OutOfMemoryError as error:
             raise TrainingError(
@@ -331,17 +333,6 @@ def triplets_of(rollout: Rollout, share: float, rng: np.random.Generator) -> Tri
     t, b = (torch.from_numpy(x[chosen]).to(rollout.action.device) for x in (steps, games))
     image = rollout.observation.image
     return Triplets(image[t, b], rollout.action[t, b], image[t + 1, b], rollout.success[t, b])
-
-
-def _tensors(batch: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """All tensors in a dataclass of tensors and such, by name."""
-    assert is_dataclass(batch)
-    for field in fields(batch):
-        value = getattr(batch, field.name)
-        if isinstance(value, torch.Tensor):
-            yield prefix + field.name, value.detach().cpu().contiguous()
-        elif is_dataclass(value):
-            yield from _tensors(value, f"{prefix}{field.name}.")
 
 
 def memory(device: str) -> dict[str, int]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import itertools
 import os
-from importlib import resources
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment
 
 from scrubjay.agent.outcomes import NONE, SPOTS
 from scrubjay.game.actions import MODALITIES, NAMES, Stage
@@ -26,7 +24,7 @@ from scrubjay.learning.watch_charts import (
     rollouts_chart,
 )
 from scrubjay.learning.watching import Moment, Reasons, Watched
-from scrubjay.show.page import Figure
+from scrubjay.show.page import Figure, template
 from scrubjay.show.picture import encoded
 from scrubjay.show.plan import plan
 from scrubjay.show.story import facts, measures
@@ -48,10 +46,8 @@ def write_watch(
     watched: Watched, story: Story, training: Training, progress: Progress, path: str | os.PathLike[str]
 ) -> None:
     """Writes the page; `story` is the game's record, told."""
-    template = resources.files("scrubjay.learning").joinpath("watch.html").read_text()
-    page = Environment(autoescape=True).from_string(template)
     shown = [step.number for step in chosen(story.steps, FRAMES)]
-    write_atomically(path, page.render(
+    write_atomically(path, template("watch.html", "scrubjay.learning").render(
         title=f"What the agent does: {story.record.goal} in {story.record.scene}",
         facts=facts(story),
         training=trained(training, progress),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from importlib import resources
 
 import numpy as np
-from jinja2 import Environment
+from jinja2 import ChoiceLoader, Environment, PackageLoader, Template
 
 from scrubjay.show.picture import inline
 from scrubjay.world.files import write_atomically
@@ -38,8 +37,12 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
 
 
+def template(name: str, package: str = "scrubjay.show") -> Template:
+    """A page to be filled in, from a package; what it includes is there or among ours."""
+    places = ChoiceLoader([PackageLoader(package, ""), PackageLoader("scrubjay.show", "")])
+    return Environment(autoescape=True, loader=places).get_template(name)
+
+
 def write_page(path: str | os.PathLike[str], title: str, facts: str, sections: list[Section]) -> None:
     """Writes a page that needs no other file."""
-    template = resources.files("scrubjay.show").joinpath("page.html").read_text()
-    page = Environment(autoescape=True).from_string(template)
-    write_atomically(path, page.render(title=title, facts=facts, sections=sections))
+    write_atomically(path, template("page.html").render(title=title, facts=facts, sections=sections))

@@ -6,15 +6,13 @@ import base64
 import io
 import itertools
 import os
-from importlib import resources
 
 import numpy as np
-from jinja2 import Environment
 from PIL import Image
 
 from scrubjay.game.actions import Stage
 from scrubjay.game.scores import named, score
-from scrubjay.show.page import Figure
+from scrubjay.show.page import Figure, template
 from scrubjay.show.plan import plan
 from scrubjay.show.telling import STAGES, Step, Story, chosen
 from scrubjay.show.ways import PLAN_SIZE, grid_of, hand_chart, spot_on_plan, way_plan
@@ -45,11 +43,9 @@ YES_OR_NO, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
 def write_story(story: Story, path: str | os.PathLike[str], video: str = "") -> None:
     """Writes a game's page, which needs no other file; it links to a video if there is one beside it."""
     record, dealt = story.record, story.record.dealt()
-    template = resources.files("scrubjay.show").joinpath("story.html").read_text()
-    page = Environment(autoescape=True).from_string(template)
     shown = chosen(story.steps, FRAMES)
     walks = [seeker for seeker in (False, True) if story.of(*([Stage.S] if seeker else set(Stage) - {Stage.S}))]
-    write_atomically(path, page.render(
+    write_atomically(path, template("story.html").render(
         title=f"{record.goal} in {record.scene}",
         facts=facts(story),
         numbers=_numbers(story),
