@@ -7,7 +7,7 @@ from torch import nn
 from torch.distributions import Categorical
 
 from scrubjay.agent.config import PAPER, SMALL
-from scrubjay.agent.heads import Heads, check_stage
+from scrubjay.agent.heads import Decision, Heads, check_stage
 from scrubjay.agent.memory import Dir
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
 
@@ -18,6 +18,17 @@ def dirs_of(*lead: int, seed: int = 0) -> Dir:
     draw = torch.Generator().manual_seed(seed)
     grid = torch.randn(*lead, SMALL.gru_channels, 7, 7, generator=draw)
     return Dir(torch.randn(*lead, SMALL.lstm, generator=draw), grid, grid[..., 0, :, :])
+
+
+def asked(heads: Heads, dirs: Dir, stage: torch.Tensor) -> Decision:
+    """What heads say of DIRs, and of images and goal objects that depend on nothing but the shape."""
+    return heads(dirs, *beside(*dirs.flat.shape[:-1]), stage)
+
+
+def beside(*lead: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """SIRs and goal objects: every game's last axis has its own."""
+    seen = torch.randn(lead[-1], SMALL.sir_channels, 7, 7, generator=torch.Generator().manual_seed(9))
+    return seen.expand(*lead, -1, -1, -1), (torch.arange(lead[-1]) * 3 % 5).expand(*lead)
 
 
 def made() -> Heads:
@@ -36,13 +47,16 @@ def test_the_papers_shapes():
         head = heads.get_submodule(f"stages.{stage.name}")
         assert head.mlp[0].weight.shape == (512, 512)
         assert head.actor.weight.shape == (count, 512) and head.critic.weight.shape == (1, 512)
-        assert head.here.weight.shape == (4 if stage == Stage.OH else 1, 256, 1, 1)
+        assert head.here.weight.shape == (4 if stage == Stage.OH else 1, 128 + 256, 1, 1)
+        assert (head.visible is not None) == (stage == Stage.S)
+    assert heads.get_submodule("stages.S").visible.weight.shape == (5, 128 + 256, 1, 1)
 
 
 def test_every_game_is_answered_by_its_own_stages_head():
     heads, dirs = made(), dirs_of(10)
     stage = torch.arange(10) % 5
-    decision = heads(dirs, stage)
+    seen, goal = beside(10)
+    decision = heads(dirs, seen, goal, stage)
     assert decision.logits.shape == (10, 219) and decision.value.shape == (10,)
     for b in range(10):
         which = Stage(b % 5)
@@ -58,8 +72,14 @@ def test_every_game_is_answered_by_its_own_stages_head():
             names += (
                 [f"PlaceAt|{modality},{row + 1},{column + 1}" for modality in range(3)] if which == Stage.OH else []
             )
-            for name, judged in zip(names, head.here.weight[:, :, 0, 0] @ dirs.grid[b, :, row, column], strict=True):
+            cell = torch.cat([seen[b, :, row, column], dirs.grid[b, :, row, column]])
+            for name, judged in zip(names, head.here.weight[:, :, 0, 0] @ cell, strict=True):
                 expected[number_of(name)] = expected[number_of(name)] + judged
+        if which == Stage.S:
+            # The mean of all cells' odds that they show the game's goal object.
+            cells = torch.cat([seen[b], dirs.grid[b]]).flatten(1)
+            odds = (head.visible.weight[goal[b], :, 0, 0] @ cells).exp().mean()
+            expected[number_of("ClaimVisible")] = expected[number_of("ClaimVisible")] + odds.log()
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
         mean, deviation = {Stage.EM: (-1.5, 2), Stage.OH: (-0.5, 3), Stage.OM: (0.5, 4), Stage.S: (1.5, 5)}[which]
@@ -67,7 +87,7 @@ def test_every_game_is_answered_by_its_own_stages_head():
 
 
 def test_only_a_stages_actions_have_probability():
-    decision = made()(dirs_of(10), torch.arange(10) % 5)
+    decision = asked(made(), dirs_of(10), torch.arange(10) % 5)
     probabilities = decision.logits.softmax(-1)
     for b in range(10):
         allowed = torch.from_numpy(ALLOWED[b % 5])
@@ -81,10 +101,10 @@ def test_only_a_stages_actions_have_probability():
 
 def test_a_sequence_is_decided_like_its_steps():
     heads, dirs, stage = made(), dirs_of(4, 5), torch.arange(20).view(4, 5) % 5
-    together = heads(dirs, stage)
+    together = asked(heads, dirs, stage)
     assert together.hittable.shape == (4, 5, 3, 7, 7)
     for t in range(4):
-        alone = heads(dirs.map(lambda tensor, t=t: tensor[t]), stage[t])
+        alone = asked(heads, dirs.map(lambda tensor, t=t: tensor[t]), stage[t])
         torch.testing.assert_close(vars(alone), vars(together.map(lambda tensor, t=t: tensor[t])))
 
 
@@ -92,12 +112,12 @@ def test_the_heads_compile_as_one_graph_and_stay_the_same():
     heads, dirs, stage = made(), dirs_of(5), torch.arange(5)
     torch._dynamo.reset()
     compiled = torch.compile(heads.forward, backend="eager", fullgraph=True)
-    torch.testing.assert_close(vars(compiled(dirs, stage)), vars(heads(dirs, stage)))
+    torch.testing.assert_close(vars(compiled(dirs, *beside(5), stage)), vars(asked(heads, dirs, stage)))
 
 
 def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():
     heads, stage = made(), torch.tensor([Stage.S, Stage.PS, Stage.S])
-    decision = heads(dirs_of(3), stage)
+    decision = asked(heads, dirs_of(3), stage)
     loss = -Categorical(logits=decision.logits).log_prob(torch.tensor([0, 0, len(NAMES) - 1])).sum()
     (loss + decision.value.sum()).backward()
     for name, parameter in heads.named_parameters():
@@ -110,8 +130,8 @@ def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():
 def test_what_can_be_hit_comes_from_the_cells_and_from_oms_own_features():
     heads, dirs = made(), dirs_of(2)
     stage = torch.tensor([Stage.OM, Stage.OH])
-    here = heads(dirs, stage).hittable
-    moved = heads(Dir(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
+    here = asked(heads, dirs, stage).hittable
+    moved = asked(heads, Dir(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
     cells = nn.functional.conv2d(dirs.grid, heads.hittable_here.weight, heads.hittable_here.bias)
     torch.testing.assert_close(moved - here, cells.roll(1, -1) - cells, atol=1e-4, rtol=1e-4)
     known = heads.get_submodule("stages.OM").mlp(dirs.flat)
@@ -121,12 +141,12 @@ def test_what_can_be_hit_comes_from_the_cells_and_from_oms_own_features():
 @pytest.mark.parametrize("unknown", [-1, 5])
 def test_an_unknown_stage_is_an_error(unknown):
     with pytest.raises(ValueError, match=f"stage: {unknown} is none of EM 0, PS 1, OH 2, OM 3, S 4"):
-        made()(dirs_of(2), torch.tensor([0, unknown]))
+        asked(made(), dirs_of(2), torch.tensor([0, unknown]))
 
 
 def test_stages_of_another_shape_or_type_are_errors():
     with pytest.raises(ValueError, match=r"stage: \(2,\) is needed, not \(3,\)"):
-        made()(dirs_of(2), torch.zeros(3, dtype=torch.long))
+        asked(made(), dirs_of(2), torch.zeros(3, dtype=torch.long))
     with pytest.raises(ValueError, match="float"):
         check_stage(torch.zeros(3))
 
@@ -139,7 +159,7 @@ def test_the_heads_learn_actions_values_and_what_can_be_hit():
     value, hit = torch.randn(20), torch.rand(20, 3, 7, 7) < 0.5
     optimizer = torch.optim.Adam(heads.parameters(), 3e-3)
     for _ in range(150):
-        decision = heads(dirs, stage)
+        decision = asked(heads, dirs, stage)
         loss = nn.functional.cross_entropy(decision.logits, action) + (decision.value - value).square().mean()
         loss = loss + nn.functional.binary_cross_entropy_with_logits(decision.hittable, hit.float())
         optimizer.zero_grad()

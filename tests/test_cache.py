@@ -8,6 +8,7 @@ from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
 from scrubjay.game.cache import LIMITS, Cache
 from scrubjay.game.deal import Deal, Dealer
 from scrubjay.game.observation import NO_ACTION, observe
+from scrubjay.world.floor import Floor
 from scrubjay.world.mjcf import compile_room
 from scrubjay.world.place import Place
 from scrubjay.world.room import GOALS
@@ -260,6 +261,62 @@ def test_a_dealt_manipulation_ends_with_the_drop(chest):
         outcome = game.step(one("DropObject"))
         assert outcome.success[0] and outcome.finished[0] and (outcome.target[0] == target).all()
         assert outcome.counts[0].sum() > 0 and game.games[0] == 2 and game.stage[0] == Stage.OM
+
+
+def test_drops_are_judged_as_if_nobody_played_beside(chest):
+    """Objects are dropped in turn from the same places: their pixels, targets and hits are those of a game alone."""
+    drawer = Place(0.0, 0.25, 0.0, True)
+    deals = [
+        Deal(GOALS[b], Place(0.0, 0.0, 0.0, True), Stage.OM, Stage.OM, place, (0, row, 3))
+        for b, (place, row) in enumerate(((drawer, 2), (Place(0.0, -0.5, 180.0, False), 5), (drawer, 5)))
+    ]
+    drops, stays = number_of("DropObject"), number_of("MoveHandUp")
+    alone, together = [], []
+    for deal in deals:
+        with World([chest]) as world:
+            alone.append(Cache(world, lambda *_, deal=deal: deal).step(np.array([drops])))
+    with World([chest], copies=3) as world:
+        game = Cache(world, lambda _, number: deals[number])
+        for dropping in ([0, 2], [1]):
+            now = np.isin(np.arange(3), dropping)
+            game.begin(np.ones(3, bool))
+            together.append((now, game.step(np.where(now, drops, stays))))
+    for now, outcome in together:
+        assert not outcome.counts[~now].any() and not outcome.hit[~now].any()
+        for b in np.flatnonzero(now).tolist():
+            assert alone[b].counts[0].sum() > 0 and (outcome.counts[b] == alone[b].counts[0]).all()
+            assert outcome.hit[b] == alone[b].hit[0] and outcome.placed[b] == alone[b].placed[0]
+
+
+def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
+    """Asked twice it is the same; after a turn it is what is seen then."""
+    pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
+    with World([chest]) as world:
+        game = Cache(world, lambda *_: Deal("Tomato", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose))
+        for turn, visible in ((None, True), ("RotateLeft", False), ("RotateRight", True)):
+            if turn:
+                game.step(one(turn))
+            for _ in range(2):
+                seen, near = game.in_sight()
+                assert seen.tolist() == [visible] and near.tolist() == [True]
+        assert game.step(one("ClaimVisible")).found[0]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_deals_are_drawn_from_all_positions_of_their_grids(chest, turned):
+    """The same numbers as if each deal's grid were found anew."""
+    rng, floor = np.random.default_rng(11), Floor(chest.room, chest.shapes)
+    with World([chest]) as world:
+        dealer = Dealer(11, turned=turned, first=Stage.OM, last=Stage.OM)
+        for _ in range(40):
+            deal, everywhere = dealer(world, 0), chest.floor.reachable().positions
+            x, z = everywhere[rng.integers(len(everywhere))]
+            turn = float(rng.integers(360)) if turned and rng.random() < 0.5 else 90.0 * rng.integers(4)
+            assert deal.start == (x, z, turn, True) and GOALS[rng.integers(len(GOALS))] == deal.goal
+            grid = floor.grid((x, z), turn % 90)
+            there = grid.positions[rng.integers(len(grid))]
+            assert deal.place == (*there, (turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
+            assert deal.target == (rng.integers(3), rng.integers(7), rng.integers(7))
 
 
 def test_dealt_stages_end_where_they_should(chest):

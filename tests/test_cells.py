@@ -1,9 +1,13 @@
 """The image's cells: counts, and what is openable at their centres, against loops over pixels."""
 
 import numpy as np
+import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from scrubjay.world.cells import CELLS, openables_at_cells, pixels_per_cell
+from scrubjay.world.cells import CELLS, openables_at, openables_at_cells, pixels_of, pixels_per_cell
+from scrubjay.world.view import View
 
 
 def test_counts_by_hand():
@@ -48,3 +52,28 @@ def test_smaller_images_have_a_smaller_neighbourhood():
     found, _ = openables_at_cells(ids, torch.tensor([[3, -1]]))
     assert found[0, 0, 0] == 3
     assert found[0, 1, 1] == -1
+
+
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([7, 56, 112, 224]))
+@settings(max_examples=20, deadline=None)
+def test_one_cell_of_each_picture_is_the_same_among_all(seed, size):
+    rng = np.random.default_rng(seed)
+    ids = torch.from_numpy(rng.integers(-1, 40, (5, size, size))).to(torch.int16)
+    depth, table = torch.from_numpy(rng.random((5, size, size), np.float32)), torch.full((5, 41), -1)
+    table[:, :3] = torch.from_numpy(rng.integers(0, 9, (5, 3)))
+    row, column = rng.integers(-1, CELLS, (2, 5))
+    found, pixel = openables_at_cells(ids, table)
+    openable, at, far = openables_at(View(ids=ids, depth=depth), table, row, column)
+    for b in range(5):
+        if row[b] < 0 or column[b] < 0:
+            assert openable[b] == -1
+            continue
+        assert openable[b] == found[b, row[b], column[b]] and at[b] == pixel[b, row[b], column[b]]
+        assert far[b] == depth[b].flatten()[int(at[b])]
+
+
+def test_the_pixels_of_a_thing_by_hand():
+    ids = torch.tensor([[[0, 1], [1, -1]], [[2, 1], [0, -1]]], dtype=torch.int16)
+    assert pixels_of(ids, np.array([1, -2])).tolist() == [[[False, True], [True, False]], [[False] * 2] * 2]
+    with pytest.raises(ValueError, match="one thing for each of 2 pictures is needed, not 1"):
+        pixels_of(ids, np.array([1]))

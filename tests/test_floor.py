@@ -29,6 +29,12 @@ def bedroom() -> Floor:
     return floor_of(make_room("FloorPlan301"))
 
 
+@pytest.fixture(scope="module")
+def unknowing() -> Floor:
+    """The same as the bedroom's; nobody has asked for its own grid."""
+    return floor_of(make_room("FloorPlan301"))
+
+
 def test_clearance_in_an_empty_room_is_the_distance_to_the_nearest_wall(bare):
     points = np.array([[0, 0], [1.5, 0], [-1.9, 1.2], [1.2, 1.7], [3, 0]])
     assert bare.clearance(points) == pytest.approx([1.0, 0.5, 0.1, 0.3, 0.0], abs=1e-6)
@@ -80,6 +86,31 @@ def test_a_grid_turned_by_any_angle_is_what_a_slow_flood_finds(bedroom, angle, p
     assert {tuple(cell) for cell in grid.cells.tolist()} == slow_flood(bedroom, start, angle)
 
 
+@given(angle=st.one_of(st.just(0.0), st.floats(0, 359)), pick=st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_a_grid_is_the_same_whether_the_rooms_own_is_known_or_not(bedroom, unknowing, angle, pick):
+    """Down to the order of its positions and steps: games and records depend on it."""
+    positions = bedroom.reachable().positions
+    start = positions[pick % len(positions)]
+    known, anew = bedroom.grid(start, angle), unknowing.grid(start, angle)
+    assert (known.start == anew.start).all() and known.angle == anew.angle
+    assert known.cells.tolist() == anew.cells.tolist()
+    assert (known.graph.toarray() == anew.graph.toarray()).all()
+    assert known.graph.indices.tolist() == anew.graph.indices.tolist()
+    assert bedroom.positions(start, angle).tolist() == anew.positions.tolist()
+    assert angle or positions.tolist() == anew.positions.tolist()
+
+
+def test_steps_are_where_the_middle_is_free(bedroom):
+    """Each pair once, and only of neighbours with clearance between them."""
+    grid = bedroom.grid(bedroom.reachable().positions[7], 20.0)
+    at = grid.positions
+    near = np.argwhere(np.triu(np.abs(np.linalg.norm(at[:, None] - at[None], axis=-1) - GRID) < 1e-6))
+    free = bedroom.clearance((at[near[:, 0]] + at[near[:, 1]]) / 2) >= BODY_RADIUS
+    assert 0 < free.sum() < len(free)
+    assert sorted(zip(*grid.graph.nonzero(), strict=True)) == sorted(map(tuple, near[free].tolist()))
+
+
 def test_neighbours_and_paths(bedroom):
     grid = bedroom.reachable()
     table = grid.neighbours()
@@ -111,6 +142,8 @@ def test_a_place_in_a_wall_is_refused(bare):
         bare.grid((1.95, 0.0))
     with pytest.raises(ValueError, match="no body can stand"):
         bare.grid((9.0, 0.0))
+    with pytest.raises(ValueError, match=r"no body can stand at \(1\.95, 0\.00\)"):
+        bare.positions((1.95, 0.0), 30.0)
     with pytest.raises(ValueError, match="not one of the 225 reachable positions"):
         bare.reachable().index((0.1, 0.0))
 

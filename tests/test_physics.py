@@ -164,13 +164,13 @@ def test_a_door_without_an_object_near_just_opens(physics):
 
 def test_turning_with_an_object_keeps_it_in_the_hand(bare):
     now = held(bare)
-    then = bare.carry(now, Situation(**{**vars(now), "rotation": 90.0}))
+    then = bare.carry(now, 90.0, True)
     assert then.pose[:3] == pytest.approx([HAND_AHEAD, 0, CAMERA_STANDING - HAND_BELOW])
 
 
 def test_turning_into_a_wall_with_an_object_fails(bare):
     now = moved(bare, held(bare, x=1.5, rotation=0.0, goal="Bread"), NORTH, 3)
-    assert bare.carry(now, Situation(**{**vars(now), "rotation": 90.0})) is None
+    assert bare.carry(now, 90.0, True) is None
 
 
 def test_pushing_into_a_slanted_pile_does_not_go_through():

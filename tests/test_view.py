@@ -1,16 +1,19 @@
 """One contract for every renderer, and the renderers against each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from conftest import drawn, hut, renderers
 
+from scrubjay.world import render_warp
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import compile_room
 from scrubjay.world.place import CAMERA_STANDING, Place, cameras, in_view, reach
 from scrubjay.world.renderers import make_renderer
 from scrubjay.world.room import GOALS, Thing
-from scrubjay.world.view import GOAL_ALONE, KINDS, WITHOUT_OPENABLES, RendererError
+from scrubjay.world.view import GOAL_ALONE, KINDS, WITHOUT_OPENABLES, RendererError, Shot
 from scrubjay.world.world import World
 
 HOWS = renderers()
@@ -120,6 +123,41 @@ def test_a_copy_looks_like_the_room_alone(how, chest):
     assert (together.ids[0] == alone.ids[0]).all()
     assert (together.rgb[0] == alone.rgb[0]).all()
     assert (together.ids[1] != alone.ids[0]).any()
+
+
+@pytest.mark.parametrize("at_once", [2, 512])
+def test_some_worlds_are_drawn_as_they_are_among_all(how, chest, empty, at_once, monkeypatch):
+    """Of any worlds of two rooms, and if they are more than are drawn at once."""
+    monkeypatch.setattr(render_warp, "AT_ONCE", at_once)
+    with World([chest, empty], copies=3, **how, size=56) as world:
+        for b in range(6):
+            world.put(b, Place(0.0, 0.25, 90.0 * (b // 2), b % 2 == 0))
+        world.open(np.array([0, -1, 1, -1, -1, -1]))
+        world.hold(np.array([0, 1, -1, 2, 3, 4]))
+        whole, pixels = world.view(KINDS), world.goal_pixels()
+        assert [int(mask.sum()) > 0 for mask in pixels[0]] == [True, True, False, True, True, True]
+        for chosen in ([], [0], [4], [1, 5], [0, 2, 4], [3, 4, 5], list(range(6))):
+            some = np.isin(np.arange(6), chosen)
+            part = world.view(KINDS, worlds=some)
+            for kind in KINDS:
+                assert torch.equal(part.pictures[kind], whole.pictures[kind][chosen])
+            for few, all_of_them in zip(world.goal_pixels(some), pixels, strict=True):
+                assert torch.equal(few, all_of_them[chosen])
+
+
+def test_worlds_that_are_not_there_are_refused(how, chest):
+    with World([chest], copies=2, **how, size=56) as world:
+        for wrong in (np.ones(3, bool), np.array([0, 1]), True):
+            with pytest.raises(ValueError, match="a yes or no for each of 2 worlds is needed"):
+                world.goal_pixels(wrong)
+        with pytest.raises(ValueError, match="one thing for each of 2 pictures is needed, not 1"):
+            world.goal_mask(world.view(("ids",)), np.array([True, False]))
+        shot = Shot.of(world.state, np.array([0, 1]))
+        for numbers, said in (([0, 2], "from 0 to 1, not"), ([-1, 0], "from 0 to 1"), ([0], r"eye \(2, 3\)")):
+            with pytest.raises(ValueError, match=said):
+                world.renderer.draw(replace(shot, worlds=np.array(numbers)), ("ids",))
+        with pytest.raises(ValueError, match=r"eye \(1, 3\) is not of as many worlds as there are, \(2,\)"):
+            world.renderer.draw(replace(Shot.of(world.state, np.array([1])), worlds=None), ("ids",))
 
 
 def a_view(compiled, **how):

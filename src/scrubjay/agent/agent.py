@@ -94,7 +94,8 @@ class Agent(nn.Module):
         sir, pooled = encoded.sir.unflatten(0, lead), encoded.pooled.unflatten(0, lead)
         run = self.memory.step if len(lead) == 1 else self.memory.sequence
         dirs, state = run(state, sir, pooled, observation, begins)
-        return Step(state, self.heads(dirs, observation.stage), dirs, encoded)
+        seen = self.memory.usual_sir(sir, axis=-3)
+        return Step(state, self.heads(dirs, seen, observation.goal, observation.stage), dirs, encoded)
 
     def expected(self, flat: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
         """What is expected to be seen after actions (...,) with DIRs (..., L): (..., C)."""

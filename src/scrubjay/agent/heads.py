@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
@@ -12,13 +13,15 @@ from torch import nn
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import Dir
 from scrubjay.agent.steady import Usual
-from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage
+from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage, number_of
 from scrubjay.world.cells import CELLS
+from scrubjay.world.room import GOALS
 
 ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
 """The stages that have actions among the 219. PS is one decision over places."""
 OPEN_AT = np.flatnonzero(OPEN_CELL[:-1] != NOTHING)
 """The numbers of OpenAt, by row and column."""
+CLAIM = number_of("ClaimVisible")
 
 
 @dataclass(frozen=True)
@@ -50,39 +53,58 @@ class StageHead(nn.Module):
     """One stage's MLP, actor and critic.
 
     What may be done at one of the image's cells is judged by that cell too, with the same weights for all of them: what
-    can be opened looks the same wherever it is seen.
+    can be opened looks the same wherever it is seen. Whether the goal object is in view is judged by every cell, with
+    weights for each object, and the most certain cells count: it is small, and in a mean of 49 its own is not heard.
     """
 
     numbers: torch.Tensor
     """The numbers of the stage's actions."""
     at_cells: torch.Tensor
     """The numbers of those at a cell: OpenAt by row and column, and in OH PlaceAt by modality, row and column."""
+    claim: torch.Tensor
+    """(1,): the number of ClaimVisible."""
 
     def __init__(self, config: AgentConfig, stage: Stage) -> None:
         super().__init__()
         length, at_cells = config.lstm, OPEN_AT if stage != Stage.OH else np.concatenate([OPEN_AT, PLACES])
         self.register_buffer("numbers", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
         self.register_buffer("at_cells", torch.from_numpy(at_cells), persistent=False)
-        self.here = nn.Conv2d(config.gru_channels, len(at_cells) // CELLS**2, 1, bias=False)
+        self.register_buffer("claim", torch.tensor([CLAIM]), persistent=False)
+        channels = config.sir_channels + config.gru_channels
+        self.here = nn.Conv2d(channels, len(at_cells) // CELLS**2, 1, bias=False)
+        self.visible = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
         self.returns = Usual(1)
         """The critic speaks in deviations from the usual return."""
         # The first policy is nearly uniform, and the first values are nearly 0.
-        nn.init.zeros_(self.here.weight)
+        for judge in (self.here, self.visible):
+            if judge is not None:
+                nn.init.zeros_(judge.weight)
         for last in (self.actor, self.critic):
             nn.init.orthogonal_(last.weight, 0.01)
             nn.init.zeros_(last.bias)
 
-    def forward(self, dirs: Dir) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What the MLP makes of flat DIRs (..., L), logits (..., 219) and values (...,)."""
-        flat = dirs.flat
+    def forward(
+        self, flat: torch.Tensor, cells: torch.Tensor, goal: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What the MLP makes of flat DIRs (..., L), logits (..., 219) and values (...,).
+
+        `cells` (..., C + G, 7, 7) is what is seen and remembered at each, `goal` (...,) the goal objects' numbers.
+        """
         known = self.mlp(flat)
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
-        here = self.here(dirs.grid.flatten(0, -4)).to(flat.dtype).flatten(1).view(*flat.shape[:-1], -1)
-        logits = logits.index_add(-1, self.at_cells, here)
+        logits = logits.index_add(-1, self.at_cells, self._judged(self.here, cells, flat).flatten(-2))
+        if self.visible is not None:
+            judged = self._judged(self.visible, cells, flat)
+            wanted = judged.gather(-2, goal[..., None, None].expand(*goal.shape, 1, CELLS**2))
+            logits = logits.index_add(-1, self.claim, wanted.logsumexp(-1) - math.log(CELLS**2))
         return known, logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0]
+
+    def _judged(self, judge: nn.Conv2d, cells: torch.Tensor, flat: torch.Tensor) -> torch.Tensor:
+        """What filters say of cells, (..., filters, 49)."""
+        return judge(cells.flatten(0, -4)).to(flat.dtype).flatten(2).unflatten(0, cells.shape[:-3])
 
 
 class Heads(nn.Module):
@@ -100,8 +122,10 @@ class Heads(nn.Module):
         assert isinstance(head, StageHead)
         return head
 
-    def forward(self, dirs: Dir, stage: torch.Tensor) -> Decision:
+    def forward(self, dirs: Dir, seen: torch.Tensor, goal: torch.Tensor, stage: torch.Tensor) -> Decision:
         """Decisions for DIRs with leading axes (B,) or (T, B), at stages of the same shape.
+
+        `seen` (..., C, 7, 7) are the SIRs, in terms of what is usual, and `goal` (...,) the goal objects' numbers.
 
         Unknown stages are an error on the CPU. On a GPU, or compiled, they count as PS: looking would wait for the
         device, so `check_stage` is called before a step.
@@ -110,11 +134,12 @@ class Heads(nn.Module):
             raise ValueError(f"stage: {tuple(dirs.flat.shape[:-1])} is needed, not {tuple(stage.shape)}")
         if stage.device.type == "cpu" and not torch.compiler.is_compiling():
             check_stage(stage)
+        cells = torch.cat([seen.to(dirs.grid.dtype), dirs.grid], -3)
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
         # All heads answer for all games: that is cheaper than sorting games by stage.
         for which in ACTING:
-            known, its_logits, its_value = self.of(which)(dirs)
+            known, its_logits, its_value = self.of(which)(dirs.flat, cells, goal)
             # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
             here = stage == int(which)
             logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)

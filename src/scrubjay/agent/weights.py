@@ -22,7 +22,7 @@ from torch import nn
 from scrubjay.agent.config import AgentConfig
 from scrubjay.world.files import write_atomically
 
-VERSION = 2
+VERSION = 3
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
 

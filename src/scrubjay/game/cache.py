@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 
 from scrubjay.game import actions, placing
 from scrubjay.game.actions import NOTHING, Stage
@@ -108,6 +110,8 @@ class Cache:
         self._place_at = np.full(count, NOTHING)
         """The PlaceAt whose manipulation is under way."""
         self._view: View | None = None
+        self._visible: WeakKeyDictionary[View, np.ndarray] = WeakKeyDictionary()
+        """In whose view the object has the pixels that a claim needs, (B,) bool, as long as there is the view."""
         self.begin(np.ones(count, bool))
 
     def __len__(self) -> int:
@@ -128,8 +132,10 @@ class Cache:
 
     def in_sight(self) -> tuple[np.ndarray, np.ndarray]:
         """Whose view has the pixels of the object that a claim needs, (B,) bool, and who is near enough to claim it."""
-        pixels = self.world.goal_mask(self.look(LABELS)).sum((1, 2)).cpu().numpy()
-        return pixels >= CLAIM_PIXELS, reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH
+        view = self.look(LABELS)
+        if view not in self._visible:
+            self._visible[view] = self.world.goal_mask(view).sum((1, 2)).cpu().numpy() >= CLAIM_PIXELS
+        return self._visible[view], reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH
 
     def relative_place(self) -> np.ndarray:
         """Where each player is, (B, 4): steps right and ahead, as seen from the start, quarter turns, standing."""
@@ -221,7 +227,7 @@ class Cache:
 
         # Most games are on the room's own grid, which is known already.
         if self.start[b, 2] % 90 or not among(self.start[b, :2], known):
-            known = floor.grid(self.start[b, :2], self.start[b, 2] % 90).positions
+            known = floor.positions(self.start[b, :2], self.start[b, 2] % 90)
         return among(target, known)
 
     def _advance(
@@ -296,9 +302,10 @@ class Cache:
         counts = np.zeros((len(self), len(actions.MODALITIES), cells.CELLS, cells.CELLS), int)
         dropped = worlds & ~self.world.state.held
         if dropped.any():
-            seen, alone = (cells.pixels_per_cell(mask).cpu().numpy() for mask in self.world.goal_pixels())
-            pixels = placing.modality_counts(seen, np.maximum(alone, seen), self.world.contained(dropped) != NOTHING)
-            counts = np.where(dropped[:, None, None, None], pixels, 0)
+            masks = self.world.goal_pixels(dropped)
+            seen, alone = torch.stack([cells.pixels_per_cell(mask) for mask in masks]).cpu().numpy()
+            inside = self.world.contained(dropped)[dropped] != NOTHING
+            counts[dropped] = placing.modality_counts(seen, np.maximum(alone, seen), inside)
             hit = dropped & placing.hits(counts, self.target)
             self.placed |= dropped & (placing.placed(counts, self.target) | self.anywhere)
         return hit, counts

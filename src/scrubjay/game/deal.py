@@ -96,17 +96,17 @@ class Dealer:
         self.rng = np.random.default_rng(seed)
 
     def __call__(self, world: World, number: int) -> Deal:
-        rng, room = self.rng, world.rooms[world.room_of[number]]
-        x, y = world.reachable[world.room_of[number]].positions[
-            rng.integers(len(world.reachable[world.room_of[number]]))
-        ]
+        rng, floor = self.rng, world.rooms[world.room_of[number]].floor
+        positions = floor.reachable().positions
+        x, y = positions[rng.integers(len(positions))]
         turn = float(rng.integers(360)) if self.turned and rng.random() < TURNED else 90.0 * rng.integers(4)
         start = Place(float(x), float(y), float(turn), True)
         goal = self.goals[rng.integers(len(self.goals))]
         if self.first not in (Stage.OH, Stage.OM):
             return Deal(goal, start, self.first, self.last)
-        grid = room.floor.grid((x, y), turn % 90)
-        there = grid.positions[rng.integers(len(grid))]
+        if turn % 90:
+            positions = floor.positions((x, y), turn % 90)
+        there = positions[rng.integers(len(positions))]
         place = Place(float(there[0]), float(there[1]), float(turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
         target = None
         if self.first == Stage.OM:

@@ -69,8 +69,8 @@ class Rollout:
     def __len__(self) -> int:
         return self.action.shape[0]
 
-    def games(self, some: slice) -> Rollout:
-        """The same of some of the games."""
+    def games(self, some: slice | torch.Tensor) -> Rollout:
+        """The same of some of the games, by number."""
 
         def cut(name: str, value: object) -> object:
             if name == "stages":

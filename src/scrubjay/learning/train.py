@@ -39,6 +39,7 @@ from scrubjay.learning.returns import Losses
 from scrubjay.learning.rollout import Collector, Rollout
 from scrubjay.learning.tally import TalliedCache, Tally
 from scrubjay.world.build import build_rooms
+from scrubjay.world.engines import EngineError, Processes
 from scrubjay.world.files import write_atomically
 from scrubjay.world.mjcf import Compiled
 from scrubjay.world.world import World
@@ -47,6 +48,8 @@ Report = Callable[[dict[str, Any]], None]
 """Is told a row of numbers after every update, and the agent's marks after every exam."""
 DYNAMICS_SHARE = 0.02
 """Of the steps played, how many become triplets of visual dynamics replay."""
+FEW_CORES, MOST_PROCESSES = 4, 16
+"""Up to how many cores physics stays in this process, and in how many others it runs at most."""
 
 
 class TrainingError(RuntimeError):
@@ -77,11 +80,15 @@ class Trainer:
         halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
         size = self.agent.config.image_size
-        self.worlds = [World(self.rooms, count, size=size, device=device) for count in copies]
+        processes = physics_processes(training.task, self.group)
+        self.engines = Processes(processes) if processes else None
+        self.worlds = [World(self.rooms, count, size=size, device=device, engines=self.engines) for count in copies]
 
     def close(self) -> None:
         for world in self.worlds:
             world.close()
+        if self.engines:
+            self.engines.close()
 
     def half(self) -> torch.autocast:
         """bfloat16 where it is fast."""
@@ -155,8 +162,10 @@ class Trainer:
         """Steps of the optimiser on the rollout's games, some at a time; the mean losses."""
         count, chunks = rollout.action.shape[1], 0
         sums: Losses = {}
-        for begin in [*range(0, count, self.training.chunk)] * self.training.epochs:
-            part = rollout.games(slice(begin, begin + self.training.chunk))
+        # Games lie room by room: mixed, every step of the optimiser is about many rooms.
+        orders = [torch.randperm(count) for _ in range(self.training.epochs)]
+        for some in [some for order in orders for some in order.split(self.training.chunk)]:
+            part = rollout.games(some.to(rollout.action.device))
             with self.half():
                 losses = self.distributed(part)
             self._descend("play", losses, part)
@@ -236,13 +245,23 @@ class Trainer:
             raise NotFiniteError(wrong or ["the gradient"], batch)
 
 
+def physics_processes(task: str, group: Group) -> int:
+    """In how many processes of its own physics should run; 0 if threads do: exploring moves no objects."""
+    beside = int(os.environ.get("LOCAL_WORLD_SIZE", group.size))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores //= beside
+    # Two are left for this process and for what the GPU's driver does.
+    return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MOST_PROCESSES)
+
+
 def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Adam]:
     """One for all that is learned by playing, one for perspective simulation, and one for visual dynamics replay.
 
     The first and the last both change the encoder.
     """
+    heads = [agent.heads.of(stage) for stage in ACTING]
     last = parameters_of(
-        *(part for head in map(agent.heads.of, ACTING) for part in (head.actor, head.here, head.critic))
+        *(part for head in heads for part in (head.actor, head.here, head.visible, head.critic) if part is not None)
     )
     others = {id(p) for p in (*parameters_of(agent.dynamics, agent.perspective), *last)}
     played = [
@@ -316,6 +335,8 @@ def train(
                 path, safetensors.save({name: t.detach().cpu().contiguous() for name, t in tensors_of(error.batch)})
             )
             raise TrainingError(f"update {trainer.progress.update}: {error}; the batch is in {path}") from error
+        except EngineError as error:
+            raise TrainingError(f"{error}; the last checkpoint is intact") from error
         except torch.cuda.OutOfMemoryError as error:
             raise TrainingError(
                 f"the GPU's memory is full with {run.training.games} games in chunks of {run.training.chunk}: "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.ndimage import map_coordinates
+from scipy.ndimage import label, map_coordinates
 from scipy.sparse import csgraph
 
 from scrubjay.world.catalog import mesh
@@ -34,6 +34,9 @@ CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)
 """Of a box from -1 to 1."""
 COMPASS = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
 """One lattice step to the (turned) north, east, south and west."""
+
+NEIGHBOURS = ((np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]))
+"""An array's elements and the next ones, along its first axis and along its second."""
 
 Rectangle = tuple[float, float, float, float, float, float]
 """On the floor, turned in any way: (x, y, ux, uy, half along u, half across)."""
@@ -164,27 +167,49 @@ class Floor:
     def grid(self, start, angle: float = 0.0) -> Grid:
         """The reachable positions of the lattice through `start` that is turned clockwise by `angle` degrees."""
         start = np.asarray(start, float)
+        if self._reachable is not None and angle == 0:
+            # Most lattices are the room's own, whose positions are known: only their start is another.
+            own, cell = self._reachable, (start - self._reachable.start) / GRID
+            if (own.cells == cell).all(1).any():
+                return Grid(start, angle, own.cells - cell.astype(int), own.graph)
+        ways, low = self._ways(start, angle)
+        here = ways[::2, ::2]
+        numbers = here.cumsum().reshape(here.shape) - 1
+        steps = zip(NEIGHBOURS, (ways[1::2, ::2], ways[::2, 1::2]), strict=True)
+        edges = np.concatenate([[numbers[a][passable], numbers[b][passable]] for (a, b), passable in steps], axis=1)
+        count = int(here.sum())
+        graph = sparse.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(count, count)).tocsr()
+        return Grid(start, angle, np.argwhere(here) + low, graph)
+
+    def positions(self, start, angle: float = 0.0) -> np.ndarray:
+        """The same as positions in the room, (n, 2), for those who need no graph of the steps between them."""
+        if angle == 0:
+            return self.grid(start).positions
+        start = np.asarray(start, float)
+        ways, low = self._ways(start, angle)
+        return _placed(start, angle, np.argwhere(ways[::2, ::2]) + low)
+
+    def _ways(self, start: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+        """Where one gets from `start` in half steps, and the first position's lattice coordinates.
+
+        At even numbers are positions, between them the middles of steps; nobody is where both are odd.
+        """
         east = mesh.rotation("z", -angle)[:2, :2]
         corners = self.origin + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * (np.array(self.map.shape) - 1) * PITCH
-        low = np.floor(((corners - start) @ east).min(axis=0) / GRID).astype(int)
-        high = np.ceil(((corners - start) @ east).max(axis=0) / GRID).astype(int)
+        inside = ((corners - start) @ east) / GRID
+        low, high = np.floor(inside.min(axis=0)).astype(int), np.ceil(inside.max(axis=0)).astype(int)
         lattice = np.stack(np.meshgrid(*(np.arange(low[k], high[k] + 1) for k in (0, 1)), indexing="ij"), -1)
         free = self.clearance(start + lattice * GRID @ east.T) >= BODY_RADIUS
         if not (low <= 0).all() or not (high >= 0).all() or not free[tuple(-low)]:
             raise ValueError(f"no body can stand at ({start[0]:.2f}, {start[1]:.2f})")
-        numbers = np.arange(free.size).reshape(free.shape)
-        pairs = []
-        for axis in (0, 1):
-            a, b = (np.s_[:-1], np.s_[1:])
-            here, there = (np.s_[a, :], np.s_[b, :]) if axis == 0 else (np.s_[:, a], np.s_[:, b])
-            middle = self.clearance(start + (lattice[here] + lattice[there]) / 2 * GRID @ east.T) >= BODY_RADIUS
-            passable = free[here] & free[there] & middle
-            pairs.append(np.stack([numbers[here][passable], numbers[there][passable]]))
-        edges = np.concatenate(pairs, axis=1)
-        graph = sparse.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(free.size, free.size)).tocsr()
-        _, region = csgraph.connected_components(graph, directed=False)
-        kept = np.flatnonzero(region == region[numbers[tuple(-low)]])
-        return Grid(start, angle, lattice.reshape(-1, 2)[kept], graph[kept][:, kept])
+        ways = np.zeros(2 * np.array(free.shape) - 1, bool)
+        ways[::2, ::2] = free
+        for (a, b), half, steps in zip(NEIGHBOURS, np.eye(2) / 2, (ways[1::2, ::2], ways[::2, 1::2]), strict=True):
+            both = free[a] & free[b]
+            middles = lattice[a][both] + half
+            steps[both] = self.clearance(start + middles * GRID @ east.T) >= BODY_RADIUS
+        regions, _ = label(ways)
+        return regions == regions[tuple(-2 * low)], low
 
     def reachable(self) -> Grid:
         """The largest region of the paper's own grid, the multiples of 0.25 m; found once."""
@@ -227,7 +252,7 @@ class Grid:
     @property
     def positions(self) -> np.ndarray:
         """Where the positions are in the room, (n, 2)."""
-        return self.start + self.cells * GRID @ mesh.rotation("z", -self.angle)[:2, :2].T
+        return _placed(self.start, self.angle, self.cells)
 
     def index(self, point) -> int:
         """The number of the position at a point; ValueError if it is not one."""
@@ -260,3 +285,8 @@ class Grid:
         while way[-1] != source:
             way.append(int(before[way[-1]]))
         return way[::-1]
+
+
+def _placed(start: np.ndarray, angle: float, cells: np.ndarray) -> np.ndarray:
+    """Where lattice coordinates (n, 2) relative to a start are in the room, (n, 2)."""
+    return start + cells * GRID @ mesh.rotation("z", -angle)[:2, :2].T

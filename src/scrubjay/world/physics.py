@@ -103,10 +103,11 @@ class Physics:
                     return replace(now, pose=pose, held=True)
         return None
 
-    def carry(self, now: Situation, then: Situation) -> Situation | None:
+    def carry(self, now: Situation, rotation: float, standing: bool) -> Situation | None:
         """Turns, stands up or crouches with what is in the hand; None if it would collide."""
         goal = self.load(now)
         assert goal is not None
+        then = replace(now, rotation=rotation, standing=standing)
         (eye, _), (new_eye, _) = now.camera, then.camera
         turn = axis_rotation(np.array([0.0, 0, 1]), -np.radians(then.rotation - now.rotation))
         quat = np.zeros(4)
@@ -166,6 +167,13 @@ class Physics:
                     return None
             return then
         return self._swing_with(now, then, goal, number, to_open)
+
+    def close(self, now: Situation, some: np.ndarray) -> Situation | None:
+        """Closes those of some openables (n,) bool that can be; None if none can."""
+        start = now
+        for number in np.flatnonzero(some):
+            now = self.swing(now, int(number), False) or now
+        return now if now is not start else None
 
     def contains(self, now: Situation) -> int:
         """The id of the thing that contains the goal object's centre; -1 if none does."""

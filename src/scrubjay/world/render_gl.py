@@ -45,15 +45,16 @@ class OpenGL:
         self._rays = pixel_rays(size)
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
+        room_of = shot.room_of(len(self.rooms), self.copies)
         self._gl.make_current()
-        count, size = len(shot.eye), self.size
+        count, size = len(room_of), self.size
         # Filled as arrays and handed over whole: torch would start its threads for every copy of a picture.
         rgb = np.empty((count, size, size, 3), np.uint8)
         depth = np.empty((count, size, size), np.float32)
         ids = np.empty((count, size, size), np.int16)
         normals = np.empty((count, size, size, 3), np.float32)
         for world in range(count):
-            room = self._room(world // self.copies)
+            room = self._room(room_of[world])
             room.aim(shot, world, groups)
             if "rgb" in kinds:
                 rgb[world] = room.colours()

@@ -45,7 +45,6 @@ class Warp:
         objects = [triangles_of(rooms[0], rooms[0].goals[kind].body) for kind in GOALS]
         nobody = [np.full(len(thing.faces), -1) for thing in objects]
         self._goals = _Loaded(rooms[0], objects, nobody, self._store).trees
-        self._room_of = torch.arange(len(rooms), device=device, dtype=torch.int32).repeat_interleave(copies)
         self._ready = False
         self._hits: list[wp.array] = []
 
@@ -58,13 +57,16 @@ class Warp:
         self._ready = False
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
+        rooms = shot.room_of(len(self._rooms), self.copies)
         if not self._ready:
             self._gather()
-        count, size = len(shot.eye), self.size
+        count, size = len(rooms), self.size
         made = {
             kind: torch.empty((count, size, size, *SHAPES[kind]), dtype=TYPES[kind], device=self.device)
             for kind in kinds
         }
+        if not count:
+            return View(**made)
         none = {
             kind: torch.empty((0,) * (3 + len(SHAPES[kind])), dtype=TYPES[kind], device=self.device)
             for kind in KINDS
@@ -72,7 +74,7 @@ class Warp:
         }
         out = {**made, **none}
         head = self._rooms[0].compiled.model.vis.headlight
-        room_of = wp.from_torch(self._room_of, wp.int32)
+        room_of = self._sent(rooms, wp.int32)
         eyes, turns = self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33)
         is_open, goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
         goal_position = self._sent(shot.pose[:, :3], wp.vec3)
@@ -99,7 +101,7 @@ class Warp:
                 wp.vec3(*head.diffuse), room_of, turns, is_open, goal, goal_turn, *tables[:2], triangles, *look,
                 *hits, lit,
             ], outputs=pictures, **launch)  # fmt: skip
-        return View(**{kind: made[kind] for kind in kinds})
+        return View(**made)
 
     def close(self) -> None:
         self._rooms = []
@@ -130,7 +132,9 @@ class Warp:
 
     def _sent(self, values: np.ndarray, dtype) -> wp.array:
         kind = {wp.uint8: np.uint8, wp.int32: np.int32}.get(dtype, np.float32)
-        return wp.from_torch(torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device), dtype)
+        # Without waiting for what the device is at: what is not pinned is copied before the call returns.
+        sent = torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device, non_blocking=True)
+        return wp.from_torch(sent, dtype)
 
 
 class _Loaded:

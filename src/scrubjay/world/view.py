@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from scrubjay.world.mjcf import FIXED, GOAL, MOVING, Compiled
-from scrubjay.world.place import FIELD_OF_VIEW
+from scrubjay.world.place import FIELD_OF_VIEW, cameras
+from scrubjay.world.state import State
 
 EVERYTHING = (FIXED, MOVING, GOAL)
 WITHOUT_OPENABLES = (FIXED, GOAL)
@@ -61,7 +62,7 @@ KINDS = ("rgb", "depth", "ids", "normals")
 
 @dataclass(frozen=True)
 class Shot:
-    """What is to be drawn: cameras and all that moves, for B worlds in the order of their rooms."""
+    """What is to be drawn: cameras and all that moves, for B worlds."""
 
     eye: np.ndarray
     """(B, 3)"""
@@ -74,10 +75,31 @@ class Shot:
     pose: np.ndarray
     """(B, 7): the goal object's centre and quaternion."""
     field_of_view: float = FIELD_OF_VIEW
+    worlds: np.ndarray | None = None
+    """(B,): their numbers among the renderer's worlds; without them, they are all of its worlds in their order."""
+
+    @classmethod
+    def of(cls, state: State, worlds: np.ndarray) -> Shot:
+        """What the agents of some worlds (n,), by number, look at."""
+        eye, matrix = cameras(state.position[worlds], state.rotation[worlds], state.standing[worlds])
+        return cls(eye, matrix, state.open[worlds], state.goal[worlds], state.pose[worlds], worlds=worlds)
+
+    def room_of(self, rooms: int, copies: int) -> np.ndarray:
+        """The worlds' rooms, (B,), for a renderer of so many; ValueError if they are not its worlds."""
+        most = rooms * copies
+        worlds = np.arange(most) if self.worlds is None else np.asarray(self.worlds)
+        for name in ("eye", "matrix", "open", "goal", "pose"):
+            if worlds.shape != (len(getattr(self, name)),):
+                raise ValueError(
+                    f"{name} {getattr(self, name).shape} is not of as many worlds as there are, {worlds.shape}"
+                )
+        if not np.issubdtype(worlds.dtype, np.integer) or (worlds < 0).any() or (worlds >= most).any():
+            raise ValueError(f"the renderer's worlds are numbers from 0 to {most - 1}, not {worlds}")
+        return worlds // copies
 
 
 class Renderer(Protocol):
-    """Turns shots into views. `name` says which one it is, and on what."""
+    """Turns shots into views of the same worlds. `name` says which one it is, and on what."""
 
     name: str
 

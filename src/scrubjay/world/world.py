@@ -6,23 +6,22 @@ worlds that do nothing, and return which of them succeeded; a failed action chan
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from queue import Empty, SimpleQueue
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from scrubjay.world import cells
 from scrubjay.world.clear import Clearings
+from scrubjay.world.engines import Engines, Threads, put_rows, rows_of
 from scrubjay.world.floor import GRID, Grid
 from scrubjay.world.generate import make_room
 from scrubjay.world.mjcf import Compiled, compile_room
-from scrubjay.world.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP, Physics, Situation
+from scrubjay.world.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
 from scrubjay.world.place import REACH, Place, ahead, cameras, in_view, reach
 from scrubjay.world.renderers import check_request, make_renderer
 from scrubjay.world.room import GOALS, Room
+from scrubjay.world.spaces import Spaces
 from scrubjay.world.state import initial_state
 from scrubjay.world.turns import about, multiplied
 from scrubjay.world.view import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
@@ -46,17 +45,22 @@ class World:
         device: str = "cpu",
         threads: int | None = None,
         shadows: bool = False,
+        engines: Engines | None = None,
     ) -> None:
-        """Rooms by name, as data or compiled; see `make_renderer` for renderers and devices."""
+        """Rooms by name, as data or compiled; see `make_renderer` for renderers and devices.
+
+        Physics runs in `threads` of the world's own, or on `engines`, which whoever made them closes.
+        """
         if not rooms or copies < 1:
             raise ValueError("a world needs at least one room and one copy of it")
         if size < 7 or size % cells.CELLS:
             raise ValueError(f"the image size {size} is not a multiple of {cells.CELLS}, the cells of a side")
         check_request(renderer, device, len(rooms), copies, size)
         self.rooms = [_compiled(room) for room in rooms]
-        self.copies, self.size = copies, size
+        self.copies, self.size, self._device = copies, size, device
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
-        self._threads = ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="physics")
+        self._engines: Engines = engines or Threads(threads)
+        self._shared_engines = engines is not None
         self._make_renderer = lambda: make_renderer(renderer, self.rooms, copies, size, device, shadows)
         self._renderer: Renderer | None = None
         self._gather()
@@ -74,7 +78,8 @@ class World:
 
     def replace(self, number: int, room: str | Room | Compiled) -> None:
         """Puts another room in one's place, while the others play on; its copies start anew."""
-        self.rooms[number] = _compiled(room)
+        before, self.rooms[number] = self.rooms[number], _compiled(room)
+        self._engines.forget(before)
         self._gather()
         fresh = initial_state(
             self._first_positions(), max(self.state.open.shape[1], self.openable_count.max(initial=1))
@@ -91,7 +96,8 @@ class World:
             self._renderer.replace(number, self.rooms[number])
 
     def close(self) -> None:
-        self._threads.shutdown()
+        if not self._shared_engines:
+            self._engines.close()
         if self._renderer is not None:
             self._renderer.close()
 
@@ -139,23 +145,19 @@ class World:
         """Quarter turns to the left or the right (0, 1); a held object turns along unless it would collide."""
         direction = self._checked(direction, ("left", "right"))
         rotation = (self.state.rotation + np.array([-90.0, 90.0])[direction]) % 360
-        return self._change_body(direction != NOTHING, rotation=rotation)
+        return self._change_body(direction != NOTHING, rotation, self.state.standing)
 
     def stand(self, upright: np.ndarray) -> np.ndarray:
         """Crouches or stands up (0, 1); an agent that already does fails."""
         upright = self._checked(upright, ("crouch", "stand"))
         wanted = upright == 1
-        return self._change_body((upright != NOTHING) & (wanted != self.state.standing), standing=wanted)
+        changes = (upright != NOTHING) & (wanted != self.state.standing)
+        return self._change_body(changes, self.state.rotation, wanted)
 
-    def _change_body(self, worlds: np.ndarray, **changes: np.ndarray) -> np.ndarray:
-        def carried(world: int, physics: Physics, now: Situation) -> Situation | None:
-            then = Situation(**{**vars(now), **{name: values[world] for name, values in changes.items()}})
-            return physics.carry(now, then)
-
-        done = worlds & ~self.state.held
-        for name, values in changes.items():
-            setattr(self.state, name, np.where(done, values, getattr(self.state, name)))
-        return done | self._simulate(worlds & self.state.held, carried)
+    def _change_body(self, worlds: np.ndarray, rotation: np.ndarray, standing: np.ndarray) -> np.ndarray:
+        s, done = self.state, worlds & ~self.state.held
+        s.rotation, s.standing = np.where(done, rotation, s.rotation), np.where(done, standing, s.standing)
+        return done | self._simulate(worlds & s.held, "carry", rotation, standing)
 
     # Openables.
 
@@ -169,11 +171,11 @@ class World:
         worlds = (openable != NOTHING) & (most > 0)
         worlds &= ~self.state.open[np.arange(len(self)), openable]
         worlds &= ~self._walking.swept_by(self.room_of, self.state.position, openable)
-        alone = worlds & (self.state.goal == NOTHING)
-        self.state.open[alone, openable[alone]] = True
-        return alone | self._simulate(
-            worlds & ~alone, lambda world, physics, now: physics.swing(now, int(openable[world]), True)
-        )
+        some = np.flatnonzero(worlds)
+        some = some[self._untouched(some, openable[some])]
+        self.state.open[some, openable[some]] = True
+        free = np.isin(np.arange(len(self)), some)
+        return free | self._simulate(worlds & ~free, "swing", openable, np.ones(len(self), bool))
 
     def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
         """Opens what is at or near the centre of an image cell, if it is within reach; rows and columns 0 to 6.
@@ -182,14 +184,9 @@ class World:
         """
         row, column = (self._checked(index, range(cells.CELLS)) for index in (row, column))
         view = view or self.view(("ids", "depth"))
-        found, pixel = cells.openables_at_cells(view.ids, self.openable_of_thing.to(view.ids.device))
-        worlds = torch.arange(len(self), device=found.device)
-        cell = (worlds, torch.as_tensor(row, device=found.device), torch.as_tensor(column, device=found.device))
-        openable, pixel = found[cell], pixel[cell]
-        depth = view.depth.reshape(len(self), -1)[worlds, pixel].cpu().numpy()
-        point = self._point(pixel.cpu().numpy(), depth)
-        near = (reach(self.state.position, point) <= REACH) & (row != NOTHING) & (column != NOTHING)
-        return self.open(np.where(near, openable.cpu().numpy(), NOTHING))
+        openable, pixel, depth = cells.openables_at(view, self._openables, row, column)
+        near = reach(self.state.position, self._point(pixel, depth)) <= REACH
+        return self.open(np.where(near, openable, NOTHING).astype(int))
 
     def close_near(self, worlds: np.ndarray) -> np.ndarray:
         """Closes all open things within reach; succeeds where at least one closed."""
@@ -197,15 +194,19 @@ class World:
         near = self.state.open & worlds[:, None]
         some = np.flatnonzero(near.any(1))
         near[some] &= self._walking.reach(self.room_of[some], self.state.position[some]) <= REACH
+        pairs = np.nonzero(near)
+        near[pairs] = ~self._walking.swept_by(self.room_of[pairs[0]], self.state.position[pairs[0]], pairs[1])
+        pairs = np.nonzero(near)
+        touched = np.isin(np.arange(len(self)), pairs[0][~self._untouched(*pairs)])
+        free = near.any(1) & ~touched
+        self.state.open[free] &= ~near[free]
+        return free | self._simulate(touched, "close", near)
 
-        def closed(world: int, physics: Physics, now: Situation) -> Situation | None:
-            start = now
-            for number in np.flatnonzero(near[world]):
-                if not self._walking.swept_by(self.room_of[[world]], now.position[None], np.array([number]))[0]:
-                    now = physics.swing(now, int(number), False) or now
-            return now if now is not start else None
-
-        return self._simulate(near.any(1), closed)
+    def _untouched(self, world: np.ndarray, openable: np.ndarray) -> np.ndarray:
+        """Of worlds (n,) and openables (n,) of theirs: does nothing happen to the goal object when they move?"""
+        s = self.state
+        away = self._clearings.untouched(self.room_of[world], openable, s.goal[world], s.pose[world, :3])
+        return away | (s.goal[world] == NOTHING)
 
     # The hand.
 
@@ -220,7 +221,7 @@ class World:
         free = self._clear(worlds, goal, pose[:, :3], pose[:, :3])
         s.goal, s.held = np.where(free, goal, s.goal), s.held | free
         s.pose = np.where(free[:, None], pose, s.pose)
-        return free | self._simulate(worlds & ~free, lambda world, physics, now: physics.hold(now), goal)
+        return free | self._simulate(worlds & ~free, "hold", goal=goal)
 
     def move_hand(self, direction: np.ndarray) -> np.ndarray:
         """Moves the held object by 0.1 m: ahead, left, right, back, up, down (0 to 5), as the agent faces."""
@@ -243,7 +244,7 @@ class World:
         free = self._clear(worlds, s.goal, s.pose[:, :3], points[:, -1])
         done = free & (reached > 0)
         s.pose[done, :3] = points[done, reached[done] - 1]
-        return done | self._simulate(worlds & ~free, lambda world, physics, now: physics.move_hand(now, way[world]))
+        return done | self._simulate(worlds & ~free, "move_hand", way)
 
     def rotate_hand(self, turn: np.ndarray) -> np.ndarray:
         """Turns the held object by 30 degrees about -X, +X, -Y, +Y, -Z, +Z (0 to 5): right, up and ahead of the agent.
@@ -260,13 +261,11 @@ class World:
         degrees = np.where(turn % 2, -HAND_TURN, HAND_TURN)
         free = self._clear(worlds, s.goal, s.pose[:, :3], s.pose[:, :3])
         s.pose[free, 3:] = multiplied(about(axis, degrees), s.pose[:, 3:])[free]
-        return free | self._simulate(
-            worlds & ~free, lambda world, physics, now: physics.rotate_hand(now, axis[world], float(degrees[world]))
-        )
+        return free | self._simulate(worlds & ~free, "rotate_hand", axis, degrees)
 
     def drop(self, worlds: np.ndarray) -> np.ndarray:
         """Lets go of the held object and waits until it rests."""
-        return self._simulate(np.asarray(worlds, bool) & self.state.held, lambda _, physics, now: physics.drop(now))
+        return self._simulate(np.asarray(worlds, bool) & self.state.held, "drop")
 
     def remove(self, worlds: np.ndarray) -> None:
         """Takes the goal object out of the room."""
@@ -275,33 +274,30 @@ class World:
 
     def contained(self, worlds: np.ndarray | bool = True) -> np.ndarray:
         """The id of the thing that contains the goal object, (B,); -1 where none does, or where it is not asked for."""
-        found = np.full(len(self), NOTHING)
-
-        def look(world: int, physics: Physics, now: Situation) -> None:
-            found[world] = physics.contains(now)
-
-        self._simulate((self.state.goal != NOTHING) & worlds, look)
+        s, found = self.state, np.full(len(self), NOTHING)
+        some = np.flatnonzero((s.goal != NOTHING) & ~s.held & worlds)
+        found[some] = self._spaces.containing(self.room_of[some], s.open[some], s.pose[some, :3])
         return found
 
     # Pictures.
 
-    def view(self, kinds: Sequence[str] = ("rgb",), groups: Sequence[int] = EVERYTHING) -> View:
-        """What the agents' cameras see: any of rgb, depth, ids, normals."""
+    def view(
+        self, kinds: Sequence[str] = ("rgb",), groups: Sequence[int] = EVERYTHING, worlds: np.ndarray | None = None
+    ) -> View:
+        """What the agents' cameras see: any of rgb, depth, ids, normals; in some worlds, (B,) bool, or in all."""
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
-        s = self.state
-        eye, matrix = cameras(s.position, s.rotation, s.standing)
-        return self.renderer.draw(Shot(eye, matrix, s.open, s.goal, s.pose), kinds, groups)
+        return self.renderer.draw(Shot.of(self.state, self._some(worlds)), kinds, groups)
 
-    def goal_pixels(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Two masks (B, size, size): the goal object's pixels as seen, and those with all else invisible."""
-        return self.goal_mask(self.view(("ids",))), self.goal_mask(self.view(("ids",), GOAL_ALONE))
+    def goal_pixels(self, worlds: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """The goal objects' pixels as seen, and those with all else invisible: masks (n, size, size) as of `view`."""
+        seen, alone = (self.view(("ids",), groups, worlds) for groups in (EVERYTHING, GOAL_ALONE))
+        return self.goal_mask(seen, worlds), self.goal_mask(alone, worlds)
 
-    def goal_mask(self, view: View) -> torch.Tensor:
-        """Where in a view with ids the goal objects are, (B, size, size)."""
-        things = np.array([len(room.room.things) for room in self.rooms])[self.room_of]
-        goal = np.where(self.state.goal == NOTHING, -2, things + self.state.goal)
-        return torch.eq(view.ids, torch.as_tensor(goal, device=view.ids.device)[:, None, None])
+    def goal_mask(self, view: View, worlds: np.ndarray | None = None) -> torch.Tensor:
+        """Where in a view of these worlds, with ids, the goal objects are, (n, size, size)."""
+        goal = np.where(self.state.goal == NOTHING, -2, self._thing_count[self.room_of] + self.state.goal)
+        return cells.pixels_of(view.ids, goal[self._some(worlds)])
 
     # Inside.
 
@@ -311,8 +307,19 @@ class World:
         self.reachable = [room.floor.reachable() for room in self.rooms]
         self._walking = Floors([room.floor for room in self.rooms])
         self._clearings = Clearings(self.rooms)
-        self._physics: list[SimpleQueue[Physics]] = [SimpleQueue() for _ in self.rooms]
-        self.openable_of_thing = self._openable_table()
+        self._spaces = Spaces(self.rooms)
+        self._thing_count = np.array([len(room.room.things) for room in self.rooms])
+        self.openable_of_thing = torch.from_numpy(cells.openable_table(self.rooms)[self.room_of])
+        self._openables = self.openable_of_thing.to(self._device)
+
+    def _some(self, worlds: np.ndarray | None) -> np.ndarray:
+        """The numbers of the worlds asked for, which are all if none are named."""
+        if worlds is None:
+            return np.arange(len(self))
+        worlds = np.asarray(worlds)
+        if worlds.shape != (len(self),) or worlds.dtype != bool:
+            raise ValueError(f"a yes or no for each of {len(self)} worlds is needed, not {worlds.dtype} {worlds.shape}")
+        return np.flatnonzero(worlds)
 
     def _first_positions(self) -> np.ndarray:
         return np.stack([self.reachable[room].positions[0] for room in self.room_of])
@@ -327,37 +334,19 @@ class World:
         return free
 
     def _simulate(
-        self,
-        worlds: np.ndarray,
-        act: Callable[[int, Physics, Situation], Situation | None],
-        goal: np.ndarray | None = None,
+        self, worlds: np.ndarray, method: str, *arguments: np.ndarray, goal: np.ndarray | None = None
     ) -> np.ndarray:
-        """Runs an action's physics in threads for the worlds that need it, and keeps what succeeded."""
-        s, done = self.state, np.zeros(len(self), bool)
-        kinds = s.goal if goal is None else np.where(worlds, goal, s.goal)
-
-        def one(world: int) -> Situation | None:
-            number = self.room_of[world]
-            room, idle = self.rooms[number], self._physics[number]
-            try:
-                physics = idle.get_nowait()
-            except Empty:
-                physics = Physics(room)
-            kind = GOALS[kinds[world]] if kinds[world] != NOTHING else ""
-            now = Situation(s.position[world], s.rotation[world], bool(s.standing[world]),
-                            s.open[world, : len(room.openables)], kind, s.pose[world], bool(s.held[world]))  # fmt: skip
-            result = act(world, physics, now)
-            idle.put(physics)
-            return result
-
-        chosen = np.flatnonzero(worlds)
-        for world, then in zip(chosen, self._threads.map(one, chosen), strict=True):
-            if then is not None:
-                done[world] = True
-                s.rotation[world], s.standing[world] = then.rotation, then.standing
-                s.open[world, : len(then.open)] = then.open
-                s.goal[world], s.pose[world], s.held[world] = kinds[world], then.pose, then.held
-        return done
+        """Runs a method of `Physics` for the worlds that need it, with their rows of its arguments; who succeeded."""
+        some = np.flatnonzero(worlds)
+        if len(some):
+            now = rows_of(self.state, some)
+            if goal is not None:
+                now.goal = goal[some]
+            rooms = [self.rooms[number] for number in self.room_of[some]]
+            done = self._engines.run(rooms, method, now, *(values[some] for values in arguments))
+            some = some[done]
+            put_rows(self.state, some, rows_of(now, done))
+        return np.isin(np.arange(len(self)), some)
 
     def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:
         action = np.asarray(action)
@@ -369,15 +358,6 @@ class World:
             allowed = f"-1 for nothing, or 0 to {len(names) - 1} for {', '.join(map(str, names))}"
             raise ValueError(f"action {wrong} is out of range: {allowed}")
         return action
-
-    def _openable_table(self) -> torch.Tensor:
-        """Each thing's number among its room's openables, (B, most things + 1); -1 for none and for no thing."""
-        most = max(len(room.things) for room in self.rooms)
-        table = np.full((len(self.rooms), most + 1), NOTHING)
-        for row, room in zip(table, self.rooms, strict=True):
-            for number, openable in enumerate(room.openables):
-                row[openable.thing] = number
-        return torch.from_numpy(table[self.room_of])
 
     def _point(self, pixel: np.ndarray, depth: np.ndarray) -> np.ndarray:
         """Where pixels (B,) of a depth (B,) are in their rooms, (B, 3)."""
