@@ -34,6 +34,7 @@ def train(
     chunk: int | None = None,
     learning_rate: float | None = None,
     spots: str | None = None,
+    difficulties: tuple[Difficulty, ...] | None = None,
     examined: int | None = None,
     seed: int | None = None,
     minutes: float | None = None,
@@ -55,6 +56,7 @@ def train(
         chunk: Games that make one step of the optimiser.
         learning_rate: Of the optimiser.
         spots: For seeking: a folder that `scrubjay spots` filled; without it the run makes its own.
+        difficulties: For seeking: in which of these spots.
         examined: Games in each validation room that are played after every checkpoint, to see how far the agent is.
         seed: The same seed on a CPU trains the same agent.
         minutes: Stop after this time, as Ctrl-C would.
@@ -72,7 +74,8 @@ def train(
     check_device(device)
     training = changed(
         preset, scenes=scenes, copies=copies, updates=updates, interval=interval, chunk=chunk,
-        learning_rate=learning_rate, spots=spots, examined=examined, seed=seed,
+        learning_rate=learning_rate, spots=spots, difficulties=difficulties, examined=examined,
+        seed=seed,
     )  # fmt: skip
     if resume and start:
         raise ValueError("--start is for a new run; one to --resume has its own agent")

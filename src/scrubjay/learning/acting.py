@@ -80,7 +80,8 @@ class Recording:
         begins: torch.Tensor,
     ) -> None:
         self.inputs = (state.map(torch.clone), observation.map(torch.clone), begins.clone())
-        # Not on the default stream, which cannot be recorded.
+        # Not on the default stream, which cannot be recorded; and on a stream of its own, for what is multiplied on one
+        # stream shares scratch memory, and steps of two worlds run at the same time.
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
@@ -88,7 +89,7 @@ class Recording:
                 step(*self.inputs)
         torch.cuda.current_stream().wait_stream(aside)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, stream=aside):
             self.outputs = step(*self.inputs)
 
     def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:

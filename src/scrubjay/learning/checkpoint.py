@@ -27,7 +27,7 @@ from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.learning.config import Training, from_json, to_json
 from scrubjay.world.files import write_atomically
 
-VERSION = 1
+VERSION = 2
 KEPT = 3
 """Checkpoints that are kept: the newest ones."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMISERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimisers.safetensors"

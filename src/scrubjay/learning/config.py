@@ -10,6 +10,7 @@ from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import LIMITS
 from scrubjay.game.deal import Dealer, Deals
+from scrubjay.game.spots import DIFFICULTIES
 from scrubjay.game.stage_tasks import Explore, Manipulate, Task
 from scrubjay.learning.hider import HidingObjective
 from scrubjay.learning.learner import Objective
@@ -82,6 +83,8 @@ class Training:
     """For seeking: a folder that `scrubjay spots` filled. Without one a run makes its own before it begins."""
     candidates: int = 12
     """For seeking: hiding spots that a run looks for in each room and for each goal object."""
+    difficulties: tuple[str, ...] = DIFFICULTIES
+    """For seeking: in which of these spots."""
     examined: int = 0
     """Games in each validation room that the agent plays after every checkpoint, to be measured; 0 for none."""
     objective: Objective = field(default_factory=Objective)
@@ -127,6 +130,8 @@ class Training:
         most = (MOST_NUMBERS - 1) // (self.limits[Stage.OH] * image)
         if self.finished > most:
             raise ValueError(f"finished: at most {most} games at once, not {self.finished}")
+        if not self.difficulties or set(self.difficulties) - set(DIFFICULTIES):
+            raise ValueError(f"difficulties: some of {', '.join(DIFFICULTIES)}, not {', '.join(self.difficulties)}")
         if min(self.dynamics_batches, self.seed, self.examined) < 0:
             raise ValueError("dynamics_batches, seed and examined: 0 or more")
 
@@ -144,7 +149,7 @@ class Training:
 
 
 SOON: dict[str, Any] = {
-    "chunk": 80, "epochs": 2, "learning_rate": 3e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
+    "chunk": 40, "epochs": 2, "learning_rate": 6e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
     "objective": Objective(clip=0.2, normalised=True),
 }  # fmt: skip
 """What learns most from a few million steps. Without it, `Training` has the paper's numbers, meant for hundreds."""
@@ -155,8 +160,11 @@ PRESETS = {
         dynamics_batches=1, replay_size=512, augmented=False, turned=False,
         **{**SOON, "chunk": 8, "learning_rate": 1e-3, "examined": 0},
     ),
-    "explore": Training("explore", **SOON),
-    "manipulate": Training("manipulate", length=64, **{**SOON, "chunk": 40}),
+    "explore": Training("explore", **{**SOON, "objective": Objective(clip=0.2, normalised=True, entropy=0.02)}),
+    "manipulate": Training(
+        "manipulate", length=64,
+        **{**SOON, "chunk": 20, "objective": Objective(clip=0.2, normalised=True, hindsight=0.3)},
+    ),
     "seek": Training("seek", **{**SOON, "objective": Objective(clip=0.2, normalised=True, claiming=1.0)}),
     "cache": Training("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
 }  # fmt: skip
@@ -173,7 +181,7 @@ def from_json(data: Any) -> Training:
         odd = sorted(set(data) ^ known) if isinstance(data, dict) else ["everything"]
         raise ValueError(f"{odd[0]}: not what a run's config has")
     try:
-        lists = {name: tuple(data[name]) for name in ("scenes", "limits", "betas")}
+        lists = {name: tuple(data[name]) for name in ("scenes", "limits", "betas", "difficulties")}
         numbers = {"objective": Objective(**data["objective"]), "hiding": HidingObjective(**data["hiding"])}
         return Training(**{**data, **lists, **numbers})
     except TypeError as error:

@@ -85,9 +85,12 @@ def hold_exam(run: Run, exam: Exam, agent: Agent, progress: Progress) -> dict[st
 
 
 def searching(
-    scenes: Sequence[str], training: Training, folder: Path | None = None, difficulties: Sequence[str] = DIFFICULTIES
+    scenes: Sequence[str], training: Training, folder: Path | None = None, difficulties: Sequence[str] = ()
 ) -> Seek:
-    """Searches in the hiding spots that a run names, or else in those in the folder; what is missing is made first."""
+    """Searches in the hiding spots that a run names, or else in those in the folder; what is missing is made first.
+
+    They are of the run's difficulties, if no others are given.
+    """
     if training.spots:
         spots = load_all(training.spots, scenes)
     else:
@@ -97,4 +100,4 @@ def searching(
                 processes=min(os.cpu_count() or 1, len(scenes)),
             )  # fmt: skip
             spots = load_all(folder or scratch, scenes)
-    return Seek(turned=training.turned, spots=spots, difficulties=tuple(difficulties))
+    return Seek(turned=training.turned, spots=spots, difficulties=tuple(difficulties or training.difficulties))
