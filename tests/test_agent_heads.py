@@ -10,6 +10,7 @@ from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.heads import Decision, Heads, check_stage
 from scrubjay.agent.memory import Dir
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+from scrubjay.game.observation import Observation
 
 COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
 
@@ -21,14 +22,22 @@ def dirs_of(*lead: int, seed: int = 0) -> Dir:
 
 
 def asked(heads: Heads, dirs: Dir, stage: torch.Tensor) -> Decision:
-    """What heads say of DIRs, and of images and goal objects that depend on nothing but the shape."""
-    return heads(dirs, *beside(*dirs.flat.shape[:-1]), stage)
+    """What heads say of DIRs, and of what is seen and told, which depends on nothing but the shape."""
+    return heads(dirs, *beside(stage, dirs.flat.shape[-2]))
 
 
-def beside(*lead: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """SIRs and goal objects: every game's last axis has its own."""
-    seen = torch.randn(lead[-1], SMALL.sir_channels, 7, 7, generator=torch.Generator().manual_seed(9))
-    return seen.expand(*lead, -1, -1, -1), (torch.arange(lead[-1]) * 3 % 5).expand(*lead)
+def beside(stage: torch.Tensor, games: int) -> tuple[torch.Tensor, Observation]:
+    """SIRs and observations at stages (..., B): every one of the last axis has its own goal object and target."""
+    seen = torch.randn(games, SMALL.sir_channels, 7, 7, generator=torch.Generator().manual_seed(9))
+    number = torch.arange(games)
+    goal, target = number * 3 % 5, torch.stack([number % 3, number * 2 % 7, number * 5 % 7], -1)
+    lead = (*stage.shape[:-1], games)
+    nothing = torch.zeros(lead, dtype=torch.long)
+    observation = Observation(
+        image=nothing, last_action=nothing, last_success=nothing, standing=nothing, goal=goal.expand(lead), stage=stage,
+        place=nothing, landed=nothing, target=target.expand(*lead, 3),
+    )  # fmt: skip
+    return seen.expand(*lead, -1, -1, -1), observation
 
 
 def made() -> Heads:
@@ -49,14 +58,16 @@ def test_the_papers_shapes():
         assert head.actor.weight.shape == (count, 512) and head.critic.weight.shape == (1, 512)
         assert head.here.weight.shape == (4 if stage == Stage.OH else 1, 128 + 256, 1, 1)
         assert (head.visible is not None) == (stage == Stage.S)
+        assert (head.target is not None) == (stage == Stage.OM)
     assert heads.get_submodule("stages.S").visible.weight.shape == (5, 128 + 256, 1, 1)
+    assert heads.get_submodule("stages.OM").target.weight.shape == (3 + 7 + 7, 512)
 
 
 def test_every_game_is_answered_by_its_own_stages_head():
     heads, dirs = made(), dirs_of(10)
     stage = torch.arange(10) % 5
-    seen, goal = beside(10)
-    decision = heads(dirs, seen, goal, stage)
+    seen, told = beside(stage, 10)
+    decision = heads(dirs, seen, told)
     assert decision.logits.shape == (10, 219) and decision.value.shape == (10,)
     for b in range(10):
         which = Stage(b % 5)
@@ -64,7 +75,13 @@ def test_every_game_is_answered_by_its_own_stages_head():
             assert not decision.logits[b].any() and decision.value[b] == 0
             continue
         head = heads.get_submodule(f"stages.{which.name}")
-        known = torch.relu(head.mlp[0](dirs.flat[b]))
+        flat = dirs.flat[b]
+        if which == Stage.OM:
+            # The target is told by a vector for its modality, one for its row, and one for its column.
+            modality, row, column = told.target[b]
+            vectors = head.target.weight
+            flat = flat + vectors[modality] + vectors[3 + row] + vectors[3 + 7 + column]
+        known = torch.relu(head.mlp[0](flat))
         expected = dict(zip(np.flatnonzero(ALLOWED[which]), head.actor(known), strict=True))
         for row, column in np.ndindex(7, 7):
             # Filters judge OpenAt, and in OH PlaceAt by modality, at the cell itself.
@@ -78,7 +95,7 @@ def test_every_game_is_answered_by_its_own_stages_head():
         if which == Stage.S:
             # The mean of all cells' odds that they show the game's goal object.
             cells = torch.cat([seen[b], dirs.grid[b]]).flatten(1)
-            odds = (head.visible.weight[goal[b], :, 0, 0] @ cells).exp().mean()
+            odds = (head.visible.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
             expected[number_of("ClaimVisible")] = expected[number_of("ClaimVisible")] + odds.log()
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
@@ -112,7 +129,7 @@ def test_the_heads_compile_as_one_graph_and_stay_the_same():
     heads, dirs, stage = made(), dirs_of(5), torch.arange(5)
     torch._dynamo.reset()
     compiled = torch.compile(heads.forward, backend="eager", fullgraph=True)
-    torch.testing.assert_close(vars(compiled(dirs, *beside(5), stage)), vars(asked(heads, dirs, stage)))
+    torch.testing.assert_close(vars(compiled(dirs, *beside(stage, 5))), vars(asked(heads, dirs, stage)))
 
 
 def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():

@@ -270,7 +270,9 @@ def test_every_parameter_has_its_optimiser():
     assert last == {
         f"heads.stages.{stage}.{part}.{what}"
         for stage in ("EM", "OH", "OM", "S") for part in ("actor", "critic") for what in ("weight", "bias")
-    } | {f"heads.stages.{n}.weight" for n in ("EM.here", "OH.here", "OM.here", "S.here", "S.visible")}  # fmt: skip
+    } | {
+        f"heads.stages.{part}.weight" for part in ("EM.here", "OH.here", "OM.here", "OM.target", "S.here", "S.visible")
+    }  # fmt: skip
 
 
 def test_last_layers_learn_as_many_times_faster_as_is_said():
@@ -284,7 +286,9 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
     optimisers["play"].step()
     optimisers["perspective"].step()
     for name, parameter in agent.named_parameters():
-        rate = 1e-3 * (3 if any(part in name for part in (".actor.", ".here.", ".visible.", ".critic.")) else 1)
+        rate = 1e-3 * (
+            3 if any(part in name for part in (".actor.", ".here.", ".visible.", "OM.target.", ".critic.")) else 1
+        )
         rate = 1e-4 if name.startswith("perspective.") else 0.0 if name.startswith("dynamics.") else rate
         moved = before[name] - parameter.detach()
         torch.testing.assert_close(moved, torch.full_like(moved, rate), atol=1e-8, rtol=1e-4, msg=name)

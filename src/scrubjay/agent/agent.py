@@ -95,7 +95,7 @@ class Agent(nn.Module):
         run = self.memory.step if len(lead) == 1 else self.memory.sequence
         dirs, state = run(state, sir, pooled, observation, begins)
         seen = self.memory.usual_sir(sir, axis=-3)
-        return Step(state, self.heads(dirs, seen, observation.goal, observation.stage), dirs, encoded)
+        return Step(state, self.heads(dirs, seen, observation), dirs, encoded)
 
     def expected(self, flat: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
         """What is expected to be seen after actions (...,) with DIRs (..., L): (..., C)."""

@@ -14,6 +14,7 @@ from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import Dir
 from scrubjay.agent.steady import Usual
 from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage, number_of
+from scrubjay.game.observation import Observation
 from scrubjay.world.cells import CELLS
 from scrubjay.world.room import GOALS
 
@@ -55,6 +56,7 @@ class StageHead(nn.Module):
     What may be done at one of the image's cells is judged by that cell too, with the same weights for all of them: what
     can be opened looks the same wherever it is seen. Whether the goal object is in view is judged by every cell, with
     weights for each object, and the most certain cells count: it is small, and in a mean of 49 its own is not heard.
+    OM's head is told the target once more, which the DIR holds only as a pattern in the cells.
     """
 
     numbers: torch.Tensor
@@ -63,6 +65,8 @@ class StageHead(nn.Module):
     """The numbers of those at a cell: OpenAt by row and column, and in OH PlaceAt by modality, row and column."""
     claim: torch.Tensor
     """(1,): the number of ClaimVisible."""
+    first: torch.Tensor
+    """(3,): the first numbers of modalities, rows and columns in the embedding of targets."""
 
     def __init__(self, config: AgentConfig, stage: Stage) -> None:
         super().__init__()
@@ -70,37 +74,52 @@ class StageHead(nn.Module):
         self.register_buffer("numbers", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
         self.register_buffer("at_cells", torch.from_numpy(at_cells), persistent=False)
         self.register_buffer("claim", torch.tensor([CLAIM]), persistent=False)
+        first = torch.tensor([0, len(MODALITIES), len(MODALITIES) + CELLS])
+        self.register_buffer("first", first, persistent=False)
         channels = config.sir_channels + config.gru_channels
         self.here = nn.Conv2d(channels, len(at_cells) // CELLS**2, 1, bias=False)
         self.visible = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
+        self.target = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if stage == Stage.OM else None
+        """Of OM's target: modalities, rows and columns."""
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
         self.returns = Usual(1)
         """The critic speaks in deviations from the usual return."""
         # The first policy is nearly uniform, and the first values are nearly 0.
-        for judge in (self.here, self.visible):
-            if judge is not None:
-                nn.init.zeros_(judge.weight)
+        for part in (self.here, self.visible, self.target):
+            if part is not None:
+                nn.init.zeros_(part.weight)
         for last in (self.actor, self.critic):
             nn.init.orthogonal_(last.weight, 0.01)
             nn.init.zeros_(last.bias)
 
-    def forward(
-        self, flat: torch.Tensor, cells: torch.Tensor, goal: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """What the MLP makes of flat DIRs (..., L), logits (..., 219) and values (...,).
+    @property
+    def last_layers(self) -> list[nn.Module]:
+        """Those that decide without anything after them, or nearly so."""
+        parts = (self.actor, self.here, self.visible, self.target, self.critic)
+        return [part for part in parts if part is not None]
 
-        `cells` (..., C + G, 7, 7) is what is seen and remembered at each, `goal` (...,) the goal objects' numbers.
+    def forward(
+        self, flat: torch.Tensor, cells: torch.Tensor, observation: Observation
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits (..., 219) and values (...,) of flat DIRs (..., L).
+
+        `cells` (..., C + G, 7, 7) is what is seen and remembered at each.
         """
-        known = self.mlp(flat)
+        known = self.mlp(flat if self.target is None else flat + self._wanted(observation.target).to(flat.dtype))
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
         logits = logits.index_add(-1, self.at_cells, self._judged(self.here, cells, flat).flatten(-2))
         if self.visible is not None:
             judged = self._judged(self.visible, cells, flat)
-            wanted = judged.gather(-2, goal[..., None, None].expand(*goal.shape, 1, CELLS**2))
-            logits = logits.index_add(-1, self.claim, wanted.logsumexp(-1) - math.log(CELLS**2))
-        return known, logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0]
+            goal = observation.goal[..., None, None].expand(*flat.shape[:-1], 1, CELLS**2)
+            logits = logits.index_add(-1, self.claim, judged.gather(-2, goal).logsumexp(-1) - math.log(CELLS**2))
+        return logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0]
+
+    def _wanted(self, target: torch.Tensor) -> torch.Tensor:
+        """Targets (..., 3) of modality, row and column as vectors (..., L)."""
+        assert self.target is not None
+        return self.target(target + self.first).sum(-2)
 
     def _judged(self, judge: nn.Conv2d, cells: torch.Tensor, flat: torch.Tensor) -> torch.Tensor:
         """What filters say of cells, (..., filters, 49)."""
@@ -122,14 +141,15 @@ class Heads(nn.Module):
         assert isinstance(head, StageHead)
         return head
 
-    def forward(self, dirs: Dir, seen: torch.Tensor, goal: torch.Tensor, stage: torch.Tensor) -> Decision:
-        """Decisions for DIRs with leading axes (B,) or (T, B), at stages of the same shape.
+    def forward(self, dirs: Dir, seen: torch.Tensor, observation: Observation) -> Decision:
+        """Decisions for DIRs with leading axes (B,) or (T, B), and observations of the same.
 
-        `seen` (..., C, 7, 7) are the SIRs, in terms of what is usual, and `goal` (...,) the goal objects' numbers.
+        `seen` (..., C, 7, 7) are the SIRs, in terms of what is usual.
 
         Unknown stages are an error on the CPU. On a GPU, or compiled, they count as PS: looking would wait for the
         device, so `check_stage` is called before a step.
         """
+        stage = observation.stage
         if dirs.flat.shape[:-1] != stage.shape:
             raise ValueError(f"stage: {tuple(dirs.flat.shape[:-1])} is needed, not {tuple(stage.shape)}")
         if stage.device.type == "cpu" and not torch.compiler.is_compiling():
@@ -139,11 +159,13 @@ class Heads(nn.Module):
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
         # All heads answer for all games: that is cheaper than sorting games by stage.
         for which in ACTING:
-            known, its_logits, its_value = self.of(which)(dirs.flat, cells, goal)
+            its_logits, its_value = self.of(which)(dirs.flat, cells, observation)
             # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
             here = stage == int(which)
             logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)
             if which == Stage.OM:
+                # Whatever the target is: OH, which has none, asks too.
+                known = self.of(which).mlp(dirs.flat)
                 hittable = hittable + self.hittable_all(known).to(hittable.dtype).unflatten(-1, hittable.shape[-3:])
         return Decision(logits, value, hittable)
 

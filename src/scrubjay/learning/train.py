@@ -259,10 +259,7 @@ def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Ada
 
     The first and the last both change the encoder.
     """
-    heads = [agent.heads.of(stage) for stage in ACTING]
-    last = parameters_of(
-        *(part for head in heads for part in (head.actor, head.here, head.visible, head.critic) if part is not None)
-    )
+    last = parameters_of(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
     others = {id(p) for p in (*parameters_of(agent.dynamics, agent.perspective), *last)}
     played = [
         {"params": [p for p in agent.parameters() if id(p) not in others]},
