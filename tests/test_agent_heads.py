@@ -72,7 +72,7 @@ def test_every_game_is_answered_by_its_own_stages_head():
     for b in range(10):
         which = Stage(b % 5)
         if which == Stage.PS:
-            assert not decision.logits[b].any() and decision.value[b] == 0
+            assert not decision.logits[b].any() and decision.value[b] == 0 and not decision.openable[b].any()
             continue
         head = heads.get_submodule(f"stages.{which.name}")
         flat = dirs.flat[b]
@@ -83,6 +83,7 @@ def test_every_game_is_answered_by_its_own_stages_head():
             flat = flat + vectors[modality] + vectors[3 + row] + vectors[3 + 7 + column]
         known = torch.relu(head.mlp[0](flat))
         expected = dict(zip(np.flatnonzero(ALLOWED[which]), head.actor(known), strict=True))
+        odds = torch.zeros(7, 7)
         for row, column in np.ndindex(7, 7):
             # Filters judge OpenAt, and in OH PlaceAt by modality, at the cell itself.
             names = [f"OpenAt|{row + 1},{column + 1}"]
@@ -90,14 +91,16 @@ def test_every_game_is_answered_by_its_own_stages_head():
                 [f"PlaceAt|{modality},{row + 1},{column + 1}" for modality in range(3)] if which == Stage.OH else []
             )
             cell = torch.cat([seen[b, :, row, column], dirs.grid[b, :, row, column]])
+            odds[row, column] = head.here.weight[0, :, 0, 0] @ cell + head.opens
             for name, judged in zip(names, head.here.weight[:, :, 0, 0] @ cell, strict=True):
                 expected[number_of(name)] = expected[number_of(name)] + judged
         if which == Stage.S:
             # The mean of all cells' odds that they show the game's goal object.
             cells = torch.cat([seen[b], dirs.grid[b]]).flatten(1)
-            odds = (head.visible.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
-            expected[number_of("ClaimVisible")] = expected[number_of("ClaimVisible")] + odds.log()
+            shown = (head.visible.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
+            expected[number_of("ClaimVisible")] = expected[number_of("ClaimVisible")] + shown.log()
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
+        torch.testing.assert_close(decision.openable[b], odds)
         # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
         mean, deviation = {Stage.EM: (-1.5, 2), Stage.OH: (-0.5, 3), Stage.OM: (0.5, 4), Stage.S: (1.5, 5)}[which]
         torch.testing.assert_close(decision.value[b], deviation * head.critic(known)[0] + mean)
@@ -136,7 +139,7 @@ def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():
     heads, stage = made(), torch.tensor([Stage.S, Stage.PS, Stage.S])
     decision = asked(heads, dirs_of(3), stage)
     loss = -Categorical(logits=decision.logits).log_prob(torch.tensor([0, 0, len(NAMES) - 1])).sum()
-    (loss + decision.value.sum()).backward()
+    (loss + decision.value.sum() + decision.openable.sum()).backward()
     for name, parameter in heads.named_parameters():
         gradient = parameter.grad
         assert gradient is None or gradient.isfinite().all()

@@ -137,14 +137,16 @@ def test_a_seeker_finds_more_than_random():
 
 
 def test_a_hider_places_its_object_more_often_than_random():
-    """With the same manipulator, which has learned to drop at once: it hits hardly more than one of the 147 spots.
+    """With the same manipulator, which has learned to drop at once: from a place it hits about one of the 147 spots.
 
     There the object lies before the seeker, who learns to claim it. Placing it still pays if that is no surprise, so
-    mental seekers learn faster than the real one.
+    mental seekers learn fast, and the real one by its rewards alone.
     """
     changes = {
         "limits": MOMENTS, "chunk": 2, "epochs": 1, "finished": 8, "perspective_rate": 1e-2,
-        "objective": Objective(clip=0.2, normalised=True, hindsight=1.0, attainable=1.0),
+        "objective": Objective(
+            clip=0.2, normalised=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
+        ),
         # Manipulations count as games too: none of these is late.
         "hiding": HidingObjective(clip=0.2, normalised=True, spatial=1.0, early=100_000),
     }  # fmt: skip

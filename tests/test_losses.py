@@ -47,6 +47,23 @@ def test_the_change_map_should_lie_where_something_changed():
     assert losses.change_localisation(change, torch.zeros_like(changed), YES).item() == 0
 
 
+def test_openings_that_were_tried_say_where_others_would_succeed():
+    """Four steps: one opening that succeeds, two that fail, and a step that opens nothing."""
+    said = torch.zeros(4, 1, 7, 7)
+    said[0, 0, 2, 3], said[1, 0, 6, 6] = np.log(3.0), np.log(4.0)
+    names = ["OpenAt|3,4", "OpenAt|7,7", "OpenAt|1,1", "MoveAhead"]
+    action = torch.tensor([[number_of(name)] for name in names])
+    success = torch.tensor([[True], [False], [False], [True]])
+    every = torch.ones(4, 1, dtype=torch.bool)
+    # The odds were 3, 4 and 1 to 1.
+    expected = -(np.log(3 / 4) + np.log(1 / 5) + np.log(1 / 2))
+    assert losses.openable(said, action, success, every).item() == pytest.approx(expected / 3)
+    assert losses.openable(said, action, success, every & (action != action[1])).item() == pytest.approx(
+        -(np.log(3 / 4) + np.log(1 / 2)) / 2
+    )
+    assert losses.openable(said, action, success, ~every).item() == 0
+
+
 def test_modalities_keep_a_tenth():
     """All on one cell of on top: the others have 49 each of exp(-8) beside 1."""
     logits = logits_of(Stage.OH)

@@ -23,6 +23,8 @@ ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
 OPEN_AT = np.flatnonzero(OPEN_CELL[:-1] != NOTHING)
 """The numbers of OpenAt, by row and column."""
 CLAIM = number_of("ClaimVisible")
+FEW = -4.0
+"""The logit of what succeeds one time in fifty, as OpenAt does anywhere."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Decision:
     hittable: torch.Tensor
     """(..., 3, 7, 7): logits that a manipulation with this target, from here, would succeed. Trained in OM, made in
     every stage: OH learns from it where placing is worth a try."""
+    openable: torch.Tensor
+    """(..., 7, 7): logits that OpenAt would succeed at the cells, in the words of the stage's own head; 0 in PS."""
 
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Decision:
         """The same with every tensor changed."""
@@ -54,9 +58,10 @@ class StageHead(nn.Module):
     """One stage's MLP, actor and critic.
 
     What may be done at one of the image's cells is judged by that cell too, with the same weights for all of them: what
-    can be opened looks the same wherever it is seen. Whether the goal object is in view is judged by every cell, with
-    weights for each object, and the most certain cells count: it is small, and in a mean of 49 its own is not heard.
-    OM's head is told the target once more, which the DIR holds only as a pattern in the cells.
+    can be opened looks the same wherever it is seen. What speaks for OpenAt are the odds that it would succeed. Whether
+    the goal object is in view is judged by every cell, with weights for each object, and the most certain cells count:
+    it is small, and in a mean of 49 its own is not heard. OM's head is told the target once more, which the DIR holds
+    only as a pattern in the cells.
     """
 
     numbers: torch.Tensor
@@ -78,6 +83,8 @@ class StageHead(nn.Module):
         self.register_buffer("first", first, persistent=False)
         channels = config.sir_channels + config.gru_channels
         self.here = nn.Conv2d(channels, len(at_cells) // CELLS**2, 1, bias=False)
+        self.opens = nn.Parameter(torch.tensor(FEW))
+        """The logit that OpenAt succeeds at a cell of which nothing is known."""
         self.visible = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
         self.target = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if stage == Stage.OM else None
         """Of OM's target: modalities, rows and columns."""
@@ -101,20 +108,22 @@ class StageHead(nn.Module):
 
     def forward(
         self, flat: torch.Tensor, cells: torch.Tensor, observation: Observation
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits (..., 219) and values (...,) of flat DIRs (..., L).
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Logits (..., 219), values (...,) and where OpenAt would succeed, (..., 7, 7), of flat DIRs (..., L).
 
         `cells` (..., C + G, 7, 7) is what is seen and remembered at each.
         """
         known = self.mlp(flat if self.target is None else flat + self._wanted(observation.target).to(flat.dtype))
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
-        logits = logits.index_add(-1, self.at_cells, self._judged(self.here, cells, flat).flatten(-2))
+        here = self._judged(self.here, cells, flat)
+        logits = logits.index_add(-1, self.at_cells, here.flatten(-2))
         if self.visible is not None:
             judged = self._judged(self.visible, cells, flat)
             goal = observation.goal[..., None, None].expand(*flat.shape[:-1], 1, CELLS**2)
             logits = logits.index_add(-1, self.claim, judged.gather(-2, goal).logsumexp(-1) - math.log(CELLS**2))
-        return logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0]
+        openable = (here[..., 0, :] + self.opens.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
+        return logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0], openable
 
     def _wanted(self, target: torch.Tensor) -> torch.Tensor:
         """Targets (..., 3) of modality, row and column as vectors (..., L)."""
@@ -157,17 +166,19 @@ class Heads(nn.Module):
         cells = torch.cat([seen.to(dirs.grid.dtype), dirs.grid], -3)
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
+        openable = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS)
         # All heads answer for all games: that is cheaper than sorting games by stage.
         for which in ACTING:
-            its_logits, its_value = self.of(which)(dirs.flat, cells, observation)
+            its_logits, its_value, its_openable = self.of(which)(dirs.flat, cells, observation)
             # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
             here = stage == int(which)
             logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)
+            openable = torch.where(here[..., None, None], its_openable, openable)
             if which == Stage.OM:
                 # Whatever the target is: OH, which has none, asks too.
                 known = self.of(which).mlp(dirs.flat)
                 hittable = hittable + self.hittable_all(known).to(hittable.dtype).unflatten(-1, hittable.shape[-3:])
-        return Decision(logits, value, hittable)
+        return Decision(logits, value, hittable, openable)
 
     def _hittable_here(self, grid: torch.Tensor) -> torch.Tensor:
         """What the cells (..., G, 7, 7) say for themselves: (..., 3, 7, 7)."""

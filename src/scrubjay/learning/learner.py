@@ -29,6 +29,7 @@ class Objective(ActorCritic):
 
     self_prediction: float = 0.1
     change: float = 0.1
+    openable: float = 0.5
     hindsight: float = 0.1
     opening: float = 0.01
     attainable: float = 0.1
@@ -58,7 +59,7 @@ class Learner(nn.Module):
         return found
 
     def _acting(self, rollout: Rollout, said: Step) -> Losses:
-        """Actor and critic of each stage."""
+        """Actor and critic of each stage, and what it knows of OpenAt."""
         o, stage = self.objective, rollout.observation.stage
         logits, value = said.decision.logits.float(), said.decision.value.float()
         ahead = advantages(rollout.reward, value.detach(), rollout.following, rollout.ended, o.gamma, o.tau)
@@ -73,6 +74,9 @@ class Learner(nn.Module):
                 logits, value, rollout.action, ahead, target, chosen, o.entropy, rollout.log_probability, o.clip,
                 o.normalised, returns.deviation,
             )  # fmt: skip
+            parts["openable"] = o.openable * losses.openable(
+                said.decision.openable.float(), rollout.action, rollout.success, chosen
+            )
             found |= {f"{which.name.lower()}_{name}": loss for name, loss in parts.items()}
         return found
 

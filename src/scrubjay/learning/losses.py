@@ -6,6 +6,8 @@ chosen may be anything. Where the paper describes only an intent, the docstring 
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -16,8 +18,10 @@ from scrubjay.world.cells import CELLS
 
 CHANGED_NORM, CHANGED_SHARE = 1e-3, 0.1
 """A cell has changed if a tenth of its features differ by more than this."""
-PLACE_AT = torch.from_numpy(actions.PLACES)
-OPEN_AT = torch.from_numpy((actions.OPEN_CELL[:-1] >= 0).nonzero()[0])
+# Actions of a kind follow one another, so that nothing has to be looked up on a GPU.
+FIRST_OPEN, FIRST_PLACE = number_of("OpenAt|1,1"), int(actions.PLACES[0])
+OPEN_AT = slice(FIRST_OPEN, FIRST_OPEN + CELLS**2)
+PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACES))
 CLOSE, CLAIM = number_of("CloseObjects"), number_of("ClaimVisible")
 MODALITY_SHARE = 0.1
 """Of the probability of all PlaceAt, how much each modality should keep, at least, early in training."""
@@ -62,13 +66,25 @@ def change_localisation(change: torch.Tensor, changed: torch.Tensor, chosen: tor
     return mean_where(change.flatten(-2).logsumexp(-1) - inside, chosen & anything)
 
 
+def openable(said: torch.Tensor, action: torch.Tensor, success: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """Binary cross entropy of the logits (T, B, 7, 7) that OpenAt succeeds, at the cells where it was tried.
+
+    Not in the paper. Nearly all of 49 OpenAt fail, and an actor would leave them all before it knows which do not.
+    """
+    cell = action - FIRST_OPEN
+    tried = (cell >= 0) & (cell < CELLS**2)
+    there = said.flatten(-2).gather(-1, torch.where(tried, cell, 0)[..., None])[..., 0]
+    wrong = F.binary_cross_entropy_with_logits(there, success.to(there.dtype), reduction="none")
+    return mean_where(wrong, chosen & tried)
+
+
 # Object hiding.
 
 
 def modality_collapse(logits: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """Contained and behind should keep a tenth each of the probability that PlaceAt has: hinged logarithms."""
     placing = _placing(logits, chosen).flatten(-2).logsumexp(-1)
-    short = F.relu(torch.log(torch.tensor(MODALITY_SHARE)) - placing[..., 1:]).sum(-1)
+    short = F.relu(math.log(MODALITY_SHARE) - placing[..., 1:]).sum(-1)
     return mean_where(short, chosen)
 
 
@@ -111,7 +127,7 @@ def hindsight(
 
 def opening(logits: torch.Tensor, target: torch.Tensor, opened: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """Where the target is contained in something, OpenAt should be likely until something was opened (T, B)."""
-    logs = logits.log_softmax(-1)[..., OPEN_AT.to(logits.device)].logsumexp(-1)
+    logs = logits.log_softmax(-1)[..., OPEN_AT].logsumexp(-1)
     return mean_where(-logs, chosen & (target[..., 0] == 1) & ~opened)
 
 
@@ -120,7 +136,8 @@ def attainable(hittable: torch.Tensor, target: torch.Tensor, hit: torch.Tensor, 
 
     `known` (T, B): steps whose episode's end is known.
     """
-    cell = (target * torch.tensor([CELLS**2, CELLS, 1], device=target.device)).sum(-1)
+    modality, row, column = target.unbind(-1)
+    cell = (modality * CELLS + row) * CELLS + column
     said = hittable.flatten(-3).gather(-1, cell[..., None])[..., 0]
     return mean_where(F.binary_cross_entropy_with_logits(said, hit.to(said.dtype), reduction="none"), known)
 
@@ -144,5 +161,5 @@ def claiming(logits: torch.Tensor, visible: torch.Tensor, chosen: torch.Tensor) 
 def _placing(logits: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """Log-probabilities (..., 3, 7, 7) of the PlaceAt actions among themselves."""
     # Stages without PlaceAt have only minus infinity there, whose softmax has no gradient.
-    found = torch.where(chosen[..., None], logits[..., PLACE_AT.to(logits.device)], 0).log_softmax(-1)
+    found = torch.where(chosen[..., None], logits[..., PLACE_AT], 0).log_softmax(-1)
     return found.unflatten(-1, (len(actions.MODALITIES), CELLS, CELLS))
