@@ -29,7 +29,7 @@ class Objective(ActorCritic):
 
     self_prediction: float = 0.1
     change: float = 0.1
-    openable: float = 0.5
+    openable: float = 1.0
     hindsight: float = 0.1
     opening: float = 0.01
     attainable: float = 0.1
