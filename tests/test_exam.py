@@ -75,6 +75,7 @@ def test_hiding_spots_are_made_once_and_kept(tmp_path):
     named = replace(SEEK, spots=str(tmp_path / "spots"))
     assert searching([SCENE], named, tmp_path / "others").spots == task.spots
     assert not (tmp_path / "others").exists(), "a run that names its spots makes none"
+    assert searching([SCENE], replace(named, difficulties=("medium",))).difficulties == ("medium",)
     sat = Exam(named, scenes=[SCENE], difficulties=["easy"])
     assert sat.task.difficulties == ("easy",) and sat.task.spots == task.spots
     with pytest.raises(SpotError, match="FloorPlan422"):

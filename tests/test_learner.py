@@ -116,6 +116,9 @@ def test_worlds_are_collected_side_by_side():
     assert (rollout.success[0, 2:].numpy() == told[1][1].success).all()
     part = rollout.games(slice(2, 4))
     assert torch.equal(part.observation.image, rollout.observation.image[:, 2:]) and part.following.shape == (2,)
+    mixed = rollout.games(torch.tensor([3, 0]))
+    assert torch.equal(mixed.observation.image, rollout.observation.image[:, [3, 0]])
+    assert torch.equal(mixed.state.now.grid, rollout.state.now.grid[[3, 0]]) and mixed.stages == rollout.stages
 
 
 @pytest.mark.parametrize("first", [Stage.EM, Stage.OM])
@@ -128,7 +131,7 @@ def test_every_loss_is_a_number_with_a_gradient(first):
     )
     played = {"om"} if first == Stage.OM else {"em"}
     assert rollout.stages == set(rollout.observation.stage.flatten().tolist())
-    assert set(losses) >= named | {f"{s}_{k}" for s in played for k in ("policy", "value", "entropy")}
+    assert set(losses) >= named | {f"{s}_{k}" for s in played for k in ("policy", "value", "entropy", "openable")}
     assert not any(name.startswith("om") for name in losses) or Stage.OM in rollout.stages
     for name, loss in losses.items():
         assert torch.isfinite(loss) and loss.ndim == 0, name

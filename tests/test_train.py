@@ -322,6 +322,7 @@ def test_benchmarks_measure_an_update_and_its_parts():
         ({"agent": "paper", "chunk": 1000}, "chunk"), ({"learning_rate": 0.0}, "learning_rate"), ({"seed": -1}, "seed"),
         ({"epochs": 0}, "epochs: at least 1"),
         ({"epochs": 2, "objective": Objective()}, "epochs: 2 with the plain policy gradient"),
+        ({"difficulties": ("simple",)}, "difficulties: some of easy, medium, hard, not simple"),
         ({"betas": (0.9,)}, "betas"), ({"betas": (0.9, 1.0)}, "betas"), ({"betas": (-0.1, 0.9)}, "betas"),
         ({"betas": (0.9, float("nan"))}, "betas"), ({"last_layers": 0.0}, "last_layers"),
         ({"last_layers": float("inf")}, "last_layers"), ({"examined": -1}, "examined"),
