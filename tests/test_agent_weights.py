@@ -77,8 +77,8 @@ def test_a_crash_between_the_two_files_leaves_the_older_pair(folder, monkeypatch
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (dict(version=1), "version: 1; this program reads version 2"),
-        (dict(version=3), "version: 3; this program reads version 2"),
+        (dict(version=2), "version: 2; this program reads version 3"),
+        (dict(version=4), "version: 4; this program reads version 3"),
         (dict(version=None), "version: None"),
         (dict(config=None), "config: missing"),
         (dict(config={**asdict(SMALL), "lstm": -1}), "config: lstm: sizes are whole numbers above 0, not -1"),
