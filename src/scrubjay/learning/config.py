@@ -148,9 +148,10 @@ class Training:
         )
 
 
+CLIPPED = Objective(clip=0.2, normalised=True)
 SOON: dict[str, Any] = {
     "chunk": 40, "epochs": 2, "learning_rate": 6e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
-    "objective": Objective(clip=0.2, normalised=True),
+    "objective": CLIPPED,
 }  # fmt: skip
 """What learns most from a few million steps. Without it, `Training` has the paper's numbers, meant for hundreds."""
 
@@ -160,12 +161,12 @@ PRESETS = {
         dynamics_batches=1, replay_size=512, augmented=False, turned=False,
         **{**SOON, "chunk": 8, "learning_rate": 1e-3, "examined": 0},
     ),
-    "explore": Training("explore", **{**SOON, "objective": Objective(clip=0.2, normalised=True, entropy=0.02)}),
+    "explore": Training("explore", **{**SOON, "objective": replace(CLIPPED, entropy=0.02)}),
     "manipulate": Training(
         "manipulate", length=64,
-        **{**SOON, "chunk": 20, "objective": Objective(clip=0.2, normalised=True, hindsight=0.3)},
+        **{**SOON, "chunk": 20, "objective": replace(CLIPPED, hindsight=0.3)},
     ),
-    "seek": Training("seek", **{**SOON, "objective": Objective(clip=0.2, normalised=True, claiming=1.0)}),
+    "seek": Training("seek", **{**SOON, "objective": replace(CLIPPED, claiming=1.0)}),
     "cache": Training("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
 }  # fmt: skip
 
