@@ -1,5 +1,6 @@
 """The agent as a whole: acting, evaluating, choosing a place, its readings and its weights."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,20 @@ def test_acting_step_by_step_is_evaluating_at_once(agent, played):
     for name, values in readings.items():
         one = torch.stack([step.readings()[name] for step in steps])
         torch.testing.assert_close(one, values, atol=1e-4, rtol=1e-3)
+
+
+def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
+    observation, begins = played
+    other = torch.stack([torch.full_like(begins, n, dtype=torch.int64) for n in (2, 4, 6)], -1)
+    with torch.no_grad():
+        both = agent.evaluate(agent.initial_state(2), observation, begins, targets=other)
+        first = agent.evaluate(agent.initial_state(2), observation, begins)
+        second = agent.evaluate(agent.initial_state(2), replace(observation, target=other), begins)
+    assert (first.decision.logits != second.decision.logits).any()
+    for expected, found in ((first, both.games(slice(2))), (second, both.games(slice(2, 4)))):
+        torch.testing.assert_close(found.decision.logits, expected.decision.logits, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(found.dirs.flat, expected.dirs.flat, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(found.state.now.cell, expected.state.now.cell, atol=1e-4, rtol=1e-3)
 
 
 def test_hiders_choose_places_where_they_have_been(agent, chest):

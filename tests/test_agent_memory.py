@@ -218,6 +218,16 @@ def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
     torch.testing.assert_close(after.metric_map.entries.as_tensor()[0], plain_after.metric_map.entries.as_tensor()[0])
 
 
+def test_without_hiding_it_is_the_same_with_nothing_put_aside():
+    memory, stages = made(), torch.tensor([[0, 3], [0, 3], [4, 3], [4, 3], [4, 3]])
+    begins = torch.tensor([[True, True], [False, False], [False, True], [False, False], [True, False]])
+    observation, inputs = observed(stages), seen(5, 2)
+    whole, after = memory.sequence(memory.initial_state(2), *inputs, observation, begins)
+    some, then = memory.sequence(memory.initial_state(2), *inputs, observation, begins, frozenset({0, 3, 4}))
+    assert_same(whole, some)
+    assert_same(after.now, then.now)
+
+
 @pytest.mark.parametrize("begun_at", [1, 2, 3])
 def test_a_game_that_begins_never_finds_what_an_earlier_one_put_aside(begun_at):
     memory, begins = made(), torch.zeros(5, 1, dtype=torch.bool)

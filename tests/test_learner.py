@@ -49,9 +49,9 @@ def test_episodes_by_hand():
 
 def test_targets_are_relabelled_where_the_object_landed():
     agent_sees = collected(Stage.OM)[1].observation
-    other = relabelled(agent_sees, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
-    assert (other.target == torch.tensor([1, 2, 3])).all()
-    assert torch.equal(relabelled(agent_sees, torch.full_like(agent_sees.stage, -1)).target, agent_sees.target)
+    other = relabelled(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
+    assert (other == torch.tensor([1, 2, 3])).all()
+    assert torch.equal(relabelled(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
 
 
 _KEPT: dict = {}

@@ -7,7 +7,7 @@ networks made of the images, so that experiments can read SIRs and DIRs out by n
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -18,7 +18,7 @@ from scrubjay.agent.dynamics import Dynamics
 from scrubjay.agent.encoder import Encoded, Encoder, ImageEncoder
 from scrubjay.agent.heads import Decision, Heads
 from scrubjay.agent.map import CAPACITY, Entries
-from scrubjay.agent.memory import Dir, Memory, MemoryState
+from scrubjay.agent.memory import ANY, Dir, Memory, MemoryState
 from scrubjay.agent.perspective import Choice, Draws, Explored, PerspectiveSimulation
 from scrubjay.game.actions import NAMES, PLACES
 from scrubjay.game.observation import Observation
@@ -37,6 +37,15 @@ class Step:
     dirs: Dir
     encoded: Encoded
     """Of all images in a row: N = B, or T * B."""
+
+    def games(self, some: slice) -> Step:
+        """What is said of some of the games of T steps; of the images, all."""
+
+        def cut(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor[:, some]
+
+        state = self.state.map(lambda tensor: tensor[some])
+        return Step(state, self.decision.map(cut), self.dirs.map(cut), self.encoded)
 
     def readings(self) -> dict[str, torch.Tensor]:
         """The representations by the names of READINGS, with the observation's leading axes."""
@@ -73,29 +82,44 @@ class Agent(nn.Module):
 
     def act(self, state: MemoryState, observation: Observation, begins: torch.Tensor) -> Step:
         """One step of B games; `begins` (B,) bool where it is a game's first."""
-        return self._step(state, observation, begins)
+        encoded = self._encoded(observation)
+        dirs, state = self.memory.step(state, encoded.sir, encoded.pooled, observation, begins)
+        return Step(state, self._decided(dirs, encoded.sir, observation), dirs, encoded)
 
     def evaluate(
-        self, state: MemoryState, observation: Observation, begins: torch.Tensor, encoded: Encoded | None = None
+        self,
+        state: MemoryState,
+        observation: Observation,
+        begins: torch.Tensor,
+        stages: frozenset[int] = ANY,
+        targets: torch.Tensor | None = None,
     ) -> Step:
         """T steps of B games from the state before them, with gradients: the same as T calls of `act`.
 
-        `encoded` saves encoding images again that were, for a second reading with other targets.
+        `stages` are those that there are steps of, where that is known. With `targets` (T, B, 3) all steps are read a
+        second time, as if these had been OM's: what the agent makes of that follows along B.
         """
-        return self._step(state, observation, begins, encoded)
+        encoded = self._encoded(observation)
+        sir, pooled = (tensor.unflatten(0, observation.stage.shape) for tensor in (encoded.sir, encoded.pooled))
+        if targets is not None:
+            state = state.map(lambda tensor: torch.cat([tensor, tensor]))
+            sir, pooled, begins = (torch.cat([tensor, tensor], 1) for tensor in (sir, pooled, begins))
+            # Images are large, and were encoded.
+            blind = replace(observation, image=observation.stage)
+            blind = blind.map(lambda tensor: torch.cat([tensor, tensor], 1))
+            observation = replace(blind, target=torch.cat([observation.target, targets], 1))
+        dirs, state = self.memory.sequence(state, sir, pooled, observation, begins, stages)
+        return Step(state, self._decided(dirs, sir, observation), dirs, encoded)
 
-    def _step(
-        self, state: MemoryState, observation: Observation, begins: torch.Tensor, encoded: Encoded | None = None
-    ) -> Step:
+    def _encoded(self, observation: Observation) -> Encoded:
+        """What the encoder makes of all images in a row."""
         lead = observation.stage.shape
         if observation.image.shape[: len(lead)] != lead:
             raise ValueError(f"image: leading axes {tuple(lead)} are needed, not {tuple(observation.image.shape)}")
-        encoded = encoded or self.encoder(observation.image.flatten(0, len(lead) - 1))
-        sir, pooled = encoded.sir.unflatten(0, lead), encoded.pooled.unflatten(0, lead)
-        run = self.memory.step if len(lead) == 1 else self.memory.sequence
-        dirs, state = run(state, sir, pooled, observation, begins)
-        seen = self.memory.usual_sir(sir, axis=-3)
-        return Step(state, self.heads(dirs, seen, observation), dirs, encoded)
+        return self.encoder(observation.image.flatten(0, len(lead) - 1))
+
+    def _decided(self, dirs: Dir, sir: torch.Tensor, observation: Observation) -> Decision:
+        return self.heads(dirs, self.memory.usual_sir(sir, axis=-3), observation)
 
     def expected(self, flat: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
         """What is expected to be seen after actions (...,) with DIRs (..., L): (..., C)."""

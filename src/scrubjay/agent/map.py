@@ -261,14 +261,16 @@ class MetricMap(nn.Module):
         driven = self.driven(value)
         old = state.values.gather(1, plan.slot.T[..., None].expand(-1, -1, self.length)).transpose(0, 1)
         begun = torch.where(plan.known[..., None], old, self.start)
-        written: list[torch.Tensor] = []
+        row = plan.previous.clamp(min=0) * len(state.count) + torch.arange(len(state.count), device=value.device)
+        # One tensor that is filled step by step: the gradient of many would be a sum over all earlier ones at each.
+        written = torch.zeros_like(begun)
         for step, previous in enumerate(plan.previous):
             hidden = begun[step]
             if step:
-                index = previous.clamp(min=0)[None, :, None].expand(1, -1, self.length)
-                hidden = torch.where(previous[:, None] >= 0, torch.stack(written).gather(0, index)[0], hidden)
-            written.append(gru(driven[step], self.recurrent(hidden), hidden))
-        return torch.stack(written)
+                earlier = written.flatten(0, 1).index_select(0, row[step])
+                hidden = torch.where(previous[:, None] >= 0, earlier, hidden)
+            written[step] = gru(driven[step], self.recurrent(hidden), hidden)
+        return written
 
 
 class MapReader(nn.Module):

@@ -24,6 +24,7 @@ NO_STAGE = -1
 """The stage before a game's first step."""
 # Plain numbers: torch.compile takes a comparison of a tensor with an enumeration's member for false.
 EM, OH, OM, S = int(Stage.EM), int(Stage.OH), int(Stage.OM), int(Stage.S)
+ANY = frozenset(Stage)
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,12 @@ class Recurrent:
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Recurrent:
         """The same with every tensor changed."""
         return Recurrent(*(change(getattr(self, f.name)) for f in fields(self)))
+
+    def times(self, shares: torch.Tensor) -> Recurrent:
+        """A share (B,) of the states in each game: all of them, or nothing."""
+        return Recurrent(
+            self.grid * shares[:, None, None, None], self.output * shares[:, None], self.cell * shares[:, None]
+        )
 
     def where(self, games: torch.Tensor, other: Recurrent) -> Recurrent:
         """These states in some games (B,), and others elsewhere."""
@@ -189,12 +196,14 @@ class Memory(nn.Module):
         summary: torch.Tensor,
         observation: Observation,
         begins: torch.Tensor,
+        stages: frozenset[int] = ANY,
     ) -> tuple[Dir, MemoryState]:
         """T steps of B games: the DIRs (T, B, ...) and the state after the last step.
 
         `sir` is (T, B, C, 7, 7), `summary` (T, B, C) its pooled vector, which is written into the map with the goal's
         embedding. `begins` (T, B) bool says where a game begins; stages begin where the observation's changes. OM
         reads the map and does not write: it stays at OH's place, and OH finds its map as it was. Nor does PS write.
+        `stages` are those that there are steps of, where that is known: without OH, nothing has to be put aside.
         """
         self._check(state, sir, summary, observation, begins)
         stage, place = observation.stage, observation.place
@@ -211,11 +220,13 @@ class Memory(nn.Module):
         driven = self._driven(sir, observation)
 
         now, kept = state.now, state.aside
-        nothing = now.map(torch.zeros_like)
+        goes_on = (~entered).to(now.cell.dtype)
         states, inputs = [], []
         for step in range(len(stage)):
-            kept = nothing.where(begins[step], now.where(aside[step], kept))
-            now = kept.where(back[step], nothing.where(entered[step], now))
+            before_it, now = now, now.times(goes_on[step])
+            if OH in stages:
+                kept = before_it.where(aside[step], kept).times((~begins[step]).to(now.cell.dtype))
+                now = kept.where(back[step], now)
             now, its_inputs = self._advance(now, driven[step], around[step], entries.at(step))
             states.append(now)
             inputs.append(its_inputs)

@@ -55,7 +55,7 @@ class Acting:
             self.state = self._recording.inputs[0]
         seen, said = self._recording(observation=observation, begins=begins)
         if remember:
-            _copy(self.state, said.state)
+            copy_into(self.state, said.state)
         return replace(observation, image=seen.image.clone()), said
 
     def remembered(self) -> MemoryState:
@@ -94,13 +94,13 @@ class Recording:
 
     def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
         """The recorded step of other observations."""
-        _copy(self.inputs[1], observation)
+        copy_into(self.inputs[1], observation)
         self.inputs[2].copy_(begins)
         self.graph.replay()
         return self.outputs
 
 
-def _copy(into: Any, values: Any) -> None:
+def copy_into(into: Any, values: Any) -> None:
     """Copies all tensors of a dataclass, all the way down."""
     for (_, mine), (_, given) in zip(tensors_of(into), tensors_of(values), strict=True):
         mine.copy_(given, non_blocking=True)

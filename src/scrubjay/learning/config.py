@@ -164,7 +164,7 @@ PRESETS = {
     "explore": Training("explore", **{**SOON, "objective": replace(CLIPPED, entropy=0.02)}),
     "manipulate": Training(
         "manipulate", length=64,
-        **{**SOON, "chunk": 20, "objective": replace(CLIPPED, hindsight=0.3)},
+        **{**SOON, "chunk": 20, "objective": replace(CLIPPED, hindsight=1.0)},
     ),
     "seek": Training("seek", **{**SOON, "objective": replace(CLIPPED, claiming=1.0)}),
     "cache": Training("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),

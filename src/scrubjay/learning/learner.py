@@ -13,7 +13,6 @@ from torch import nn
 
 from scrubjay.agent.agent import Agent, Step
 from scrubjay.game.actions import MODALITIES, Stage
-from scrubjay.game.observation import Observation
 from scrubjay.learning import losses
 from scrubjay.learning.returns import ActorCritic, Losses, actor_critic, advantages
 from scrubjay.learning.rollout import Rollout
@@ -46,16 +45,17 @@ class Learner(nn.Module):
 
     def forward(self, rollout: Rollout) -> Losses:
         """The losses of a rollout, weighted: their sum is what is made smaller."""
-        said = self.agent.evaluate(rollout.state, rollout.observation, rollout.begins)
-        found = self._acting(rollout, said)
-        found |= self._shared(rollout, said)
-        stage = rollout.observation.stage
+        found: Losses = {}
         if Stage.OM in rollout.stages:
-            found |= self._manipulating(rollout, said, stage == Stage.OM)
+            said, found = self._manipulating(rollout)
+        else:
+            said = self.agent.evaluate(rollout.state, rollout.observation, rollout.begins, rollout.stages)
+        found |= self._acting(rollout, said)
+        found |= self._shared(rollout, said)
         if Stage.S in rollout.stages:
-            o, logits = self.objective, said.decision.logits.float()
-            found["s_claiming"] = o.claiming * losses.claiming(logits, rollout.claimable, stage == Stage.S)
-            found["s_imitation"] = o.imitation * losses.imitation(logits, rollout.toward, stage == Stage.S)
+            o, logits, searching = self.objective, said.decision.logits.float(), rollout.observation.stage == Stage.S
+            found["s_claiming"] = o.claiming * losses.claiming(logits, rollout.claimable, searching)
+            found["s_imitation"] = o.imitation * losses.imitation(logits, rollout.toward, searching)
         return found
 
     def _acting(self, rollout: Rollout, said: Step) -> Losses:
@@ -98,27 +98,27 @@ class Learner(nn.Module):
             found["change"] = o.change * change
         return found
 
-    def _manipulating(self, rollout: Rollout, said: Step, chosen: torch.Tensor) -> Losses:
-        """OM's own: hindsight, opening before placing in, and what is attainable."""
-        o, observation = self.objective, rollout.observation
-        logits = said.decision.logits.float()
+    def _manipulating(self, rollout: Rollout) -> tuple[Step, Losses]:
+        """What the agent said, and OM's own losses: hindsight, opening before placing in, and what is attainable."""
+        o, observation, games = self.objective, rollout.observation, rollout.action.shape[1]
+        chosen = observation.stage == Stage.OM
         ends = ends_of(chosen, rollout.ended)
         landed, hit = at_end(rollout.landed, ends), at_end(rollout.hit, ends) & (ends >= 0)
+        whole = chosen & (ends >= 0) & begun_within(observation.stage, rollout.begins)
+        missed = whole & (landed >= 0) & ~hit
+        # As if what happened had been asked for: the same images, with another target.
+        other = relabelled(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
+        both = self.agent.evaluate(rollout.state, observation, rollout.begins, rollout.stages, other)
+        said, again = both.games(slice(games)), both.decision.logits[:, games:].float()
+        logits, hittable = said.decision.logits.float(), said.decision.hittable.float()
         opened = opened_before(rollout.opened, episodes(observation.stage, rollout.begins))
         found = {
             "om_opening": o.opening * losses.opening(logits, observation.target, opened, chosen),
-            "om_attainable": o.attainable
-            * losses.attainable(said.decision.hittable.float(), observation.target, hit, chosen & (ends >= 0)),
+            "om_attainable": o.attainable * losses.attainable(hittable, observation.target, hit, chosen & (ends >= 0)),
         }
-        whole = chosen & (ends >= 0) & begun_within(observation.stage, rollout.begins)
-        missed = whole & (landed >= 0) & ~hit
         if o.hindsight:
-            # As if what happened had been asked for: the same images, with another target.
-            other = relabelled(observation, torch.where(missed, landed, -1))
-            again = self.agent.evaluate(rollout.state, other, rollout.begins, said.encoded)
-            imitated = losses.hindsight(again.decision.logits.float(), rollout.action, missed, chosen)
-            found["om_hindsight"] = o.hindsight * imitated
-        return found
+            found["om_hindsight"] = o.hindsight * losses.hindsight(again, rollout.action, missed, chosen)
+        return said, found
 
 
 def episodes(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
@@ -155,8 +155,7 @@ def opened_before(opened: torch.Tensor, episode: torch.Tensor) -> torch.Tensor:
     return count > before
 
 
-def relabelled(observation: Observation, spot: torch.Tensor) -> Observation:
-    """The same with targets (T, B) where they are not -1: modality * 49 + row * 7 + column."""
-    target = torch.stack([spot // CELLS**2 % len(MODALITIES), spot // CELLS % CELLS, spot % CELLS], -1)
-    changed = torch.where((spot >= 0)[..., None], target, observation.target)
-    return Observation(**{**vars(observation), "target": changed})
+def relabelled(target: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
+    """Targets (T, B, 3), others where spots (T, B), modality * 49 + row * 7 + column, are not -1."""
+    other = torch.stack([spot // CELLS**2 % len(MODALITIES), spot // CELLS % CELLS, spot % CELLS], -1)
+    return torch.where((spot >= 0)[..., None], other, target)

@@ -34,6 +34,7 @@ from scrubjay.learning.dynamics import dynamics_losses
 from scrubjay.learning.exam import Exam, hold_exam, searching
 from scrubjay.learning.hider import HidingLearner
 from scrubjay.learning.learner import Learner
+from scrubjay.learning.recorded import RecordedLearner
 from scrubjay.learning.replay import Replay, Triplets
 from scrubjay.learning.returns import Losses
 from scrubjay.learning.rollout import Collector, Rollout
@@ -73,6 +74,7 @@ class Trainer:
         self.hiding = HidingLearner(self.agent, training.hiding)
         self.optimisers = optimisers_of(self.agent, training)
         self.progress = Progress()
+        self.recording: RecordedLearner | None = None
         self.tally = Tally()
         scenes = self.group.share(training.scenes)
         self.rooms: list[Compiled] = build_rooms(list(scenes))
@@ -166,14 +168,31 @@ class Trainer:
         orders = [torch.randperm(count) for _ in range(self.training.epochs)]
         for some in [some for order in orders for some in order.split(self.training.chunk)]:
             part = rollout.games(some.to(rollout.action.device))
-            with self.half():
-                losses = self.distributed(part)
-            self._descend("play", losses, part)
-            self._adapt(self.agent)
+            if self._records(part):
+                losses = self._recorded(part)
+                self.optimisers["play"].step()
+            else:
+                with self.half():
+                    losses = self.distributed(part)
+                self._descend("play", losses, part)
+                self._adapt(self.agent)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0) + value.detach()
             chunks += 1
         return {name: value / chunks for name, value in sums.items()}
+
+    def _recorded(self, part: Rollout) -> Losses:
+        """The losses of some games, whose gradients the parameters have then, from a recording made of the first."""
+        if self.recording is None:
+            self.recording = RecordedLearner(self.learner, self.half, part)
+        losses = self.recording(part)
+        self._check("play", losses, part)
+        return losses
+
+    def _records(self, part: Rollout) -> bool:
+        """Are these games like all others? Whole games are at any stages, and the last ones of a rollout may be few."""
+        alone = self.device.startswith("cuda") and self.group.size == 1 and self.training.task != "cache"
+        return alone and (self.recording.fits(part) if self.recording else part.action.shape[1] == self.training.chunk)
 
     def learn_hiding(self, collector: Collector) -> Losses:
         """Steps of the optimisers on games that are over, as many as make whole batches; the mean losses."""
@@ -238,9 +257,15 @@ class Trainer:
                 # Memory is averaged as it lies, and gradients may lie differently in different processes.
                 parameter.grad = None if found is None else found.contiguous()
             self.group.average([p for p in every if p.grad is not None])
+        self._check(name, losses, batch)
+
+    def _check(self, name: str, losses: Losses, batch: object) -> None:
+        """Scales gradients that are too large; TrainingError, with the batch, if one is no number."""
+        total = torch.stack([value.detach().float() for value in losses.values()]).sum()
+        every = [p for group in self.optimisers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
-        if not torch.isfinite(norm + total.detach()):
+        if not torch.isfinite(norm + total):
             wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
             raise NotFiniteError(wrong or ["the gradient"], batch)
 
