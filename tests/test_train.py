@@ -305,13 +305,14 @@ def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
     assert (paper.epochs, paper.learning_rate, paper.last_layers, paper.objective) == (1, 1e-4, 1, Objective())
 
 
-def test_benchmarks_measure_an_update_and_its_parts():
-    said = measure(TINY, "cpu", 1, Console(quiet=True))
-    parts = {"collect", "learn", "replay", "render", "act", "game"}
+@pytest.mark.parametrize("task", ["explore", "cache"])
+def test_benchmarks_measure_an_update_and_its_parts(task):
+    said = measure(replace(TINY, task=task), "cpu", 1, Console(quiet=True))
+    parts = {"collect", "learn", "replay", "render", "act", "game"} | ({"hiding"} if task == "cache" else set())
     assert {name.removesuffix("_ms") for name in said if name.endswith("_ms")} == {"update", *parts}
     assert all(said[f"{name}_ms"] > 0 for name in ("update", "collect", "learn", "render", "act", "game"))
     assert said["steps_per_s"] == pytest.approx(1000 * 2 * 4 / said["update_ms"], rel=0.02)
-    assert (said["task"], said["games"], said["length"], said["epochs"]) == ("explore", 2, 4, TINY.epochs)
+    assert (said["task"], said["games"], said["length"], said["epochs"]) == (task, 2, 4, TINY.epochs)
 
 
 @pytest.mark.parametrize(

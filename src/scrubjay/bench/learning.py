@@ -13,8 +13,11 @@ import torch
 from rich.console import Console
 
 from scrubjay.bench.world import machine
+from scrubjay.game.cache import Cache
 from scrubjay.game.observation import observe
+from scrubjay.game.players import RandomPlayer
 from scrubjay.learning.config import PRESETS, TRAIN, Training, changed
+from scrubjay.learning.rollout import Rollout
 from scrubjay.learning.train import Trainer
 
 KINDS = ("rgb", "ids", "depth")
@@ -44,6 +47,9 @@ def measure(training: Training, device: str, updates: int, console: Console) -> 
             rollout = collector.collect(training.length)
         with _timed(parts, "learn", device):
             trainer.learn(rollout)
+        if collector.books:
+            with _timed(parts, "hiding", device):
+                trainer.learn_hiding(collector)
         if replay is not None:
             with _timed(parts, "replay", device):
                 trainer.replay(replay)
@@ -57,13 +63,9 @@ def measure(training: Training, device: str, updates: int, console: Console) -> 
                 seen = observe(collector.caches[number])
                 for _ in range(training.length):
                     acting(seen, collector.begins[number], remember=False)
-        if training.task != "cache":
-            # Actions that were chosen a while ago do as well as others; whole games are at different stages by now.
-            ends = np.cumsum([len(cache) for cache in collector.caches])[:-1]
-            with _timed(parts, "game", device):
-                for actions in rollout.action.cpu().numpy():
-                    for cache, some in zip(collector.caches, np.split(actions, ends), strict=True):
-                        cache.step(some, np.zeros((len(cache), 4), int))
+        with _timed(parts, "game", device):
+            for number, cache in enumerate(collector.caches):
+                _play(cache, rollout, sum(map(len, collector.caches[:number])), whole=bool(collector.books))
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
         "task": training.task,
@@ -80,6 +82,17 @@ def measure(training: Training, device: str, updates: int, console: Console) -> 
         "machine": machine(device),
         "torch": torch.__version__,
     }
+
+
+def _play(cache: Cache, rollout: Rollout, first: int, whole: bool) -> None:
+    """Plays as long as a rollout is, without an agent.
+
+    Actions that were chosen a while ago, from the `first` game on, do as well as others. Whole games are at other
+    stages by now, so that there they are drawn anew.
+    """
+    player, everyone = RandomPlayer(0), np.ones(len(cache), bool)
+    for actions in rollout.action[:, first : first + len(cache)].cpu().numpy():
+        cache.step(*(player(cache, everyone) if whole else (actions, np.zeros((len(cache), 4), int))))
 
 
 def trainings(preset: str, numbers: str, **changes: Any) -> Training:
