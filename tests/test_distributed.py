@@ -10,13 +10,19 @@ import pytest
 import torch
 from safetensors import torch as safetensors
 
+from scrubjay.game.actions import number_of
 from scrubjay.learning.config import Training, changed, from_json, to_json
 from scrubjay.learning.distributed import Group, group_of
 from scrubjay.learning.hider import HidingObjective
+from scrubjay.learning.replay import Triplets
 from scrubjay.learning.train import Trainer
 
 SCENES = ("FloorPlan401", "FloorPlan402")
-EXPLORE = changed("demo", scenes=SCENES, copies=2, length=4, chunk=2, updates=3, interval=2, replay_size=64)
+# Three rooms for two processes: one has twice as many games.
+EXPLORE = changed(
+    "demo", scenes=(*SCENES, "FloorPlan403"), copies=2, length=4, chunk=2, updates=3, interval=2, replay_size=256,
+    dynamics_batches=3,
+)  # fmt: skip
 CACHE = changed(
     "demo", task="cache", scenes=SCENES, copies=3, length=8, chunk=3, updates=8, interval=4, replay_size=64,
     limits=(6, 1, 2, 3, 4), finished=2,
@@ -61,7 +67,10 @@ def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
     two_processes("agree", str(tmp_path))
     for rank in range(2):
         said = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert said == {"agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "share": [SCENES[rank]], "one": ["a"]}
+        assert said == {
+            "agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "share": [SCENES[rank]], "one": ["a"],
+            "most": 3, "total": 5,
+        }  # fmt: skip
 
 
 @pytest.mark.slow
@@ -72,23 +81,35 @@ def test_two_processes_that_see_different_rooms_end_with_the_same_agent(tmp_path
     assert all(mine["loss"]["em_value"] != its["loss"]["em_value"] for mine, its in zip(rows, others, strict=True))
     usual = [name for name in first if name.endswith(".variance")]
     assert any((first[name] != 1).any() for name in usual), "and something was usual in both"
+    assert all("dynamics_inverse" in row["loss"] for row in (*rows, *others))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("early", [5000, 2])
 def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_path):
-    """Also where it is early only until the second game is over, which is not at the same time in both."""
+    """Also where it is early only until the second game of all is over."""
     training = changed("demo", **{**vars(CACHE), "hiding": HidingObjective(early=early)})
     (first, rows), (second, others) = learned_by_two(training, tmp_path)
     assert_same_agent(first, second)
     for some in (rows, others):
         said = set().union(*(row["loss"] for row in some))
         assert said >= {"em_policy", "oh_policy", "oh_modality", "ps_outcome", "mental_policy", "s_policy"}
-    disagree = [
-        ("oh_modality" in mine["loss"]) != ("oh_modality" in its["loss"])
-        for mine, its in zip(rows, others, strict=True)
-    ]
-    assert any(disagree) == (early == 2)
+    assert [row["games"] for row in rows] == [row["games"] for row in others], "games are those of both"
+    hid = [row["games"] for row in rows if "oh_policy" in row["loss"] and "oh_modality" not in row["loss"]]
+    assert bool(hid) == (early == 2) and all(games >= early for games in hid)
+
+
+class Uneven(Trainer):
+    """A trainer whose process has one or two batches to replay, by its rank, before it plays."""
+
+    def segment(self):
+        collector, replay = super().segment()
+        names = ("MoveAhead", "Crouch", "DropObject", "MoveHandUp", "RotateLeft", "CloseObjects", "OpenAt|1,1", "Stand")
+        action = torch.tensor([number_of(name) for name in names]).repeat(8 * (1 + self.group.rank))
+        size = self.agent.config.image_size
+        image = torch.zeros(len(action), size, size, 3, dtype=torch.uint8)
+        replay.add(Triplets(image, action, image, action > 0))
+        return collector, replay
 
 
 def agree(group: Group, out: Path) -> None:
@@ -101,13 +122,14 @@ def agree(group: Group, out: Path) -> None:
     said = {
         "agreed": [vector.tolist(), scalar.item()], "gradients": [some.grad.tolist(), none.grad],
         "share": group.share(SCENES), "one": group.share(["a"]),
+        "most": group.most(3 - group.rank, "cpu"), "total": group.total(3 - group.rank, "cpu"),
     }  # fmt: skip
     (out / f"{group.rank}.json").write_text(json.dumps(said))
 
 
 def learn(group: Group, out: Path) -> None:
     """Trains to the end and writes down what this process has then."""
-    trainer = Trainer(from_json(json.loads((out / "training.json").read_text())), "cpu", group)
+    trainer = Uneven(from_json(json.loads((out / "training.json").read_text())), "cpu", group)
     rows: list[dict] = []
     trainer.run(rows.append, lambda: False, lambda: None)
     trainer.close()

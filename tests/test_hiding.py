@@ -30,7 +30,7 @@ from scrubjay.world.world import World
 
 SHORT = np.array([10, 1, 4, 5, 8])
 OH_LOSSES = {
-    f"oh_{name}" for name in ("policy", "value", "entropy", "recall_tried", "recall_landed", "closing")
+    f"oh_{name}" for name in ("policy", "value", "entropy", "recall_tried", "recall_landed", "attainable", "closing")
 }  # fmt: skip
 EARLY_LOSSES = {"oh_modality", "oh_spatial"}
 PS_LOSSES = {"ps_outcome", "ps_ranking", "mental_policy", "mental_success", "mental_claim"}
@@ -233,7 +233,7 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
     assert set(learner.hiding(games, percentile, early=False)) == OH_LOSSES
     moved = {
-        "oh": ("encoder.stem.weight", "memory.gates.weight", "heads.stages.OH.actor.weight", "recalls.weight"),
+        "oh": ("encoder.stem.weight", "heads.stages.OH.actor.weight", "recalls.weight", "heads.hittable_all.bias"),
         "ps": ("perspective.glance.weight", "perspective.blocks.0.weight"),
         "mental": ("perspective.seeker.policy.weight", "perspective.spread.0.weight", "perspective.outcome.weight"),
     }
@@ -245,7 +245,7 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
         assert all(torch.isfinite(gradient).all() for gradient in given.values())
         assert set(given) >= {name for kind in kinds for name in moved[kind]}
         assert {name.startswith("perspective") for name in given} == {"oh" not in kinds}
-        assert not any(name.startswith(("dynamics", "heads.stages.S", "heads.stages.OM")) for name in given)
+        assert not any(name.startswith(("dynamics", "heads.stages.S", "heads.stages.OM.actor")) for name in given)
     agent.zero_grad()
 
 

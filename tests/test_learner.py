@@ -1,5 +1,7 @@
 """Rollouts against the games they come from, and what is learned from them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -52,6 +54,30 @@ def test_targets_are_relabelled_where_the_object_landed():
     other = relabelled(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
     assert (other == torch.tensor([1, 2, 3])).all()
     assert torch.equal(relabelled(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
+
+
+def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_object_landed():
+    """Against two passes: the second game misses at its sixth step, the first one hits, and a later one goes on."""
+    agent, rollout, *_ = collected(Stage.OM)
+    step, begins = torch.arange(12)[:, None], torch.zeros(12, 2, dtype=torch.bool)
+    begins[[0, 6]] = True
+    ended = ((step == 5) & torch.tensor([True, True])) | ((step == 11) & torch.tensor([True, False]))
+    landed = torch.where(ended, torch.tensor([4 * 7 + 2, 49 + 2 * 7 + 3]), -1)
+    observation = replace(rollout.observation, stage=torch.full_like(rollout.action, int(Stage.OM)))
+    rollout = replace(
+        rollout, observation=observation, begins=begins, ended=ended, landed=landed,
+        hit=ended & torch.tensor([True, False]), stages=frozenset({int(Stage.OM)}),
+    )  # fmt: skip
+    found = Learner(agent, Objective(hindsight=2.0))(rollout)
+    missed = (step < 6) & torch.tensor([False, True])
+    target = torch.where(missed[..., None], torch.tensor([1, 2, 3]), observation.target)
+    with torch.no_grad():
+        again = agent.evaluate(rollout.state, replace(observation, target=target), begins).decision.logits
+    logs = again.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
+    assert found["om_hindsight"].item() == pytest.approx(-2 * logs[missed].mean().item(), rel=1e-4)
+    plain = Learner(agent, Objective(hindsight=0.0))(rollout)
+    for name, loss in plain.items():
+        assert found[name].item() == pytest.approx(loss.item(), rel=1e-4, abs=1e-6), name
 
 
 _KEPT: dict = {}

@@ -6,9 +6,11 @@ import torch
 
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.dynamics import DynamicsOutput, image_sizes
-from scrubjay.game.actions import NAMES, number_of
+from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.game.observation import Observation
 from scrubjay.learning.dynamics import FORESEEABLE, dynamics_losses
-from scrubjay.learning.replay import BATCH, GROUPS, Replay, Triplets, balanced
+from scrubjay.learning.replay import BATCH, GROUPS, Replay, Triplets, balanced, triplets_of
+from scrubjay.learning.rollout import Rollout
 
 AHEAD, OPEN = number_of("MoveAhead"), number_of("OpenAt|1,1")
 
@@ -94,3 +96,44 @@ def test_what_cannot_be_foretold_is_as_the_paper_lists_it():
     assert out == {
         "RotateLeft", "RotateRight", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible",
     }  # fmt: skip
+
+
+def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
+    """A game's steps: stage, action, success, whether the stage ended with it and whether a game began with it.
+
+    The pixels of the image before each step say its number.
+    """
+    stage, action, success, ended, begins = (torch.tensor(values)[:, None] for values in zip(
+        *((int(stage), number_of(name), *flags) for stage, name, *flags in steps), strict=True
+    ))  # fmt: skip
+    image = torch.arange(len(steps), dtype=torch.uint8)[:, None, None, None, None].expand(-1, 1, 2, 2, 3)
+    unused = torch.zeros_like(stage)
+    observation = Observation(image, unused, success, success, unused, stage, unused, unused, unused)
+    others = {name: unused for name in Rollout.__dataclass_fields__}
+    return Rollout(**{
+        **others, "observation": observation, "action": action, "success": success, "ended": ended, "begins": begins,
+    })  # fmt: skip
+
+
+def test_transitions_are_replayed_that_show_what_an_action_did():
+    rollout = played([
+        (Stage.EM, "MoveAhead", True, False, True),
+        (Stage.EM, "RotateLeft", True, True, False),  # The last step of exploring: the hider is moved.
+        (Stage.PS, "MoveAhead", True, True, False),
+        (Stage.OH, "PlaceAt|0,1,1", True, False, False),
+        (Stage.OM, "MoveHandUp", False, False, False),
+        (Stage.OM, "DropObject", True, True, False),
+        (Stage.OH, "PlaceAt|0,1,1", True, False, False),
+        (Stage.OM, "MoveHandUp", True, True, False),  # The manipulation's last step: the object is gone afterwards.
+        (Stage.OH, "ReadyForSeeker", True, True, False),
+        (Stage.S, "ClaimVisible", False, False, False),
+        (Stage.S, "ClaimVisible", True, True, False),
+        (Stage.EM, "MoveAhead", False, False, True),
+        (Stage.EM, "MoveAhead", True, False, False),  # What it did is not in the rollout.
+    ])  # fmt: skip
+    found = triplets_of(rollout, np.random.default_rng(0), share=1.0)
+    rows = sorted(zip(*(t[:, 0, 0, 0].tolist() for t in (found.before, found.after)), strict=True))
+    # Claims that succeed, and being ready, change nothing that is seen.
+    assert rows == [(0, 1), (3, 4), (4, 5), (5, 6), (6, 7), (8, 8), (9, 10), (10, 10), (11, 12)]
+    assert all(found.success[i] == rollout.success[found.before[i, 0, 0, 0].int(), 0] for i in range(len(found)))
+    assert all(found.action[i] == rollout.action[found.before[i, 0, 0, 0].int(), 0] for i in range(len(found)))

@@ -82,9 +82,13 @@ def train_asynchronously(
     context = multiprocessing.get_context("spawn")
     rows: Any = context.Queue()
     ending = context.Event()
+    # Some losses are for the run's first games only, whoever plays them.
+    games: Any = context.Value("q", progress.games)
     seeds = [training.seed + 1000 * (rank + 1) + progress.update for rank in range(workers)]
     processes = [
-        context.Process(target=_work, args=(training, rank, workers, seeds[rank], agent, optimisers, rows, ending))
+        context.Process(
+            target=_work, args=(training, rank, workers, seeds[rank], agent, optimisers, rows, games, ending)
+        )
         for rank in range(workers)
     ]
     for process in processes:
@@ -101,6 +105,7 @@ def train_asynchronously(
                 progress.update + 1, progress.steps + row["its_steps"], progress.games + row["its_games"],
                 progress.seconds + row["its_seconds"] / workers,
             )  # fmt: skip
+            games.value = progress.games
             row |= {"update": progress.update, "steps": progress.steps, "games": progress.games}
             run.log(row)
             if report:
@@ -117,7 +122,15 @@ def train_asynchronously(
 
 
 def _work(
-    training: Training, rank: int, size: int, seed: int, agent: Agent, optimisers: Optimisers, rows: Any, ending: Event
+    training: Training,
+    rank: int,
+    size: int,
+    seed: int,
+    agent: Agent,
+    optimisers: Optimisers,
+    rows: Any,
+    games: Any,
+    ending: Event,
 ) -> None:
     """A worker's whole life: segment after segment, until it is told to end."""
     torch.set_num_threads(1)
@@ -128,7 +141,7 @@ def _work(
             for _ in range(training.interval):
                 if ending.is_set():
                     break
-                before = worker.progress
+                worker.progress = before = replace(worker.progress, games=games.value)
                 row = worker.update(collector, replay)
                 now = worker.progress
                 rows.put(row | {

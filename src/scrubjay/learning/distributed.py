@@ -37,6 +37,14 @@ class Group:
     def agree(self, tensors: list[torch.Tensor]) -> None:
         """Averages tensors over all processes."""
 
+    def most(self, number: int, device: str) -> int:
+        """The largest of the numbers that the processes have."""
+        return number
+
+    def total(self, number: int, device: str) -> int:
+        """The sum of the numbers that the processes have."""
+        return number
+
     def share(self, things: Sequence[T]) -> Sequence[T]:
         """This process's part of some things; all of them where there are fewer than processes."""
         return things if len(things) < self.size else things[self.rank :: self.size]
@@ -71,6 +79,17 @@ class TorchGroup(Group):
         for tensor in tensors:
             distributed.all_reduce(tensor)
             tensor /= self.size
+
+    def most(self, number: int, device: str) -> int:
+        return self._reduced(number, device, distributed.ReduceOp.MAX)
+
+    def total(self, number: int, device: str) -> int:
+        return self._reduced(number, device, distributed.ReduceOp.SUM)
+
+    def _reduced(self, number: int, device: str, how: Any) -> int:
+        every = torch.tensor(number, device=device)
+        distributed.all_reduce(every, how)
+        return int(every)
 
     def opened(self, open_run: Callable[[], Run]) -> Run:
         found: list[Any] = [None, "the first process could not open the run"]

@@ -16,7 +16,7 @@ from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.mental import CLAIM, NO_ACTION
 from scrubjay.agent.perspective import LIMIT, Explored
 from scrubjay.game import actions, rewards
-from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.actions import MODALITIES, NOTHING, Stage
 from scrubjay.learning import imagining, losses
 from scrubjay.learning.hiding import SPOT, Finished, Hiding, Seeking, seeker_numbers
 from scrubjay.learning.returns import ActorCritic, Losses, actor_critic, advantages
@@ -36,6 +36,7 @@ class HidingObjective(ActorCritic):
     modality: float = 0.1
     spatial: float = 0.1
     recall: float = 0.1
+    attainable: float = 0.1
     closing: float = 0.01
     outcome: float = 1.0
     ranking: float = 1.0
@@ -69,10 +70,12 @@ class HidingLearner:
         recalled = self.agent.recalled(said.dirs.flat).float()
         found["oh_recall_tried"] = o.recall * losses.recall(recalled[..., 0, :], tried.T, within)
         found["oh_recall_landed"] = o.recall * losses.recall(recalled[..., 1, :], landed.T, within)
+        hittable, spot = said.decision.hittable.float(), hid.spot.T
+        cells = torch.stack(torch.unravel_index(spot.clamp(min=0), (len(MODALITIES), CELLS, CELLS)), -1)
+        found["oh_attainable"] = o.attainable * losses.attainable(hittable, cells, hid.success.T, spot >= 0)
         found["oh_closing"] = o.closing * losses.closing(logits, left_open(hid).T, within)
         if early:
             found["oh_modality"] = o.modality * losses.modality_collapse(logits, within)
-            hittable = said.decision.hittable.float()
             found["oh_spatial"] = o.spatial * losses.spatial_collapse(logits, hittable, within)
         return found
 

@@ -23,6 +23,8 @@ FIRST_OPEN, FIRST_PLACE = number_of("OpenAt|1,1"), int(actions.PLACES[0])
 OPEN_AT = slice(FIRST_OPEN, FIRST_OPEN + CELLS**2)
 PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACES))
 CLOSE, CLAIM = number_of("CloseObjects"), number_of("ClaimVisible")
+FEW_TRIES = 32
+"""Fewer tries of OpenAt than these weigh less."""
 MODALITY_SHARE = 0.1
 """Of the probability of all PlaceAt, how much each modality should keep, at least, early in training."""
 LEAST = 1e-8
@@ -69,13 +71,14 @@ def change_localisation(change: torch.Tensor, changed: torch.Tensor, chosen: tor
 def openable(said: torch.Tensor, action: torch.Tensor, success: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """Binary cross entropy of the logits (T, B, 7, 7) that OpenAt succeeds, at the cells where it was tried.
 
-    Not in the paper. Nearly all of 49 OpenAt fail, and an actor would leave them all before it knows which do not.
+    Not in the paper. Nearly all of 49 OpenAt fail, and an actor would leave them all before it knows which do not. A
+    mean over the tries, and less than that where there are few: one that succeeds would outweigh all other losses.
     """
     cell = action - FIRST_OPEN
     tried = (cell >= 0) & (cell < CELLS**2)
     there = said.flatten(-2).gather(-1, torch.where(tried, cell, 0)[..., None])[..., 0]
     wrong = F.binary_cross_entropy_with_logits(there, success.to(there.dtype), reduction="none")
-    return mean_where(wrong, chosen & tried)
+    return mean_where(wrong, chosen & tried, FEW_TRIES)
 
 
 # Object hiding.

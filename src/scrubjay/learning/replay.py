@@ -12,14 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from scrubjay.game.actions import NAMES
+from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.learning.rollout import Rollout
 
 SIZE = 20_000
 BATCH = 64
+SHARE = 0.02
+"""Of the steps played, how many become triplets."""
 MOST_SHARE = 0.2
 """Of the triplets that are taken in at once, a group of actions may have this much, at most."""
 OLDEST = 50
 """Rounds of play after which a triplet is thrown away."""
+
+CLAIM, READY, DROP = number_of("ClaimVisible"), number_of("ReadyForSeeker"), number_of("DropObject")
 
 
 def _groups() -> np.ndarray:
@@ -92,6 +97,25 @@ class Replay:
         for start in range(0, len(order) - BATCH + 1, BATCH):
             chosen = torch.from_numpy(order[start : start + BATCH]).to(self._action.device)
             yield Triplets(*(ring[chosen] for ring in (self._before, self._action, self._after, self._success)))
+
+
+def triplets_of(rollout: Rollout, rng: np.random.Generator, share: float = SHARE) -> Triplets:
+    """Some of a rollout's transitions: image before, action, image after, success.
+
+    Where a game or a stage ends, what is seen next is from elsewhere, but for two cases. Actions that end something and
+    change no pixel are followed by what was seen before them; and a manipulation stays where its hider is.
+    """
+    stage, action, success = (tensor[:-1] for tensor in (rollout.observation.stage, rollout.action, rollout.success))
+    then, ended = rollout.observation.stage[1:], rollout.ended[:-1]
+    unmoved = ended & success & ((action == CLAIM) | (action == READY))
+    begun = (stage == Stage.OH) & (then == Stage.OM)
+    dropped = (stage == Stage.OM) & (then == Stage.OH) & (action == DROP) & success
+    follows = ((stage == then) & ~ended | begun | dropped) & ~rollout.begins[1:]
+    steps, games = ((unmoved | follows) & (stage != Stage.PS)).cpu().numpy().nonzero()
+    chosen = rng.permutation(len(steps))[: max(1, round(share * rollout.action.numel()))]
+    t, b = (torch.from_numpy(x[chosen]).to(action.device) for x in (steps, games))
+    image = rollout.observation.image
+    return Triplets(image[t, b], action[t, b], image[t + (~unmoved[t, b]).long(), b], success[t, b])
 
 
 def balanced(action: np.ndarray, rng: np.random.Generator, share: float = MOST_SHARE) -> np.ndarray:

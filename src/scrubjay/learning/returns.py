@@ -56,9 +56,12 @@ def advantages(
     return torch.stack(found[::-1])
 
 
-def mean_where(values: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """The mean of values where they are chosen, 0 where none is; values elsewhere may be anything, NaN too."""
-    count = chosen.sum().clamp(min=1)
+def mean_where(values: torch.Tensor, chosen: torch.Tensor, few: int = 1) -> torch.Tensor:
+    """The mean of values where they are chosen, 0 where none is; values elsewhere may be anything, NaN too.
+
+    Where fewer than `few` are chosen, it is as if the others were 0.
+    """
+    count = chosen.sum().clamp(min=few)
     return torch.where(chosen, values, torch.zeros_like(values)).sum() / count
 
 

@@ -20,6 +20,7 @@ from scrubjay.game.augment import Augmentation
 from scrubjay.game.cache import Cache, Outcome
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.paying import rewards_of
+from scrubjay.game.placing import FEW_PIXELS, object_pixels
 from scrubjay.learning.acting import Acting
 from scrubjay.learning.hiding import HidingBook, Shelf
 from scrubjay.learning.seeing import Guide
@@ -50,7 +51,8 @@ class Rollout:
     hit: torch.Tensor
     """(T, B) bool: a manipulation ended with the step, on its target."""
     landed: torch.Tensor
-    """(T, B) int64: where the object lies that a step dropped in OM, modality * 49 + row * 7 + column, or -1."""
+    """(T, B) int64: where the object lies that a step dropped in OM, modality * 49 + row * 7 + column; -1 if it dropped
+    nothing, or nothing that can be seen."""
     opened: torch.Tensor
     """(T, B) bool: the step opened something that its episode had not opened before."""
     claimable: torch.Tensor
@@ -240,7 +242,7 @@ class _Sequence:
             ("success", outcome.success),
             ("ended", outcome.ended),
             ("hit", outcome.hit),
-            ("landed", np.where(counts.any(1), counts.argmax(1), NOTHING)),
+            ("landed", np.where(object_pixels(outcome.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
             ("opened", outcome.news.opened),
             ("claimable", visible & near & (outcome.stage == Stage.S)),
         ):

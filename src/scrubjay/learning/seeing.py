@@ -86,9 +86,10 @@ class Guide:
 def claimable(seeker: MentalSeeker, maps: torch.Tensor, floor: torch.Tensor) -> torch.Tensor:
     """(n, h, w, 4, 2) bool: would a claim succeed that a seeker begins with, in maps (n, h, w, C) on floor (n, h, w)?
 
-    By row, column, quarter and standing.
+    By row, column, quarter and standing. In a game where no claim is more likely to succeed than not, the likeliest
+    counts: a seeker that knows little yet should go where it is best.
     """
-    found = torch.zeros(*floor.shape, QUARTERS, 2, dtype=torch.bool, device=floor.device)
+    odds = torch.full((*floor.shape, QUARTERS, 2), -torch.inf, device=floor.device)
     for at in floor.nonzero().split(TOGETHER):
         if not len(at):
             continue
@@ -99,8 +100,9 @@ def claimable(seeker: MentalSeeker, maps: torch.Tensor, floor: torch.Tensor) -> 
         nowhere = torch.zeros_like(view)
         places = torch.stack([nowhere, nowhere, view // 2, view % 2], -1)
         said = seeker.follow(alone, places[None], torch.full_like(view, NO_ACTION)[None], (view < 0)[None])
-        found[game, row, column] = (said.success[0, :, CLAIM] > 0).view(-1, QUARTERS, 2)
-    return found
+        odds[game, row, column] = said.success[0, :, CLAIM].float().view(-1, QUARTERS, 2)
+    likeliest = odds.flatten(1).amax(1).view(-1, 1, 1, 1, 1)
+    return torch.isfinite(odds) & ((odds > 0) | (odds == likeliest) & (likeliest <= 0))
 
 
 def distances(aims: torch.Tensor, floor: torch.Tensor) -> torch.Tensor:

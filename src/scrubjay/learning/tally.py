@@ -21,7 +21,7 @@ class Tally:
         self._sums: dict[str, float] = defaultdict(float)
         self._counts: dict[str, int] = defaultdict(int)
         self.games = 0
-        """That have ended, since the beginning."""
+        """That have ended since they were last asked for."""
 
     def add(self, name: str, values: np.ndarray) -> None:
         if len(values):
@@ -34,6 +34,11 @@ class Tally:
         self._sums.clear()
         self._counts.clear()
         return means
+
+    def take_games(self) -> int:
+        """How many have ended; from now on they are counted anew."""
+        games, self.games = self.games, 0
+        return games
 
 
 class TalliedCache(Cache):

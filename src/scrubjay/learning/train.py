@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from scrubjay.learning.exam import Exam, hold_exam, searching
 from scrubjay.learning.hider import HidingLearner
 from scrubjay.learning.learner import Learner
 from scrubjay.learning.recorded import RecordedLearner
-from scrubjay.learning.replay import Replay, Triplets
+from scrubjay.learning.replay import Replay, triplets_of
 from scrubjay.learning.returns import Losses
 from scrubjay.learning.rollout import Collector, Rollout
 from scrubjay.learning.tally import TalliedCache, Tally
@@ -47,8 +47,6 @@ from scrubjay.world.world import World
 
 Report = Callable[[dict[str, Any]], None]
 """Is told a row of numbers after every update, and the agent's marks after every exam."""
-DYNAMICS_SHARE = 0.02
-"""Of the steps played, how many become triplets of visual dynamics replay."""
 FEW_CORES, MOST_PROCESSES = 4, 16
 """Up to how many cores physics stays in this process, and in how many others it runs at most."""
 
@@ -139,13 +137,16 @@ class Trainer:
         if collector.books:
             losses |= self.learn_hiding(collector)
         if replay is not None:
-            replay.add(triplets_of(rollout, DYNAMICS_SHARE, replay.rng))
+            replay.add(triplets_of(rollout, replay.rng))
             losses |= self.replay(replay)
         means = {name: float(value) for name, value in losses.items()}
         now = time.perf_counter()
         steps = rollout.action.numel() * self.group.size
         self.progress = Progress(
-            self.progress.update + 1, self.progress.steps + steps, self.tally.games, self.progress.seconds + now - start
+            self.progress.update + 1,
+            self.progress.steps + steps,
+            self.progress.games + self.group.total(self.tally.take_games(), self.device),
+            self.progress.seconds + now - start,
         )
         return {
             "update": self.progress.update,
@@ -166,7 +167,7 @@ class Trainer:
         sums: Losses = {}
         # Games lie room by room: mixed, every step of the optimiser is about many rooms.
         orders = [torch.randperm(count) for _ in range(self.training.epochs)]
-        for some in [some for order in orders for some in order.split(self.training.chunk)]:
+        for some in [some for order in orders for some in self._chunks(order)]:
             part = rollout.games(some.to(rollout.action.device))
             if self._records(part):
                 losses = self._recorded(part)
@@ -180,6 +181,14 @@ class Trainer:
                 sums[name] = sums.get(name, 0) + value.detach()
             chunks += 1
         return {name: value / chunks for name, value in sums.items()}
+
+    def _chunks(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Games for one step of the optimiser each: as many steps in all processes, even if their games are not."""
+        if self.group.size == 1:
+            return order.split(self.training.chunk)
+        wanted = self.group.most(-(-len(order) // self.training.chunk), self.device)
+        fewest = -self.group.most(-len(order), self.device)
+        return order.tensor_split(min(wanted, fewest))
 
     def _recorded(self, part: Rollout) -> Losses:
         """The losses of some games, whose gradients the parameters have then, from a recording made of the first."""
@@ -222,14 +231,16 @@ class Trainer:
 
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all of them, so that all must come."""
-        vote = torch.tensor(float(ready), device=self.device)
-        self.group.agree([vote])
-        return float(vote) == 1
+        return self.group.most(int(not ready), self.device) == 0
 
     def replay(self, replay: Replay) -> Losses:
         """A few batches of visual dynamics replay; the losses of the last one."""
         losses: Losses = {}
-        for _, batch in zip(range(self.training.dynamics_batches), replay.epoch(), strict=False):
+        batches = replay.epoch()
+        for _ in range(self.training.dynamics_batches):
+            batch = next(batches, None)
+            if not self._all(batch is not None) or batch is None:
+                break
             with self.half():
                 before, after = self.agent.encoder(batch.before), self.agent.encoder(batch.after)
                 said = self.agent.dynamics(before, batch.action, after)
@@ -325,7 +336,6 @@ def train(
     group = group or Group()
     with contextlib.closing(Trainer(run.training, device, group, run.folder / SPOTS)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimisers)
-        trainer.tally.games = trainer.progress.games
         if group.rank == 0:
             run.rewind(trainer.progress)
 
@@ -365,17 +375,6 @@ def train(
                 "use fewer copies or a smaller chunk; the last checkpoint is intact"
             ) from error
         return trainer.progress
-
-
-def triplets_of(rollout: Rollout, share: float, rng: np.random.Generator) -> Triplets:
-    """Some of a rollout's transitions within episodes: image before, action, image after, success."""
-    within = ~rollout.ended[:-1] & (rollout.observation.stage[:-1] != Stage.PS)
-    within &= rollout.observation.stage[1:] == rollout.observation.stage[:-1]
-    steps, games = within.cpu().numpy().nonzero()
-    chosen = rng.permutation(len(steps))[: max(1, round(share * rollout.action.numel()))]
-    t, b = (torch.from_numpy(x[chosen]).to(rollout.action.device) for x in (steps, games))
-    image = rollout.observation.image
-    return Triplets(image[t, b], rollout.action[t, b], image[t + 1, b], rollout.success[t, b])
 
 
 def memory(device: str) -> dict[str, int]:
