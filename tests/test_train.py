@@ -16,7 +16,7 @@ from scrubjay.bench.learning import measure, trainings
 from scrubjay.game.cache import Cache
 from scrubjay.game.deal import Dealer
 from scrubjay.learning.asynchronous import Worker, train_asynchronously
-from scrubjay.learning.checkpoint import Progress, Run, RunError, checkpoints
+from scrubjay.learning.checkpoint import Progress, Run, RunError, checkpoints, load_checkpoint
 from scrubjay.learning.config import PRESETS, SOON, Training, changed, from_json, to_json
 from scrubjay.learning.learner import Objective
 from scrubjay.learning.player import load_player
@@ -117,6 +117,45 @@ def test_damaged_checkpoints_are_refused_and_the_one_before_serves(whole, tmp_pa
     run.close()
 
 
+@pytest.mark.parametrize("text", ["[1, 2]", "{", '{"version": 3}', "null"])
+def test_checkpoints_that_do_not_say_how_far_they_are_are_refused(whole, tmp_path, text):
+    shutil.copytree(whole, tmp_path / "damaged")
+    path = checkpoints(tmp_path / "damaged")[-1]
+    (path / "progress.json").write_text(text)
+    with pytest.raises(RunError, match="Delete this folder"):
+        load_checkpoint(path, Agent(SMALL), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("copies", 1.5), ("augmented", "no"), ("updates", float("nan")), ("spots", 7), ("scenes", "FloorPlan1"),
+     ("scenes", [1]), ("objective", {}), ("hiding", None), ("learning_rate", True), ("task", 3)],
+)  # fmt: skip
+def test_a_config_of_other_types_is_refused(name, value):
+    data = json.loads(to_json(TINY))
+    assert from_json(data) == TINY
+    with pytest.raises(ValueError, match="not what a run's config has"):
+        from_json({**data, name: value})
+    del data["hiding"]["early"]
+    with pytest.raises(ValueError, match="early: not what"):
+        from_json(data)
+
+
+def test_a_disk_that_is_full_leaves_no_half_checkpoint(whole, tmp_path, monkeypatch):
+    shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "run" / "checkpoints" / ".00000012").mkdir()
+    run, before = Run.open(tmp_path / "run"), checkpoints(tmp_path / "run")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("scrubjay.learning.checkpoint.write_atomically", full)
+    with pytest.raises(RunError, match=r"No space left on device.*the checkpoints before it are intact"):
+        run.save(Agent(SMALL), {}, Progress(9))
+    run.close()
+    assert checkpoints(tmp_path / "run") == before == sorted((tmp_path / "run" / "checkpoints").iterdir())
+
+
 def test_a_loss_that_is_no_number_stops_the_run_with_its_batch(tmp_path, monkeypatch):
     run = Run.begin(tmp_path / "run", TINY)
     from scrubjay.learning import learner
@@ -197,7 +236,7 @@ def test_a_run_whose_start_could_not_be_written_is_none(whole, tmp_path):
     out = tmp_path / "run"
     out.mkdir()
     (out / "checkpoints").write_text("in the way")
-    with pytest.raises(OSError, match="checkpoints"):
+    with pytest.raises(RunError, match="checkpoints"):
         begun(out, whole)
     assert not (out / "run.json").exists()
 

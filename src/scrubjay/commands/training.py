@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -72,13 +73,21 @@ def train(
     from scrubjay.world.renderers import check_device
 
     check_device(device)
-    training = changed(
-        preset, scenes=scenes, copies=copies, updates=updates, interval=interval, chunk=chunk,
-        learning_rate=learning_rate, spots=spots, difficulties=difficulties, examined=examined,
-        seed=seed,
-    )  # fmt: skip
-    if resume and start:
-        raise ValueError("--start is for a new run; one to --resume has its own agent")
+    numbers = {
+        "scenes": scenes, "copies": copies, "updates": updates, "interval": interval, "chunk": chunk,
+        "learning_rate": learning_rate, "spots": spots, "difficulties": difficulties, "examined": examined,
+        "seed": seed,
+    }  # fmt: skip
+    training = changed(preset, **numbers)
+    given = [f"--{name.replace('_', '-')}" for name, value in numbers.items() if value is not None]
+    if resume and (start or given):
+        raise ValueError(
+            f"{', '.join(given) or '--start'}: for a new run; one to --resume has its own numbers and agent"
+        )
+    if minutes is not None and not 0 < minutes < float("inf"):
+        raise ValueError(f"minutes: a number above 0, not {minutes}")
+    if asynchronous < 0 or (asynchronous and "RANK" in os.environ):
+        raise ValueError("asynchronous: 0 or more workers of one process; under torchrun processes learn in step")
 
     if training.spots and not resume:
         # What is missing is said before there is a run.
@@ -107,7 +116,8 @@ def train(
         group.close()
     if group.rank == 0:
         if progress.update < run.training.updates:
-            err.print(f"stopped; go on with: scrubjay train --resume {run.folder} --device {device}", soft_wrap=True)
+            how = f"--asynchronous {asynchronous}" if asynchronous else f"--device {device}"
+            err.print(f"stopped; go on with: scrubjay train --resume {run.folder} {how}", soft_wrap=True)
         print_json({"run": str(run.folder), **vars(progress)})
 
 
@@ -131,11 +141,17 @@ def evaluate(
     """
     import torch
 
-    from scrubjay.learning.checkpoint import SPOTS, training_of
+    from scrubjay.learning.checkpoint import SPOTS, checkpoints, training_of
     from scrubjay.learning.exam import Exam, scripted
     from scrubjay.learning.player import load_player
+    from scrubjay.world.renderers import check_device
 
+    check_device(device)
+    if games < 1 or seed < 0:
+        raise ValueError("games: 1 or more; seed: 0 or more")
     training = training_of(run)
+    if not checkpoints(run):
+        raise ValueError(f"{run} has no checkpoint yet: go on with scrubjay train --resume {run}")
     players = {name: scripted(training.task, name, seed) for name in against}
     with err.status("building the validation rooms"):
         exam = Exam(training, run / SPOTS, games, seed, device, difficulties=difficulties)

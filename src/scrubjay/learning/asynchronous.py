@@ -8,6 +8,7 @@ goes on is another one than an unbroken one.
 from __future__ import annotations
 
 import queue
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.synchronize import Event
@@ -99,7 +100,7 @@ def train_asynchronously(
                 row = rows.get(timeout=PATIENCE)
             except queue.Empty:
                 if not all(process.is_alive() for process in processes):
-                    raise TrainingError("a worker has ended; the last checkpoint is intact") from None
+                    raise TrainingError("a worker has ended; the last checkpoint, if there is one, is intact") from None
                 continue
             progress = Progress(
                 progress.update + 1, progress.steps + row["its_steps"], progress.games + row["its_games"],
@@ -132,15 +133,19 @@ def _work(
     games: Any,
     ending: Event,
 ) -> None:
-    """A worker's whole life: segment after segment, until it is told to end."""
+    """A worker's whole life: segment after segment, until it is told to end, or there is nobody left to tell it."""
+    # Ctrl-C goes to all processes of a terminal. The first one saves, and then tells the others.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     torch.set_num_threads(1)
+    parent = multiprocessing.parent_process()
     worker = Worker(replace(training, seed=seed), rank, size, agent, optimisers)
     try:
         while not ending.is_set():
             collector, replay = worker.segment()
             for _ in range(training.interval):
-                if ending.is_set():
-                    break
+                if ending.is_set() or (parent and not parent.is_alive()):
+                    return
                 worker.progress = before = replace(worker.progress, games=games.value)
                 row = worker.update(collector, replay)
                 now = worker.progress

@@ -27,7 +27,7 @@ from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.learning.config import Training, from_json, to_json
 from scrubjay.world.files import write_atomically
 
-VERSION = 2
+VERSION = 3
 KEPT = 3
 """Checkpoints that are kept: the newest ones."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMISERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimisers.safetensors"
@@ -112,13 +112,19 @@ class Run:
         """Writes a checkpoint and drops the oldest ones."""
         parent = self.folder / "checkpoints"
         final, draft = parent / f"{progress.update:08d}", parent / f".{progress.update:08d}"
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        weights.save(agent, agent.config, draft)
-        data = safetensors.save(_flattened(optimisers))
-        write_atomically(draft / OPTIMISERS, data)
-        about = {"version": VERSION, **vars(progress), OPTIMISERS: hashlib.sha256(data).hexdigest()}
-        write_atomically(draft / PROGRESS, json.dumps(about, indent=1) + "\n")
+        for left in parent.glob(".[0-9]*"):
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            draft.mkdir(parents=True)
+            weights.save(agent, agent.config, draft)
+            data = safetensors.save(_flattened(optimisers))
+            write_atomically(draft / OPTIMISERS, data)
+            about = {"version": VERSION, **vars(progress), OPTIMISERS: hashlib.sha256(data).hexdigest()}
+            write_atomically(draft / PROGRESS, json.dumps(about, indent=1) + "\n")
+        except OSError as error:
+            # A disk that is full should not stay so for half a checkpoint.
+            shutil.rmtree(draft, ignore_errors=True)
+            raise RunError(f"{final} could not be written ({error}); the checkpoints before it are intact") from error
         shutil.rmtree(final, ignore_errors=True)
         draft.rename(final)
         for old in checkpoints(self.folder)[:-KEPT]:
@@ -164,17 +170,19 @@ def load_checkpoint(path: Path, agent: Agent, optimisers: Mapping[str, torch.opt
         about = json.loads((path / PROGRESS).read_text())
         data = (path / OPTIMISERS).read_bytes()
         config, tensors = weights.load(path)
-    except (OSError, ValueError) as error:
+        progress = Progress(**{name: about[name] for name in vars(Progress())})
+        right = about["version"] == VERSION and about[OPTIMISERS] == hashlib.sha256(data).hexdigest()
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise RunError(
             f"{path}: damaged: {error}. Delete this folder to go on from the checkpoint before it"
         ) from error
-    if about.get("version") != VERSION or about.get(OPTIMISERS) != hashlib.sha256(data).hexdigest():
+    if not right:
         raise RunError(f"{path}: damaged, or of another version. Delete this folder to go on from the one before it")
     if config != agent.config:
         raise RunError(f"{path}: the agent's config is another one than the run's")
     weights.fill(agent, tensors)
     _fill(optimisers, safetensors.load(data))
-    return Progress(**{name: about[name] for name in vars(Progress())})
+    return progress
 
 
 def _flattened(optimisers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 from scrubjay.agent.config import PRESETS as AGENTS
@@ -14,7 +14,7 @@ from scrubjay.game.spots import DIFFICULTIES
 from scrubjay.game.stage_tasks import Explore, Manipulate, Task
 from scrubjay.learning.hider import HidingObjective
 from scrubjay.learning.learner import Objective
-from scrubjay.world.generate import SCENES
+from scrubjay.world.generate import SCENES, check_scene
 
 TRAIN = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start : start + 20])
 """The 80 train rooms of four types."""
@@ -22,6 +22,8 @@ VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[star
 """The 20 validation rooms."""
 MOST_NUMBERS = 2**31
 """In one tensor: GPU kernels count with 32 bits."""
+MOST_GAMES = 2**16
+"""At once: more would not fit into any machine's memory."""
 TASKS = ("explore", "manipulate", "seek", "cache")
 """What is learned: E&M, OM or S alone, or whole games."""
 
@@ -97,6 +99,8 @@ class Training:
             raise ValueError(f"agent: one of {', '.join(AGENTS)}, not {self.agent!r}")
         if not self.scenes:
             raise ValueError("scenes: at least one room is needed")
+        for scene in self.scenes:
+            check_scene(scene)
         for name in (
             "copies",
             "length",
@@ -110,6 +114,8 @@ class Training:
         ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: at least 1, not {getattr(self, name)}")
+        if self.games > MOST_GAMES:
+            raise ValueError(f"copies: at most {MOST_GAMES:,} games in all, not {self.games:,}")
         for name in ("learning_rate", "dynamics_rate", "perspective_rate", "largest_gradient", "last_layers"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}: a number above 0, not {getattr(self, name)}")
@@ -132,8 +138,8 @@ class Training:
             raise ValueError(f"finished: at most {most} games at once, not {self.finished}")
         if not self.difficulties or set(self.difficulties) - set(DIFFICULTIES):
             raise ValueError(f"difficulties: some of {', '.join(DIFFICULTIES)}, not {', '.join(self.difficulties)}")
-        if min(self.dynamics_batches, self.seed, self.examined) < 0:
-            raise ValueError("dynamics_batches, seed and examined: 0 or more")
+        if min(self.dynamics_batches, self.examined) < 0 or not 0 <= self.seed < 2**63:
+            raise ValueError("dynamics_batches, seed and examined: 0 or more; a seed is below 2^63")
 
     @property
     def games(self) -> int:
@@ -177,16 +183,24 @@ def to_json(training: Training) -> str:
 
 def from_json(data: Any) -> Training:
     """A run's numbers from what JSON gave; ValueError names the field that is wrong."""
-    known = {f.name for f in fields(Training)}
-    if not isinstance(data, dict) or set(data) != known:
-        odd = sorted(set(data) ^ known) if isinstance(data, dict) else ["everything"]
-        raise ValueError(f"{odd[0]}: not what a run's config has")
-    try:
-        lists = {name: tuple(data[name]) for name in ("scenes", "limits", "betas", "difficulties")}
-        numbers = {"objective": Objective(**data["objective"]), "hiding": HidingObjective(**data["hiding"])}
-        return Training(**{**data, **lists, **numbers})
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    training: Training = _typed("everything", data, Training())
+    return training
+
+
+def _typed(name: str, data: Any, like: Any) -> Any:
+    """What JSON gave, as something of the kind of `like`; ValueError with its name if it is another."""
+    if is_dataclass(like) and not isinstance(like, type):
+        known = {f.name: getattr(like, f.name) for f in fields(like)}
+        if not isinstance(data, dict) or set(data) != set(known):
+            odd = sorted(set(data) ^ set(known))[0] if isinstance(data, dict) else name
+            raise ValueError(f"{odd}: not what a run's config has")
+        return type(like)(**{key: _typed(key, data[key], value) for key, value in known.items()})
+    if isinstance(like, tuple):
+        if isinstance(data, list):
+            return tuple(_typed(name, value, like[0]) for value in data)
+    elif type(data) is type(like) or (isinstance(like, float) and type(data) is int):
+        return data
+    raise ValueError(f"{name}: not what a run's config has: {data!r}")
 
 
 def changed(preset: str, **changes: Any) -> Training:

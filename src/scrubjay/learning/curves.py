@@ -29,7 +29,9 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / LOG
     try:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-    except (OSError, ValueError) as error:
+        if any(not isinstance(row[group], dict) for row in rows for group in FIRST):
+            raise ValueError("a line is not an update's")
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{folder} has no log to draw: {error}") from error
     if not rows:
         raise RunError(f"{path} is empty: nothing was learned yet")

@@ -41,12 +41,18 @@ def split(scene: str) -> str:
 
 def make_room(scene: str) -> Room:
     """The room of a name: `FloorPlan12`, or a room type and a seed as in `kitchen-81723`."""
+    check_scene(scene)
     if scene in SCENES:
         return generate(*_fixed(scene), scene)
     kind, _, seed = scene.rpartition("-")
-    if kind not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed):
-        raise RoomError(f"unknown scene {scene!r}; {_allowed()}")
     return generate(kind, int(seed))
+
+
+def check_scene(scene: str) -> None:
+    """RoomError if there is no room of this name."""
+    kind, _, seed = scene.rpartition("-")
+    if scene not in SCENES and (kind not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed)):
+        raise RoomError(f"unknown scene {scene!r}; {_allowed()}")
 
 
 def generate(room_type: str, seed: int, scene: str | None = None) -> Room:
