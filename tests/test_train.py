@@ -219,7 +219,7 @@ def test_a_start_that_cannot_be_used_says_why_and_leaves_nothing(whole, tmp_path
         begun(out, tmp_path / "nowhere")
     run = Run.begin(tmp_path / "new", TINY)
     run.close()
-    with pytest.raises(WeightsError, match="new"):
+    with pytest.raises(RunError, match="new has no checkpoint yet"):
         begun(out, tmp_path / "new")
     shutil.copytree(checkpoints(whole)[-1], tmp_path / "damaged")
     (weights,) = (tmp_path / "damaged").glob("weights-*")

@@ -141,7 +141,7 @@ def evaluate(
     """
     import torch
 
-    from scrubjay.learning.checkpoint import SPOTS, checkpoints, training_of
+    from scrubjay.learning.checkpoint import SPOTS, training_of
     from scrubjay.learning.exam import Exam, scripted
     from scrubjay.learning.player import load_player
     from scrubjay.world.renderers import check_device
@@ -149,14 +149,12 @@ def evaluate(
     check_device(device)
     if games < 1 or seed < 0:
         raise ValueError("games: 1 or more; seed: 0 or more")
-    training = training_of(run)
-    if not checkpoints(run):
-        raise ValueError(f"{run} has no checkpoint yet: go on with scrubjay train --resume {run}")
+    training, agent = training_of(run), load_player(run, seed, device)
     players = {name: scripted(training.task, name, seed) for name in against}
     with err.status("building the validation rooms"):
         exam = Exam(training, run / SPOTS, games, seed, device, difficulties=difficulties)
     half = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
-    for name, player in ({"agent": load_player(run, seed, device)} | players).items():
+    for name, player in ({"agent": agent} | players).items():
         with err.status(f"{name} plays"), half:
             marks = exam.marks(player)
         print_json({"player": name, **{measure: list(mark) for measure, mark in marks.items()}})
@@ -243,6 +241,8 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
         return
     from torch.utils.tensorboard import SummaryWriter
 
+    from scrubjay.learning.checkpoint import checkpoints
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -251,7 +251,8 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err) as bar, SummaryWriter(str(folder / "tensorboard")) as writer:
-        task = bar.add_task("training", total=updates)
+        done = checkpoints(folder)
+        task = bar.add_task("training", total=updates, completed=int(done[-1].name) if done else 0)
         lately: dict[str, float] = {}
 
         def report(row: dict[str, Any]) -> None:

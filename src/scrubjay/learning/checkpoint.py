@@ -160,8 +160,11 @@ def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def newest(folder: str | os.PathLike[str]) -> Path:
-    """The newest checkpoint of a run; any other folder itself."""
-    return [Path(folder), *checkpoints(folder)][-1]
+    """The newest checkpoint of a run, RunError if it has none; any other folder itself."""
+    found = checkpoints(folder)
+    if not found and (Path(folder) / CONFIG).exists():
+        raise RunError(f"{folder} has no checkpoint yet: go on with scrubjay train --resume {folder}")
+    return [Path(folder), *found][-1]
 
 
 def load_checkpoint(path: Path, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer]) -> Progress:

@@ -72,8 +72,9 @@ def write_watch(
 
 def trained(training: Training, progress: Progress) -> str:
     """How far the run was, and what it cannot have learned."""
+    rooms = len(training.scenes)
     said = (
-        f"The run ({training.task}, {training.agent} networks, {len(training.scenes)} rooms) was at update "
+        f"The run ({training.task}, {training.agent} networks, {rooms} room{'s' if rooms > 1 else ''}) was at update "
         f"{progress.update:,} of {training.updates:,}: {progress.steps:,} steps and {progress.games:,} finished games "
         f"in {progress.seconds / 60:.1f} minutes."
     )

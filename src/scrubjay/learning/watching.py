@@ -22,7 +22,7 @@ from scrubjay.game.cache import LIMITS, Cache
 from scrubjay.game.deal import Dealer
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.record import Record, Recorder
-from scrubjay.learning.checkpoint import Progress, RunError, checkpoints, load_checkpoint, training_of
+from scrubjay.learning.checkpoint import Progress, load_checkpoint, newest, training_of
 from scrubjay.learning.config import Training
 from scrubjay.world.floor import GRID
 from scrubjay.world.place import Place, ahead
@@ -96,11 +96,9 @@ class Watched:
 
 def open_run(folder: str | os.PathLike[str]) -> tuple[Agent, Training, Progress]:
     """A run's newest agent, what it is trained with, and how far it was; RunError if there is none."""
-    training, found = training_of(folder), checkpoints(folder)
-    if not found:
-        raise RunError(f"{folder} has no checkpoint yet: go on with scrubjay train --resume {folder}")
+    training = training_of(folder)
     agent = Agent(AGENTS[training.agent])
-    progress = load_checkpoint(found[-1], agent, {})
+    progress = load_checkpoint(newest(folder), agent, {})
     return agent.eval(), training, progress
 
 
