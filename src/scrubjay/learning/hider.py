@@ -16,9 +16,10 @@ from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.mental import CLAIM, NO_ACTION
 from scrubjay.agent.perspective import LIMIT, Explored
 from scrubjay.game import actions, rewards
-from scrubjay.game.actions import MODALITIES, NOTHING, Stage
+from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.learning import imagining, losses
 from scrubjay.learning.hiding import SPOT, Finished, Hiding, Seeking, seeker_numbers
+from scrubjay.learning.learner import targets_of
 from scrubjay.learning.returns import ActorCritic, Losses, actor_critic, advantages
 from scrubjay.world.cells import CELLS
 
@@ -71,8 +72,8 @@ class HidingLearner:
         found["oh_recall_tried"] = o.recall * losses.recall(recalled[..., 0, :], tried.T, within)
         found["oh_recall_landed"] = o.recall * losses.recall(recalled[..., 1, :], landed.T, within)
         hittable, spot = said.decision.hittable.float(), hid.spot.T
-        cells = torch.stack(torch.unravel_index(spot.clamp(min=0), (len(MODALITIES), CELLS, CELLS)), -1)
-        found["oh_attainable"] = o.attainable * losses.attainable(hittable, cells, hid.success.T, spot >= 0)
+        attained = losses.attainable(hittable, targets_of(spot), hid.success.T, spot >= 0)
+        found["oh_attainable"] = o.attainable * attained
         found["oh_closing"] = o.closing * losses.closing(logits, left_open(hid).T, within)
         if early:
             found["oh_modality"] = o.modality * losses.modality_collapse(logits, within)

@@ -157,5 +157,9 @@ def opened_before(opened: torch.Tensor, episode: torch.Tensor) -> torch.Tensor:
 
 def relabelled(target: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
     """Targets (T, B, 3), others where spots (T, B), modality * 49 + row * 7 + column, are not -1."""
-    other = torch.stack([spot // CELLS**2 % len(MODALITIES), spot // CELLS % CELLS, spot % CELLS], -1)
-    return torch.where((spot >= 0)[..., None], other, target)
+    return torch.where((spot >= 0)[..., None], targets_of(spot), target)
+
+
+def targets_of(spot: torch.Tensor) -> torch.Tensor:
+    """Modality, row and column (..., 3) of spots (...,); of no meaning, but there, where a spot is -1."""
+    return torch.stack([spot // CELLS**2 % len(MODALITIES), spot // CELLS % CELLS, spot % CELLS], -1)
