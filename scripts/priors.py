@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-OUTPUT = Path(__file__).parent.parent / "src/scrubjay/world/generate/priors.json"
+OUTPUT = Path(__file__).parent.parent / "src/scrubjay/rooms/generate/priors.json"
 SOURCE = "Facts of the objects in AI2-THOR's 120 rooms, taken from the Apache-2.0 procthor package."
 ROOM_TYPES = {0: "kitchen", 2: "living_room", 3: "bedroom", 4: "bathroom"}
 QUANTILES = (0.1, 0.5, 0.9)

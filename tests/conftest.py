@@ -1,39 +1,15 @@
-"""What several tests share: small rooms worked out by hand, and the renderers that work here."""
+"""Fixtures that several folders share."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from helpers import drawer_chest, hut
 
-from scrubjay.world.mjcf import Compiled, compile_room
-from scrubjay.world.renderers import make_renderer
-from scrubjay.world.room import Lamp, Room, Thing
-from scrubjay.world.view import RendererError
+from scrubjay.sim.compile import Compiled, compile_room
 
 # Small networks on busy machines are many times slower with two threads, and the same bits need the same number.
 torch.set_num_threads(1)
-
-LAMPS = (
-    Lamp((0.35, 0.5, -0.8), (0.42, 0.41, 0.38)),
-    Lamp((-0.6, -0.3, -0.5), (0.22, 0.23, 0.26)),
-    Lamp((0.2, -0.7, -0.2), (0.12, 0.12, 0.12)),
-)
-
-
-def hut(*things: Thing, width: float = 4.0, depth: float = 4.0) -> Room:
-    """A rectangular room about the origin with nothing but what is given."""
-    x, y = width / 2, depth / 2
-    size = (width, depth, 2.5)
-    shell = tuple(Thing(name, name, (0, 0, 0), 0, size) for name in ("Floor", "Wall", "Ceiling"))
-    return Room("hut", "foyer", ((-x, -y), (x, -y), (x, y), (-x, y)), 2.5, (*shell, *things), LAMPS)
-
-
-def drawer_chest() -> tuple[Thing, ...]:
-    """A drawer at the north wall, 0.6 to 0.85 m high, facing south, on a box-like table; and a cabinet beside it."""
-    return (
-        Thing("Drawer_0", "Drawer", (0.0, 1.7, 0.6), 180, (0.5, 0.5, 0.25)),
-        Thing("Cabinet_0", "Cabinet", (0.8, 1.7, 0.0), 180, (0.5, 0.5, 0.85)),
-    )
 
 
 @pytest.fixture(scope="session")
@@ -44,22 +20,3 @@ def chest() -> Compiled:
 @pytest.fixture(scope="session")
 def empty() -> Compiled:
     return compile_room(hut())
-
-
-def renderers() -> list:
-    """How worlds can be drawn, as parameters; what does not work here is skipped and says why."""
-    room, found = compile_room(hut()), []
-    for how in (dict(renderer="opengl"), dict(renderer="warp"), dict(renderer="warp", device="cuda")):
-        name, device = how["renderer"], how.get("device", "cpu")
-        marks = [pytest.mark.gpu] if device == "cuda" else []
-        try:
-            make_renderer(name, [room], 1, 28, device).close()
-        except RendererError as error:
-            marks.append(pytest.mark.skip(reason=str(error)))
-        found.append(pytest.param(how, marks=marks, id=f"{name}-{device}"))
-    return found
-
-
-def drawn(name: str) -> bool:
-    """Does a renderer on the CPU's side work here?"""
-    return not any(mark.name == "skip" for how in renderers() if how.id == f"{name}-cpu" for mark in how.marks)

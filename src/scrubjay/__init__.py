@@ -8,7 +8,7 @@ for _task in ("Explore", "Hide", "Manipulate", "Seek"):
     # Named, not imported: whoever does not make one need not wait for the engines.
     gymnasium.register(
         f"scrubjay/{_task}-v0",
-        entry_point="scrubjay.game.stage_envs:StageEnv",
-        vector_entry_point="scrubjay.game.stage_envs:StageVectorEnv",
+        entry_point="scrubjay.envs.stage:StageEnv",
+        vector_entry_point="scrubjay.envs.stage:StageVectorEnv",
         kwargs={"task": _task},
     )

@@ -14,12 +14,12 @@ from torch import nn
 
 from scrubjay.agent import weights
 from scrubjay.agent.config import PAPER, AgentConfig
-from scrubjay.agent.dynamics import Dynamics
 from scrubjay.agent.encoder import Encoded, Encoder, ImageEncoder
 from scrubjay.agent.heads import Decision, Heads
-from scrubjay.agent.map import CAPACITY, Entries
 from scrubjay.agent.memory import ANY, Dir, Memory, MemoryState
+from scrubjay.agent.metric_map import CAPACITY, Entries
 from scrubjay.agent.perspective import Choice, Draws, Explored, PerspectiveSimulation
+from scrubjay.agent.visual_dynamics import Dynamics
 from scrubjay.game.actions import NAMES, PLACES
 from scrubjay.game.observation import Observation
 

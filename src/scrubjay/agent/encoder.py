@@ -22,8 +22,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.steady import CentredConv2d
-from scrubjay.world.cells import CELLS
+from scrubjay.agent.normalization import CentredConv2d
+from scrubjay.sim.cells import CELLS
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_DEVIATION = (0.229, 0.224, 0.225)

@@ -12,11 +12,11 @@ from torch import nn
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import Dir
-from scrubjay.agent.steady import Usual
+from scrubjay.agent.normalization import Usual
 from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage, number_of
 from scrubjay.game.observation import Observation
-from scrubjay.world.cells import CELLS
-from scrubjay.world.room import GOALS
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.cells import CELLS
 
 ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
 """The stages that have actions among the 219. PS is one decision over places."""

@@ -13,12 +13,12 @@ import torch
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
-from scrubjay.agent.steady import Usual
+from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
+from scrubjay.agent.normalization import Usual
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
-from scrubjay.world.cells import CELLS
-from scrubjay.world.room import GOALS
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.cells import CELLS
 
 NO_STAGE = -1
 """The stage before a game's first step."""

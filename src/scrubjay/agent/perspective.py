@@ -17,9 +17,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.mental import QUARTERS, MentalSeeker, Rollouts
-from scrubjay.agent.outcomes import DRAWS, OUTCOMES, draw, gumbel, unbiased_weights
-from scrubjay.world.floor import GRID
+from scrubjay.agent.hiding_outcomes import DRAWS, OUTCOMES, draw, gumbel, unbiased_weights
+from scrubjay.agent.mental_seeker import QUARTERS, MentalSeeker, Rollouts
+from scrubjay.rooms.floor import GRID
 
 BEST, OTHERS = 5, 5
 """Places thought through: those with the highest scores, and random ones."""

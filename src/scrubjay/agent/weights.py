@@ -20,7 +20,7 @@ from safetensors import torch as safetensors
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.world.files import write_atomically
+from scrubjay.files import write_atomically
 
 VERSION = 3
 CONFIG_FILE = "config.json"

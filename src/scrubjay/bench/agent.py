@@ -13,16 +13,16 @@ from rich.console import Console
 
 from scrubjay.agent.agent import Agent, Step
 from scrubjay.agent.config import PRESETS, AgentConfig
-from scrubjay.agent.map import CAPACITY
-from scrubjay.agent.outcomes import DRAWS
+from scrubjay.agent.hiding_outcomes import DRAWS
+from scrubjay.agent.metric_map import CAPACITY
 from scrubjay.agent.perspective import CONSIDERED, REPEATS, Draws, Explored
 from scrubjay.bench.world import machine
+from scrubjay.files import write_atomically
 from scrubjay.game.actions import ALLOWED, Stage
 from scrubjay.game.observation import Observation
-from scrubjay.learning import losses, returns
-from scrubjay.world.cells import CELLS
-from scrubjay.world.files import write_atomically
-from scrubjay.world.room import GOALS
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.cells import CELLS
+from scrubjay.training import actor_critic, losses
 
 SIDE = 32
 """Positions along the maps that seekers are imagined in: rooms of 8 x 8 m."""
@@ -149,7 +149,7 @@ def _loss(agent: Agent, said: Step, observation: Observation, action: torch.Tens
     lead, stage = observation.stage.shape, observation.stage
     zeros, everything = torch.zeros(lead, device=stage.device), torch.ones(lead, dtype=torch.bool, device=stage.device)
     total = sum(
-        returns.actor_critic(
+        actor_critic.actor_critic(
             said.decision.logits, said.decision.value, action, zeros + 1, zeros, stage != Stage.PS
         ).values()
     )

@@ -9,12 +9,12 @@ import torch
 from rich.console import Console
 
 from scrubjay.bench.world import TRAIN, machine, scatter
-from scrubjay.world.build import build_rooms
-from scrubjay.world.place import cameras
-from scrubjay.world.render_gl import OpenGL
-from scrubjay.world.room import GOALS
-from scrubjay.world.view import Shot
-from scrubjay.world.world import HAND_MOVES, HAND_TURNS, World
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.build import build_rooms
+from scrubjay.sim.pose import cameras
+from scrubjay.sim.render.base import Shot
+from scrubjay.sim.render.opengl import OpenGL
+from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
 
 
 def measure(device: str, minutes: float, copies: int, interval: float, console: Console) -> dict:

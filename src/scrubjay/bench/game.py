@@ -11,9 +11,9 @@ from scrubjay.bench.world import machine, spread
 from scrubjay.game import actions
 from scrubjay.game.actions import Stage, number_of
 from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.deal import Deal, Dealer
-from scrubjay.world.build import build_rooms
-from scrubjay.world.world import World
+from scrubjay.game.episode import Deal, Dealer
+from scrubjay.sim.build import build_rooms
+from scrubjay.sim.world import World
 
 WALKS = np.array([number_of(n) for n in ("MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight")])
 

@@ -15,10 +15,10 @@ from rich.console import Console
 from scrubjay.bench.world import machine
 from scrubjay.game.cache import Cache
 from scrubjay.game.observation import observe
-from scrubjay.game.players import RandomPlayer
-from scrubjay.learning.config import PRESETS, TRAIN, Training, changed
-from scrubjay.learning.rollout import Rollout
-from scrubjay.learning.train import Trainer
+from scrubjay.players.base import RandomPlayer
+from scrubjay.training.config import PRESETS, TRAIN, Training, changed
+from scrubjay.training.rollout import Rollout
+from scrubjay.training.trainer import Trainer
 
 KINDS = ("rgb", "ids", "depth")
 """What is drawn of every step."""

@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from scrubjay.bench.world import look_rates, machine, rate, spread
-from scrubjay.world.build import build_rooms
-from scrubjay.world.files import write_atomically
-from scrubjay.world.mjcf import Compiled
-from scrubjay.world.world import World
+from scrubjay.files import write_atomically
+from scrubjay.sim.build import build_rooms
+from scrubjay.sim.compile import Compiled
+from scrubjay.sim.world import World
 
 COLUMNS = ("rgb_ids_fps", "rgb_ids_cells_fps", "goal_alone_fps", "walk_steps_per_s")
 WORLDS = (64, 128, 256, 512, 1024, 2048, 4096)

@@ -15,20 +15,20 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from scrubjay.world import cells
-from scrubjay.world.build import build_room, build_rooms
-from scrubjay.world.generate import SCENES
-from scrubjay.world.room import GOALS
-from scrubjay.world.view import GOAL_ALONE, WITHOUT_OPENABLES
-from scrubjay.world.world import HAND_MOVES, HAND_TURNS, World
+from scrubjay.rooms.generate import SCENES
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim import cells
+from scrubjay.sim.build import build_room, build_rooms
+from scrubjay.sim.render.base import GOAL_ALONE, WITHOUT_OPENABLES
+from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
 
 TRAIN = [scene for start in range(0, 120, 30) for scene in SCENES[start : start + 20]]
 """The 80 train rooms of four types."""
 FIRST_FRAME = """
 import sys, time
-from scrubjay.world.build import build_room
-from scrubjay.world.renderers import make_renderer
-from scrubjay.world.world import World
+from scrubjay.sim.build import build_room
+from scrubjay.sim.render.make import make_renderer
+from scrubjay.sim.world import World
 room = build_room("FloorPlan1")
 start = time.perf_counter()
 with World([room], renderer=sys.argv[1], device=sys.argv[2]) as world:

@@ -10,8 +10,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from scrubjay.world.cells import CELLS
-from scrubjay.world.world import HAND_MOVES, HAND_TURNS
+from scrubjay.sim.cells import CELLS
+from scrubjay.sim.world import HAND_MOVES, HAND_TURNS
 
 NOTHING = -1
 MODALITIES = ("on top", "contained in", "behind")

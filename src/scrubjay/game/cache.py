@@ -14,16 +14,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from scrubjay.game import actions, placing
+from scrubjay.game import actions, placement
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.deal import Deal, Dealer, Deals
-from scrubjay.game.trail import News, Trail
-from scrubjay.world import cells
-from scrubjay.world.floor import BODY_RADIUS, GRID
-from scrubjay.world.place import REACH, ahead, reach
-from scrubjay.world.room import GOALS
-from scrubjay.world.view import View
-from scrubjay.world.world import World
+from scrubjay.game.episode import Deal, Dealer, Deals
+from scrubjay.game.novelty import News, Trail
+from scrubjay.rooms.floor import BODY_RADIUS, GRID
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim import cells
+from scrubjay.sim.pose import REACH, ahead, reach
+from scrubjay.sim.render.base import View
+from scrubjay.sim.world import World
 
 LIMITS = np.array([200, 1, 15, 50, 500])
 """The most steps of each stage."""
@@ -305,9 +305,9 @@ class Cache:
             masks = self.world.goal_pixels(dropped)
             seen, alone = torch.stack([cells.pixels_per_cell(mask) for mask in masks]).cpu().numpy()
             inside = self.world.contained(dropped)[dropped] != NOTHING
-            counts[dropped] = placing.modality_counts(seen, np.maximum(alone, seen), inside)
-            hit = dropped & placing.hits(counts, self.target)
-            self.placed |= dropped & (placing.placed(counts, self.target) | self.anywhere)
+            counts[dropped] = placement.modality_counts(seen, np.maximum(alone, seen), inside)
+            hit = dropped & placement.hits(counts, self.target)
+            self.placed |= dropped & (placement.placed(counts, self.target) | self.anywhere)
         return hit, counts
 
     def _let_fall(self, worlds: np.ndarray) -> None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from scrubjay.world.catalog import mesh
-from scrubjay.world.floor import COMPASS, GRID, Grid
+from scrubjay.rooms.catalog import mesh
+from scrubjay.rooms.floor import COMPASS, GRID, Grid
 
 SEEKER_STEPS = 500
 """The seeker's budget, and the steps of a search that found nothing."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.files import write_atomically
 from scrubjay.game.actions import NAMES, NOTHING, Stage
 from scrubjay.game.cache import LIMITS, Cache, Outcome
-from scrubjay.game.deal import Deal
-from scrubjay.world.files import write_atomically
-from scrubjay.world.place import Place
-from scrubjay.world.world import World
+from scrubjay.game.episode import Deal
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
 
 VERSION = 2
 

@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from scrubjay.game.placing import FEW_PIXELS, hit_cells, object_pixels
+from scrubjay.game.placement import FEW_PIXELS, hit_cells, object_pixels
 
 Terms = dict[str, np.ndarray]
 

@@ -1,0 +1,268 @@
+"""Commands that play games of Cache, and tell about them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from scrubjay.cli.terminal import Renderer, err, print_json
+
+
+def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
+    """Builds rooms, hides an object in a drawer, plays a whole game, and writes pages with pictures.
+
+    Args:
+        out: The folder for the pages.
+        renderer: What draws.
+    """
+    from scrubjay.viz.demo import write_demo
+
+    game, rooms = write_demo(out, renderer, err)
+    print(f"Done: open {game} (a game) and {rooms} (rooms) in a browser.")
+
+
+def play(
+    hider: str = "heuristic",
+    seeker: str = "frontier",
+    scene: str = "FloorPlan7",
+    goal: str = "Tomato",
+    seed: int = 0,
+    out: Path = Path("out/play"),
+    spots: Path | None = None,
+    video: bool = True,
+    renderer: Renderer = "auto",
+) -> None:
+    """Plays one game, and writes its record, its page and its video.
+
+    Args:
+        hider: Who hides: random, possible or heuristic; or easy, medium or hard for a spot of that difficulty.
+        seeker: Who seeks: random, possible, frontier, bfs or oracle.
+        scene: FloorPlan12, or a type and a seed such as kitchen-81723.
+        goal: The object that is hidden.
+        seed: The same seed plays the same game.
+        out: The folder for record.json, index.html and game.mp4.
+        spots: The folder of the spots; without one they are made, which takes half a minute.
+        video: Also write the video.
+        renderer: What draws.
+    """
+    from scrubjay.evaluation.matches import one_game
+    from scrubjay.game.record import save_records
+    from scrubjay.viz.episode import tell
+    from scrubjay.viz.episode_page import facts, measures, write_story
+    from scrubjay.viz.video import write_video
+
+    with err.status("playing"):
+        record = one_game(scene, goal, hider, seeker, seed, renderer, spots)
+    save_records([record], out / "record.json")
+    with err.status("drawing"):
+        story = tell(record, renderer)
+        if video:
+            write_video(story, out / "game.mp4")
+        write_story(story, out / "index.html", "game.mp4" if video else "")
+    print(facts(story))
+    for name, value, meaning in measures(story):
+        print(f"{name:>16} {value:>8}  {meaning}")
+    print(out / "index.html")
+
+
+def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = False) -> None:
+    """Plays recorded games again. Exits with 1 where one does not replay to what was recorded, and says where.
+
+    Args:
+        records: A file of records.
+        check: Only check; otherwise every step is printed.
+    """
+    from scrubjay.game.record import RecordError, load_records
+    from scrubjay.viz.episode import again
+
+    different = 0
+    for number, record in enumerate(load_records(records), 1):
+        try:
+            for line in again(record):
+                if not check:
+                    print(line)
+            print(f"{number}: {record.goal} in {record.scene}, {len(record.actions)} steps, the same: {record.hash}")
+        except RecordError as error:
+            different += 1
+            err.print(
+                f"{number}: {record.goal} in {record.scene}, not the same: {error}", highlight=False, markup=False
+            )
+    if different:
+        sys.exit(1)
+
+
+def games(
+    scene: Annotated[str, tyro.conf.Positional],
+    /,
+    count: int = 1,
+    hider: str = "random",
+    seeker: str = "frontier",
+    seed: int = 0,
+    out: Path = Path("out/games.jsonl"),
+    renderer: Renderer = "auto",
+) -> None:
+    """Plays games of Cache with scripted players and records them, a line of JSON each.
+
+    Args:
+        scene: FloorPlan12, or a type and a seed such as kitchen-81723.
+        count: How many games.
+        hider: Who hides.
+        seeker: Who seeks.
+        seed: The same seed plays the same games.
+        out: Where the records go.
+        renderer: What draws.
+    """
+    from scrubjay.evaluation.matches import Sides, Trial, matches
+    from scrubjay.game.episode import Dealer
+    from scrubjay.game.record import save_records
+    from scrubjay.players.by_name import make_hider, make_seeker
+    from scrubjay.sim.world import World
+
+    players = Sides(make_hider(hider, seed), make_seeker(seeker, seed))
+    records, deals = [], Dealer(seed)
+    with World([scene], renderer=renderer) as world, _progress("Games", count) as tell:
+        trials = [Trial(scene, hider, seeker, deals(world, 0)) for _ in range(count)]
+        for _, record in matches(world, trials, players):
+            records.append(record)
+            tell(len(records), count)
+    save_records(records, out)
+    for record in records:
+        print_json({"scene": record.scene, "goal": record.goal, "steps": len(record.actions), "found": record.found})
+
+
+def story(
+    records: Annotated[Path, tyro.conf.Positional],
+    /,
+    number: int = 1,
+    out: Path = Path("out/story.html"),
+    video: Path | None = None,
+    renderer: Renderer = "auto",
+) -> None:
+    """A page about a recorded game: storyboard, plans, the object in the hand, measures, a scrubber through its frames.
+
+    Args:
+        records: A file of records, as `scrubjay play`, `games` and `tournament` write it.
+        number: Which of them, from 1.
+        out: Where the page goes.
+        video: Also write the game as an MP4.
+        renderer: What draws.
+    """
+    from scrubjay.game.record import RecordError, load_records
+    from scrubjay.viz.episode import tell
+    from scrubjay.viz.episode_page import write_story
+    from scrubjay.viz.video import write_video
+
+    found = load_records(records)
+    if not 1 <= number <= len(found):
+        raise RecordError(f"{records} has {len(found)} records; there is no number {number}")
+    told = tell(found[number - 1], renderer)
+    if video:
+        write_video(told, video)
+    write_story(told, out, os.path.relpath(video, out.parent) if video else "")
+    print(out)
+
+
+def spots(
+    scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    goal: tuple[str, ...] = (),
+    candidates: int = 400,
+    processes: int = 2,
+    seed: int = 0,
+    out: Path = Path("out/spots"),
+) -> None:
+    """Makes easy, medium and hard hiding spots, a file for each room and object; what is there already is kept.
+
+    Args:
+        scenes: Scenes; all train, validation and test rooms if none is named.
+        goal: Objects to hide; all five if none is named.
+        candidates: Settled places that are tried for each.
+        processes: Rooms worked on side by side.
+        seed: The same seed makes the same spots.
+        out: The folder for the files; or the file, if it ends in .json and one room and one object are named.
+    """
+    from scrubjay.rooms.room import GOALS
+    from scrubjay.spots.spots import make_all, make_spots, save_spots
+
+    if out.suffix == ".json":
+        if len(scenes) != 1 or len(goal) != 1:
+            raise ValueError(f"{out} can hold the spots of one room and one object: name both, or give a folder")
+        save_spots(make_spots(scenes[0], goal[0], candidates, seed), out)
+    else:
+        wanted = scenes or _scenes(("train", "validation", "test"))
+        with _progress("Spots") as tell:
+            make_all(wanted, goal or GOALS, out, tell, candidates, seed, processes)
+    print(out)
+
+
+def tournament(
+    hiders: tuple[str, ...] = ("random", "heuristic", "easy", "medium", "hard"),
+    seekers: tuple[str, ...] = ("random", "frontier", "bfs", "oracle"),
+    rooms: tuple[str, ...] = ("test",),
+    games: int = 5,
+    spots: Path | None = None,
+    agents: tuple[Path, ...] = (),
+    seed: int = 0,
+    size: int = 224,
+    at_once: int = 4,
+    renderer: Renderer = "auto",
+    device: str = "cpu",
+    out: Path = Path("out/tournament"),
+) -> None:
+    """Plays hiders and sets of spots against seekers. A tournament that was stopped goes on where it was.
+
+    Writes games.jsonl, table.md, results.json and plot.png; prints the table, and one JSON object last.
+
+    Args:
+        hiders: Players, and easy, medium or hard for spots of that difficulty.
+        seekers: Players.
+        rooms: Scenes, or train, validation or test for all of those.
+        games: Hidings of each hider in each room.
+        spots: The folder of the spots, as `scrubjay spots` fills it.
+        agents: Folders of training runs, or of weights; their names can be hiders and seekers.
+        seed: The same seed deals the same games.
+        size: The edge of an image in pixels.
+        at_once: Games side by side; on a GPU many.
+        renderer: What draws.
+        device: cpu, cuda or cuda:N.
+        out: The folder for games and results.
+    """
+    from scrubjay.evaluation.tournament import Plan, play_tournament
+    from scrubjay.players.by_name import HIDERS, SEEKERS
+    from scrubjay.training.agent_player import load_player
+    from scrubjay.viz.tournament import write_results
+
+    trained = {folder.name: partial(load_player, folder, device=device) for folder in agents}
+    plan = Plan(hiders, seekers, _scenes(rooms), games, seed, spots, size, renderer, device, at_once)
+    with _progress("Games") as tell:
+        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, tell)
+    text, found = write_results(hidings, out)
+    print(text)
+    print_json(found)
+
+
+def _scenes(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Scenes, and for the name of a split all of its rooms."""
+    from scrubjay.rooms.generate import SCENES, split
+
+    parts: dict[str, list[str]] = {}
+    for scene in SCENES:
+        parts.setdefault(split(scene), []).append(scene)
+    return tuple(scene for name in names for scene in parts.get(name, [name]))
+
+
+@contextmanager
+def _progress(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    """A bar, and what tells it how many are done, and of how many."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(TextColumn("{task.description}"), *columns, console=err) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -1,0 +1,75 @@
+"""Commands about rooms."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.progress import track
+
+from scrubjay.cli.terminal import Renderer, err, print_json
+
+
+def rooms(
+    scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    json: bool = False,
+    out: Path = Path("out/rooms.png"),
+    size: int = 192,
+    columns: int = 10,
+    renderer: Renderer = "auto",
+) -> None:
+    """A contact sheet of the 150 rooms, or of those named.
+
+    Args:
+        scenes: Scenes such as FloorPlan12 or kitchen-81723; all 150 if none is named.
+        json: Print what each room holds, one JSON object a line, instead of drawing.
+        out: Where the sheet goes.
+        size: The edge of a room's picture in pixels.
+        columns: Rooms in a row.
+        renderer: What draws.
+    """
+    from scrubjay.rooms.generate import SCENES, make_room
+    from scrubjay.sim.compile import compile_room
+    from scrubjay.viz.picture import tiled, write_picture
+    from scrubjay.viz.rooms import survey, tile
+
+    chosen = scenes or SCENES
+    if json:
+        for _, facts in survey(map(make_room, chosen)):
+            print_json(asdict(facts))
+        return
+    tiles = [tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
+    write_picture(out, tiled(tiles, min(columns, len(tiles))))
+    print(out)
+
+
+def room(
+    scene: Annotated[str, tyro.conf.Positional],
+    /,
+    out: Path | None = None,
+    save: Path | None = None,
+    renderer: Renderer = "auto",
+) -> None:
+    """A page about one room: plan, views, depth, ids, normals, openables closed and open.
+
+    Args:
+        scene: FloorPlan12, or a type and a seed such as kitchen-81723, or a room file ending in .json.
+        out: Where the page goes; out/SCENE.html if not given.
+        save: Also write the room as a file that can be edited and read again.
+        renderer: What draws.
+    """
+    from scrubjay.rooms.generate import make_room
+    from scrubjay.rooms.room import load_room, save_room
+    from scrubjay.viz.page import write_page
+    from scrubjay.viz.rooms import room_page
+
+    made = load_room(scene) if scene.endswith(".json") else make_room(scene)
+    title, facts, sections = room_page(made, renderer)
+    path = out or Path("out") / f"{title}.html"
+    if save:
+        save_room(made, save)
+    write_page(path, title, facts, sections)
+    print(path)

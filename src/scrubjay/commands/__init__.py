@@ -1,1 +1,0 @@
-"""The commands: what they are given, and whom they ask to do it."""

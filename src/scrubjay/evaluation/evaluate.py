@@ -1,0 +1,66 @@
+"""How well players do at one stage alone, in rooms they have not seen: fixed games, the same for all players."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from scrubjay.envs.tasks import Task
+from scrubjay.evaluation.scores import score, summaries
+from scrubjay.game.actions import MODALITIES, Stage
+from scrubjay.game.cache import Cache
+from scrubjay.game.metrics import Summary, summary
+from scrubjay.game.record import Record, Recorder
+from scrubjay.players.base import Player
+from scrubjay.sim.compile import Compiled
+from scrubjay.sim.world import World
+
+
+def evaluate(
+    player: Player,
+    task: Task,
+    rooms: Sequence[Compiled],
+    games: int,
+    seed: int = 0,
+    size: int = 224,
+    device: str = "cpu",
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> dict[str, Summary]:
+    """The measures of a stage over some games in each room, with 95 % confidence intervals."""
+    with World(rooms, games, size=size, device=device) as world:
+        records = play_once(world, task, player, seed, progress)
+    by_scene = {room.room.scene: room for room in rooms}
+    scores = [score(record, by_scene[record.scene], sight=False) for record in records]
+    found = {name: value for name, value in summaries(scores).items() if value.games}
+    if task.stage == Stage.OM:
+        found |= by_modality(records)
+    return found
+
+
+def play_once(
+    world: World, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
+) -> list[Record]:
+    """The records of one game in every world; a world whose game is over waits for the others."""
+    cache = Cache(world, task.deals(seed))
+    recorder, records = Recorder(cache), []
+    waiting = np.zeros(len(cache), bool)
+    while not waiting.all():
+        action, place = player(cache, np.ones(len(cache), bool))
+        outcome = cache.step(action, place)
+        for record, number in zip(recorder.note(outcome, place), np.flatnonzero(outcome.finished), strict=True):
+            if not waiting[number]:
+                records.append(record)
+        waiting |= outcome.finished
+        progress(int(waiting.sum()), len(cache))
+    return records
+
+
+def by_modality(records: Sequence[Record]) -> dict[str, Summary]:
+    """How often manipulations hit their targets, for each modality."""
+    found = {}
+    for number, name in enumerate(MODALITIES):
+        hits = [record.hits[-1][0] for record in records if record.deal["target"][0] == number]
+        if hits:
+            found[f"hit_{name.replace(' ', '_')}"] = summary(np.array(hits))
+    return found

@@ -1,0 +1,219 @@
+"""Tournaments: the same hiding places, of players and of spot sets, for every seeker.
+
+A hiding is played once, and then every seeker searches for what was hidden from where the hider began. What cannot be
+seen from any reachable place, whatever is open, is shown to no seeker and counts as not found. Finished games go to a
+journal, so that a tournament that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from scrubjay.evaluation.journal import Journal, Result
+from scrubjay.evaluation.matches import Trial, check_names, matches
+from scrubjay.evaluation.scores import Score, score
+from scrubjay.game.actions import Stage
+from scrubjay.game.cache import LIMITS
+from scrubjay.game.episode import Deal
+from scrubjay.game.metrics import SEEKER_STEPS
+from scrubjay.game.record import Record
+from scrubjay.players.base import Player
+from scrubjay.rooms.generate import make_room
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.compile import Compiled
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
+from scrubjay.spots.episodes import free_positions
+from scrubjay.spots.spots import DIFFICULTIES, SpotError, load_spots, spots_file
+
+QUARTERS = 4
+Players = Mapping[str, Callable[[int], Player]]
+"""Names, and what makes a player of each from a seed."""
+Progress = Callable[[int, int], None]
+"""Told how many games are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is played."""
+
+    hiders: tuple[str, ...]
+    """Names of players, or difficulties of spots, which nobody has to hide."""
+    seekers: tuple[str, ...]
+    scenes: tuple[str, ...]
+    games: int = 5
+    """Hidings of each hider in each room, of the five objects in turn."""
+    seed: int = 0
+    spots: Path | None = None
+    """The folder of the spots."""
+    size: int = 224
+    renderer: str = "auto"
+    device: str = "cpu"
+    at_once: int = 4
+    """Games that are played side by side."""
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Hiders that play."""
+        return tuple(name for name in self.hiders if name not in DIFFICULTIES)
+
+    @property
+    def games_a_room(self) -> int:
+        """Hidings and searches."""
+        return self.games * (len(self.active) + len(self.hiders) * len(self.seekers))
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """An object that waited to be found, and how the seekers did."""
+
+    scene: str
+    hider: str
+    goal: str
+    score: Score
+    results: dict[str, Result]
+    """By seeker."""
+
+    @property
+    def seen(self) -> bool:
+        """Can it be seen from any reachable place, if the right things are opened?"""
+        return bool(self.score.bfs_found)
+
+
+def play_tournament(
+    plan: Plan, hiders: Players, seekers: Players, folder: Path, progress: Progress = lambda done, total: None
+) -> list[Hiding]:
+    """Plays what the folder's journal does not have yet, and gives all hidings of the plan."""
+    check(plan, hiders, seekers)
+    journal = Journal(folder, plan.size)
+    rooms = min(plan.at_once, len(plan.scenes))
+    found: list[Hiding] = []
+    for wave in range(0, len(plan.scenes), rooms):
+        done = itertools.count(wave * plan.games_a_room)
+
+        def tell(done: Iterator[int] = done) -> None:
+            progress(next(done), len(plan.scenes) * plan.games_a_room)
+
+        tell()
+        seed = int(np.random.SeedSequence([plan.seed, wave]).generate_state(1)[0])
+        scenes = plan.scenes[wave : wave + rooms]
+        with World(scenes, plan.at_once // rooms, plan.renderer, plan.size, plan.device) as world:
+            dealt = {room.room.scene: _dealt(plan, room) for room in world.rooms}
+            for name in plan.active:
+                trials = [Trial(scene, name, "", deal) for scene in scenes for deal in dealt[scene]]
+                _fill(journal, world, trials, hiders[name](seed), tell)
+            places = [
+                place
+                for room in world.rooms
+                for name in plan.hiders
+                for place in _places(plan, journal, world, room, name, dealt[room.room.scene])
+            ]
+            for name in plan.seekers:
+                trials = [replace(place, seeker=name) for place in places if journal.scores[place].bfs_found]
+                _fill(journal, world, trials, seekers[name](seed), tell)
+        found += [_hiding(plan, journal, place) for place in places]
+    progress(len(plan.scenes) * plan.games_a_room, len(plan.scenes) * plan.games_a_room)
+    return found
+
+
+def check(plan: Plan, hiders: Players, seekers: Players) -> None:
+    """ValueError where something in the plan is not there, before anything is played."""
+    check_names("hider", plan.hiders, (*hiders, *DIFFICULTIES))
+    check_names("seeker", plan.seekers, seekers)
+    if plan.games < 1 or plan.at_once < 1 or not plan.scenes or len(set(plan.scenes)) < len(plan.scenes):
+        raise ValueError("a tournament has rooms, each once, and at least one game in each and at once")
+    for scene in plan.scenes:
+        make_room(scene)
+    if len(plan.active) < len(plan.hiders):
+        for scene, goal in itertools.product(plan.scenes, GOALS[: plan.games]):
+            _spots(plan, scene, goal)
+
+
+def deals(room: Compiled, seed: int) -> Iterator[Deal]:
+    """Hidings in a room, the same for every hider: the objects in turn, no start twice."""
+    rng = np.random.default_rng([seed, *room.room.scene.encode()])
+    positions = room.floor.reachable().positions
+    for number, start in enumerate(rng.permutation(QUARTERS * len(positions)).tolist()):
+        x, z = positions[start // QUARTERS].tolist()
+        place = Place(x, z, 360 / QUARTERS * (start % QUARTERS), True)
+        yield Deal(GOALS[number % len(GOALS)], place, Stage.EM, Stage.OH)
+
+
+def _dealt(plan: Plan, room: Compiled) -> list[Deal]:
+    some = list(itertools.islice(deals(room, plan.seed), plan.games))
+    if len(some) < plan.games:
+        raise ValueError(f"{room.room.scene} has {len(some)} places to begin at, too few for {plan.games} games")
+    return some
+
+
+def _fill(journal: Journal, world: World, trials: Sequence[Trial], player: Player, tell: Callable[[], None]) -> None:
+    """Plays those trials that the journal does not have."""
+    left = [trial for trial in trials if not journal.has(trial)]
+    for _ in range(len(trials) - len(left)):
+        tell()
+    for trial, record in matches(world, left, player) if left else ():
+        journal.add_game(trial, record)
+        tell()
+
+
+def _places(
+    plan: Plan, journal: Journal, world: World, room: Compiled, hider: str, dealt: Sequence[Deal]
+) -> list[Trial]:
+    """Where a hider hid what it was dealt, as searches that have no seeker yet, each with its score in the journal."""
+    scene, found = room.room.scene, []
+    for number, deal in enumerate(dealt):
+        record = None
+        if hider in DIFFICULTIES:
+            some = _spots(plan, scene, deal.goal).get(hider, ())
+            if not some:
+                continue
+            spot = some[number // len(GOALS) % len(some)]
+            start = _nearest(free_positions(room, spot), deal.start)
+            search = replace(deal, start=start, first=Stage.S, last=Stage.S, pose=spot.pose, open=spot.open)
+        else:
+            record = journal.hidings[Trial(scene, hider, "", deal)]
+            assert record.hidden
+            pose, is_open = tuple(record.hidden["pose"]), tuple(record.hidden["open"])
+            search = replace(deal, first=Stage.S, last=Stage.S, pose=pose, open=is_open)
+        trial = Trial(scene, hider, "", search)
+        if trial not in journal.scores:
+            place = waiting(trial, world)
+            journal.add_score(trial, place, score(record or place, room))
+        found.append(trial)
+    return found
+
+
+def _nearest(positions: np.ndarray, place: Place) -> Place:
+    """The place at the nearest of positions (n, 2): what is open for a spot may stand where others begin."""
+    x, z = positions[np.linalg.norm(positions - place[:2], axis=1).argmin()].tolist()
+    return place._replace(x=x, z=z)
+
+
+def _spots(plan: Plan, scene: str, goal: str) -> dict:
+    if plan.spots is None or not (path := spots_file(plan.spots, scene, goal)).exists():
+        where = plan.spots or "no folder"
+        raise SpotError(f"no spots of a {goal} in {scene} in {where}; `scrubjay spots {scene}` makes them")
+    return load_spots(path, scene, goal).spots
+
+
+def waiting(trial: Trial, world: World) -> Record:
+    """The record of a search before its first step."""
+    deal = json.loads(json.dumps({**asdict(trial.deal), "first": trial.deal.first.name, "last": trial.deal.last.name}))
+    renderer = world.renderer.name.split(" ")[0]
+    record = Record(trial.scene, deal, world.size, renderer, LIMITS.tolist(), {"hider": trial.hider})
+    record.hidden = {"pose": deal["pose"], "open": deal["open"]}
+    return record
+
+
+def _hiding(plan: Plan, journal: Journal, place: Trial) -> Hiding:
+    kept, nothing = journal.scores[place], Result(False, SEEKER_STEPS, 0)
+    results = {
+        name: journal.results[replace(place, seeker=name)] if kept.bfs_found else nothing for name in plan.seekers
+    }
+    return Hiding(place.scene, place.hider, place.deal.goal, kept, results)

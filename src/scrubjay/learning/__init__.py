@@ -1,1 +1,0 @@
-"""How agents learn: rollouts, returns, losses, replay, training."""

@@ -1,1 +1,0 @@
-"""The browser: a server where people hide and seek, watch games, and take part in studies."""

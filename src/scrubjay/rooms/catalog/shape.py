@@ -1,0 +1,151 @@
+"""A shape under construction: what a catalog function draws on.
+
+A shape fills a box of (width, depth, height). Its origin is the middle of the box's bottom face; x runs to the right as
+seen from behind, y to the front, z up. A type's function draws surfaces (seen, never touched), solids (touched, never
+seen), spaces (what is in them is contained in the thing), supports (where other things may stand) and moving parts, all
+in these coordinates, moving parts as they are when closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scrubjay.rooms.catalog import mesh
+from scrubjay.rooms.catalog.mesh import Mesh
+
+IDENTITY = np.eye(3)
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A box (half sizes) or an upright-by-default capsule (radius, half length of its straight part) to bump into."""
+
+    kind: str
+    position: np.ndarray
+    size: tuple[float, ...]
+    rotation: np.ndarray
+
+
+@dataclass(frozen=True)
+class Space:
+    """A box that contains: its middle and half sizes."""
+
+    position: np.ndarray
+    half: np.ndarray
+
+
+@dataclass(frozen=True)
+class Support:
+    """A level area on which things can stand: its middle, its (width, depth), and how high things may be on it."""
+
+    position: np.ndarray
+    size: tuple[float, float]
+    headroom: float
+
+
+@dataclass
+class Drawn:
+    """What has been drawn on one rigid part. All of it in the shape's coordinates."""
+
+    size: tuple[float, float, float]
+    style: dict[str, str]
+    surfaces: dict[str, list[Mesh]] = field(default_factory=dict)
+    solids: list[Solid] = field(default_factory=list)
+    spaces: list[Space] = field(default_factory=list)
+    supports: list[Support] = field(default_factory=list)
+
+    def material(self, role: str, otherwise: str) -> str:
+        """The style's material for a role, or another."""
+        return self.style.get(role, otherwise)
+
+    def surface(self, material: str, shape: Mesh, at=(0, 0, 0), turn: np.ndarray = IDENTITY) -> None:
+        """Any mesh, turned about its origin and then moved. One material is one geom, so share materials."""
+        self.surfaces.setdefault(material, []).append(shape.turned(turn).moved(at))
+
+    def box(self, material, at, size, turn=IDENTITY, solid=True, without=(), fitted=False) -> None:
+        """A box about `at`. `without` names faces that nobody sees; `fitted` stretches the texture over each face."""
+        self.surface(material, mesh.box(size, without, fitted), at, turn)
+        if solid:
+            self.solid_box(at, size, turn)
+
+    def solid_box(self, at, size, turn=IDENTITY) -> None:
+        self.solids.append(Solid("box", np.asarray(at, float), tuple(np.asarray(size, float) / 2), np.asarray(turn)))
+
+    def solid_capsule(self, start, end, radius: float) -> None:
+        """A capsule whose ends' outermost points are `start` and `end`."""
+        start, end = np.asarray(start, float), np.asarray(end, float)
+        length = float(np.linalg.norm(end - start))
+        axis = (end - start) / length
+        other = np.array([1.0, 0, 0]) if abs(axis[0]) < 0.9 else np.array([0, 1.0, 0])
+        x = np.cross(other, axis)
+        x /= np.linalg.norm(x)
+        turn = np.column_stack([x, np.cross(axis, x), axis])
+        half = max(length / 2 - radius, 1e-3)
+        self.solids.append(Solid("capsule", (start + end) / 2, (radius, half), turn))
+
+    def lathe(self, material, profile, at=(0, 0, 0), turn=IDENTITY, segments=16, scale=(1.0, 1.0), smooth=50.0) -> None:
+        """A turned profile of (radius, height) points; see `mesh.lathe`. Add solids yourself."""
+        self.surface(material, mesh.lathe(profile, segments, scale, smooth), at, turn)
+
+    def cylinder(self, material, at, radius, height, turn=IDENTITY, segments=16) -> None:
+        """A cylinder standing on `at` (before turning). Add solids yourself."""
+        self.lathe(material, [(0, 0), (radius, 0), (radius, height), (0, height)], at, turn, segments)
+
+    def prism(self, material, outline, height, at=(0, 0, 0), turn=IDENTITY) -> None:
+        """A convex (x, y) outline, counter-clockwise, extruded upwards (before turning). Add solids yourself."""
+        self.surface(material, mesh.prism(outline, height), at, turn)
+
+    def ellipsoid(self, material, at, radii, turn=IDENTITY, segments=16, rings=8, power=1.0) -> None:
+        """A ball, or with `power` under 1 a soft box: 0.3 for cushions. Add solids yourself."""
+        self.surface(material, mesh.ellipsoid(radii, segments, rings, power), at, turn)
+
+    def tube(self, material, path, radius, segments=8) -> None:
+        """A round bar along points. Add solids yourself."""
+        self.surface(material, mesh.tube(path, radius, segments))
+
+    def space(self, at, size) -> None:
+        """A volume in which things are contained in this one; it moves with this part."""
+        self.spaces.append(Space(np.asarray(at, float), np.asarray(size, float) / 2))
+
+    def support(self, at, size, headroom: float = 0.5) -> None:
+        """A level area for things to stand on (a table's top, a shelf, a drawer's bottom)."""
+        self.supports.append(Support(np.asarray(at, float), tuple(size), headroom))
+
+
+@dataclass
+class Moving(Drawn):
+    """A part on a joint. Closed at 0, open at `travel` (metres, or radians)."""
+
+    joint: str = "hinge"
+    axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    travel: float = 0.0
+
+
+@dataclass
+class Shape(Drawn):
+    """A thing's geometry: a fixed part (itself) and moving parts, all of which open together."""
+
+    options: dict[str, float] = field(default_factory=dict)
+    moving: list[Moving] = field(default_factory=list)
+
+    def hinge(self, axis, anchor, degrees: float) -> Moving:
+        """A part that swings by `degrees`, right-handed about `axis` through `anchor`."""
+        axis = np.asarray(axis, float)
+        part = Moving(self.size, self.style, joint="hinge", axis=axis / np.linalg.norm(axis),
+                      anchor=np.asarray(anchor, float), travel=float(np.radians(degrees)))  # fmt: skip
+        self.moving.append(part)
+        return part
+
+    def slide(self, axis, distance: float) -> Moving:
+        """A part that slides by `distance` along `axis`."""
+        axis = np.asarray(axis, float)
+        part = Moving(self.size, self.style, joint="slide", axis=axis / np.linalg.norm(axis), travel=float(distance))
+        self.moving.append(part)
+        return part
+
+    @property
+    def openable(self) -> bool:
+        return bool(self.moving)

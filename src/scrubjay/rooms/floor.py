@@ -1,0 +1,292 @@
+"""Where a body can stand and walk, from the room's solids at body height. No engine in it.
+
+A room's floor is a clearance map: how far each point is from the nearest obstacle. A point is free when the body's
+radius fits, so reachability on a grid turned by any angle is a lookup. What moves (the parts of openables) is kept
+apart, as rectangles on the floor: where each part is when open, and what it sweeps on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.ndimage import label, map_coordinates
+from scipy.sparse import csgraph
+
+from scrubjay.rooms.catalog import mesh
+from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape, Solid
+from scrubjay.rooms.room import Room, Thing
+
+BODY_RADIUS = 0.2
+BODY_HEIGHT = 1.8
+STEP_OVER = 0.05
+"""Solids lower than this are walked over."""
+GRID = 0.25
+PITCH = 0.025
+"""Between the clearance map's points; it is exact at them and interpolated between."""
+FAR = 1.0
+"""Clearance is not told apart beyond this."""
+SWEEP = 8
+"""Moments on an opening part's way at which it is tested against the body."""
+
+CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+"""Of a box from -1 to 1."""
+COMPASS = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
+"""One lattice step to the (turned) north, east, south and west."""
+
+NEIGHBOURS = ((np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]))
+"""An array's elements and the next ones, along its first axis and along its second."""
+
+Rectangle = tuple[float, float, float, float, float, float]
+"""On the floor, turned in any way: (x, y, ux, uy, half along u, half across)."""
+
+
+def frame(thing: Thing) -> tuple[np.ndarray, np.ndarray]:
+    """A thing's position and rotation matrix in the room."""
+    return np.asarray(thing.position, float), mesh.rotation("z", -thing.yaw)
+
+
+def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rectangle, bool]:
+    """A solid's rectangle on the floor, and whether bodies bump into it.
+
+    Solids turned about the vertical keep their rectangle; others get the one around them in their thing's axes, or
+    in the room's where the thing's part is tipped over too.
+    """
+    rotation = turn @ solid.rotation
+    middle = turn @ solid.position + position
+    if solid.kind == "box":
+        corners = CORNERS * solid.size
+    else:
+        radius, half = solid.size
+        corners = CORNERS * (radius, radius, radius + half)
+    heights = middle[2] + corners @ rotation[2]
+    bumped = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
+    if abs(rotation[2, 2]) > 0.999:
+        axes = rotation[:2, :2]
+    else:
+        axes = turn[:2, :2] if abs(turn[2, 2]) > 0.999 else np.eye(2)
+    local = (corners @ rotation.T)[:, :2] @ axes
+    half_u, half_v = np.abs(local).max(axis=0)
+    return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v), bool(bumped)
+
+
+def rectangles(part: Drawn, position: np.ndarray, turn: np.ndarray, any_height: bool = False) -> list[Rectangle]:
+    """The floor rectangles of a part's solids: of those at body height, or of all."""
+    found = (footprint(solid, position, turn) for solid in part.solids)
+    return [rectangle for rectangle, bumped in found if bumped or any_height]
+
+
+def opened(part: Moving, fraction: float, position: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a moving part's frame is when it is open by a fraction of its travel."""
+    amount = part.travel * fraction
+    if part.joint == "slide":
+        return position + turn @ (part.axis * amount), turn
+    swing = axis_rotation(part.axis, amount)
+    return position + turn @ (part.anchor - swing @ part.anchor), turn @ swing
+
+
+def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
+    """The right-handed rotation matrix about a unit axis."""
+    cross = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+
+
+def distance(points: np.ndarray, rectangle: np.ndarray) -> np.ndarray:
+    """How far points (..., 2) are from rectangles (..., 6); 0 inside. Shapes broadcast."""
+    dx, dy = points[..., 0] - rectangle[..., 0], points[..., 1] - rectangle[..., 1]
+    u = np.abs(dx * rectangle[..., 2] + dy * rectangle[..., 3]) - rectangle[..., 4]
+    v = np.abs(dy * rectangle[..., 2] - dx * rectangle[..., 3]) - rectangle[..., 5]
+    return np.hypot(np.maximum(u, 0), np.maximum(v, 0))
+
+
+def _stacked(groups: list[list[Rectangle]]) -> np.ndarray:
+    """Lists of rectangles as one array (n, most, 6), filled up with rectangles infinitely far away."""
+    most = max([len(group) for group in groups], default=0)
+    stack = np.zeros((len(groups), max(most, 1), 6))
+    stack[..., :2], stack[..., 2] = 1e6, 1.0
+    for row, group in zip(stack, groups, strict=True):
+        if group:
+            row[: len(group)] = group
+    return stack
+
+
+class Floor:
+    """A room's floor."""
+
+    def __init__(self, room: Room, shapes: tuple[Shape, ...]) -> None:
+        west, south, east, north = room.bounds
+        self.origin = np.array([west, south])
+        obstacles: list[Rectangle] = []
+        open_parts, swept, within = [], [], []
+        for thing, shape in zip(room.things, shapes, strict=True):
+            position, turn = frame(thing)
+            obstacles += rectangles(shape, position, turn)
+            for part in shape.moving:
+                obstacles += rectangles(part, position, turn)
+            if shape.moving:
+                moments = [
+                    [r for part in shape.moving for r in rectangles(part, *opened(part, k / SWEEP, position, turn))]
+                    for k in range(1, SWEEP + 1)
+                ]
+                open_parts.append(moments[-1])
+                swept.append([rectangle for moment in moments for rectangle in moment])
+                ends = [(part, *opened(part, k, position, turn)) for part in shape.moving for k in (0.0, 1.0)]
+                within.append([r for end in ends for r in rectangles(*end, any_height=True)])
+        self.obstacles = np.array(obstacles).reshape(-1, 6)
+        self.open_parts = _stacked(open_parts)
+        """Rectangles of each openable's parts when open, (openables, k, 6)."""
+        self.swept = _stacked(swept)
+        """Rectangles that each openable's parts sweep on their way, (openables, k, 6)."""
+        self.within = _stacked(within)
+        """Rectangles of each openable's parts, open and closed and at any height: what a hand must reach."""
+        columns, rows = int(np.ceil((east - west) / PITCH)) + 1, int(np.ceil((north - south) / PITCH)) + 1
+        self._reachable: Grid | None = None
+        self.map = self._clearance_map((columns, rows))
+
+    def _clearance_map(self, shape: tuple[int, int]) -> np.ndarray:
+        """Distances at the map's points, each obstacle drawn only as far as it can matter."""
+        clearance = np.full(shape, FAR)
+        xs, ys = (self.origin[k] + PITCH * np.arange(shape[k]) for k in (0, 1))
+        for rectangle in self.obstacles:
+            reach = np.abs(rectangle[2:4]) * rectangle[4] + np.abs(rectangle[3:1:-1]) * rectangle[5] + FAR
+            spans = zip((xs, ys), rectangle[:2], reach, strict=True)
+            (x0, x1), (y0, y1) = (np.searchsorted(ticks, [middle - r, middle + r]) for ticks, middle, r in spans)
+            if x0 < x1 and y0 < y1:
+                points = np.stack(np.meshgrid(xs[x0:x1], ys[y0:y1], indexing="ij"), -1)
+                window = clearance[x0:x1, y0:y1]
+                np.minimum(window, distance(points, rectangle), out=window)
+        return clearance
+
+    def clearance(self, points: np.ndarray) -> np.ndarray:
+        """How far points (..., 2) are from the nearest obstacle, everything closed; 0 outside the room."""
+        at = (np.asarray(points, float) - self.origin) / PITCH
+        values = map_coordinates(self.map, at.reshape(-1, 2).T, order=1, mode="constant", cval=0.0)
+        return values.reshape(at.shape[:-1])
+
+    def grid(self, start, angle: float = 0.0) -> Grid:
+        """The reachable positions of the lattice through `start` that is turned clockwise by `angle` degrees."""
+        start = np.asarray(start, float)
+        if self._reachable is not None and angle == 0:
+            # Most lattices are the room's own, whose positions are known: only their start is another.
+            own, cell = self._reachable, (start - self._reachable.start) / GRID
+            if (own.cells == cell).all(1).any():
+                return Grid(start, angle, own.cells - cell.astype(int), own.graph)
+        ways, low = self._ways(start, angle)
+        here = ways[::2, ::2]
+        numbers = here.cumsum().reshape(here.shape) - 1
+        steps = zip(NEIGHBOURS, (ways[1::2, ::2], ways[::2, 1::2]), strict=True)
+        edges = np.concatenate([[numbers[a][passable], numbers[b][passable]] for (a, b), passable in steps], axis=1)
+        count = int(here.sum())
+        graph = sparse.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(count, count)).tocsr()
+        return Grid(start, angle, np.argwhere(here) + low, graph)
+
+    def positions(self, start, angle: float = 0.0) -> np.ndarray:
+        """The same as positions in the room, (n, 2), for those who need no graph of the steps between them."""
+        if angle == 0:
+            return self.grid(start).positions
+        start = np.asarray(start, float)
+        ways, low = self._ways(start, angle)
+        return _placed(start, angle, np.argwhere(ways[::2, ::2]) + low)
+
+    def _ways(self, start: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+        """Where one gets from `start` in half steps, and the first position's lattice coordinates.
+
+        At even numbers are positions, between them the middles of steps; nobody is where both are odd.
+        """
+        east = mesh.rotation("z", -angle)[:2, :2]
+        corners = self.origin + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * (np.array(self.map.shape) - 1) * PITCH
+        inside = ((corners - start) @ east) / GRID
+        low, high = np.floor(inside.min(axis=0)).astype(int), np.ceil(inside.max(axis=0)).astype(int)
+        lattice = np.stack(np.meshgrid(*(np.arange(low[k], high[k] + 1) for k in (0, 1)), indexing="ij"), -1)
+        free = self.clearance(start + lattice * GRID @ east.T) >= BODY_RADIUS
+        if not (low <= 0).all() or not (high >= 0).all() or not free[tuple(-low)]:
+            raise ValueError(f"no body can stand at ({start[0]:.2f}, {start[1]:.2f})")
+        ways = np.zeros(2 * np.array(free.shape) - 1, bool)
+        ways[::2, ::2] = free
+        for (a, b), half, steps in zip(NEIGHBOURS, np.eye(2) / 2, (ways[1::2, ::2], ways[::2, 1::2]), strict=True):
+            both = free[a] & free[b]
+            middles = lattice[a][both] + half
+            steps[both] = self.clearance(start + middles * GRID @ east.T) >= BODY_RADIUS
+        regions, _ = label(ways)
+        return regions == regions[tuple(-2 * low)], low
+
+    def reachable(self) -> Grid:
+        """The largest region of the paper's own grid, the multiples of 0.25 m; found once."""
+        if self._reachable is None:
+            self._reachable = self._largest_region()
+        return self._reachable
+
+    def _largest_region(self) -> Grid:
+        size = np.array(self.map.shape) * PITCH
+        first = np.ceil(self.origin / GRID).astype(int)
+        counts = (size / GRID).astype(int) + 1
+        points = np.stack(np.meshgrid(*(GRID * (first[k] + np.arange(counts[k])) for k in (0, 1)), indexing="ij"), -1)
+        left = self.clearance(points) >= BODY_RADIUS
+        best = None
+        while left.any() and (best is None or len(best) < left.sum()):
+            grid = self.grid(points[tuple(np.argwhere(left)[0])])
+            cells = np.round(grid.positions / GRID).astype(int) - first
+            left[tuple(cells.T)] = False
+            best = grid if best is None or len(grid) > len(best) else best
+        if best is None:
+            raise ValueError("the room has no free floor")
+        return best
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The positions that a body can reach in steps of 0.25 m."""
+
+    start: np.ndarray
+    angle: float
+    """Degrees by which the lattice is turned clockwise."""
+    cells: np.ndarray
+    """Lattice coordinates (n, 2) relative to the start, in the turned frame."""
+    graph: sparse.csr_array
+    """Which positions are one step apart; each pair once."""
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Where the positions are in the room, (n, 2)."""
+        return _placed(self.start, self.angle, self.cells)
+
+    def index(self, point) -> int:
+        """The number of the position at a point; ValueError if it is not one."""
+        away = np.linalg.norm(self.positions - np.asarray(point, float), axis=1)
+        nearest = int(away.argmin())
+        if away[nearest] > 1e-3:
+            raise ValueError(f"({point[0]:.2f}, {point[1]:.2f}) is not one of the {len(self)} reachable positions")
+        return nearest
+
+    def neighbours(self) -> np.ndarray:
+        """For each position the number of the one a step to its (turned) north, east, south, west; -1 if blocked."""
+        table = np.full((len(self), 4), -1)
+        edges = self.graph.tocoo()
+        for a, b in ((edges.row, edges.col), (edges.col, edges.row)):
+            step = self.cells[b] - self.cells[a]
+            direction = (step[:, None] == COMPASS).all(-1).argmax(1)
+            table[a, direction] = b
+        return table
+
+    def distances(self, source: int) -> np.ndarray:
+        """Steps from one position to each of the others, (n,)."""
+        return csgraph.dijkstra(self.graph, directed=False, indices=source, unweighted=True).astype(int)
+
+    def path(self, source: int, target: int) -> list[int]:
+        """The positions on a shortest way, both ends included."""
+        _, before = csgraph.dijkstra(
+            self.graph, directed=False, indices=source, unweighted=True, return_predecessors=True
+        )
+        way = [target]
+        while way[-1] != source:
+            way.append(int(before[way[-1]]))
+        return way[::-1]
+
+
+def _placed(start: np.ndarray, angle: float, cells: np.ndarray) -> np.ndarray:
+    """Where lattice coordinates (n, 2) relative to a start are in the room, (n, 2)."""
+    return start + cells * GRID @ mesh.rotation("z", -angle)[:2, :2].T

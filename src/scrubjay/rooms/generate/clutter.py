@@ -1,0 +1,139 @@
+"""Small things on and in large ones: on tops, on shelves, in drawers and cabinets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrubjay.rooms import catalog
+from scrubjay.rooms.catalog.mesh import rotation
+from scrubjay.rooms.generate import priors
+from scrubjay.rooms.generate.layout import Plan, Size, box_of, turned
+from scrubjay.rooms.room import GOALS, Thing
+
+LIFT = 0.0005
+"""Between a thing and what it stands on."""
+FULL = 0.36
+"""The most of an area that is covered, so that there is room for one thing more."""
+ROUND = ("Apple", "Bottle", "Bowl", "Candle", "CD", "Egg", "HousePlant", "Lettuce", "PaperTowelRoll", "Plate",
+         "Potato", "SoapBottle", "Statue", "Vase", "WineBottle")  # fmt: skip
+"""Turned by any angle; all else stands about straight."""
+
+
+OPENING = ("Book", "Box", "Kettle", "Laptop")
+"""Open by themselves, so they cannot ride in a drawer."""
+
+
+@dataclass
+class Area:
+    """A level area of a thing, in the room's coordinates."""
+
+    owner: Thing
+    middle: np.ndarray
+    size: tuple[float, float]
+    headroom: float
+    covered: float = 0.0
+
+
+class Clutter:
+    """The areas of a room's things, and what is put on them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.areas: list[Area] = []
+        self.parents: dict[str, str] = {}
+
+    def offer(self, *things: Thing | None) -> None:
+        """Makes things' supports available."""
+        for thing in things:
+            if thing is None:
+                continue
+            shape = catalog.draw(thing.type, thing.size, np.random.default_rng(thing.seed), thing.style, thing.options)
+            turn = rotation("z", -thing.yaw)
+            self.parents[thing.name] = thing.inside
+            for part in (shape, *shape.moving):
+                for support in part.supports:
+                    middle = np.asarray(thing.position) + turn @ support.position
+                    self.areas.append(Area(thing, middle, support.size, support.headroom))
+
+    def put(
+        self, kind: str, on: tuple[str, ...], size=None, full: float = FULL, tries: int = 6, **kept
+    ) -> Thing | None:
+        """Puts a thing on one of the things named, by name or type, where there is room; None where there is none."""
+        rng = self.plan.rng
+        size = size or priors.size(rng, self.plan.type, kind)
+        fitting = [
+            area
+            for area in self.areas
+            if (area.owner.name in on or area.owner.type in on)
+            and self._takes(area, size, full)
+            and not (kind in OPENING and area.owner.type == "Drawer")
+        ]
+        if not fitting:
+            return None
+        weights = np.sqrt([a.size[0] * a.size[1] for a in fitting])
+        for _ in range(tries):
+            area = fitting[int(rng.choice(len(fitting), p=weights / weights.sum()))]
+            if thing := self._put(kind, area, size, **kept):
+                return thing
+        return None
+
+    def _takes(self, area: Area, size: Size, full: float) -> bool:
+        short, long = sorted(size[:2])
+        fits = short < min(area.size) - 0.01 and long < max(area.size) - 0.01 and size[2] < area.headroom - 0.01
+        return fits and area.covered + size[0] * size[1] < full * area.size[0] * area.size[1]
+
+    def _put(self, kind: str, area: Area, size: Size, straight: bool = False, **kept) -> Thing | None:
+        rng = self.plan.rng
+        yaw = float(rng.uniform(0, 360)) if kind in ROUND else float(rng.normal(0, 0 if straight else 6))
+        if kind not in ROUND and (size[0] > area.size[0] or (not straight and rng.random() < 0.3 and size[2] < 0.06)):
+            yaw += 90
+        width, depth = turned(size, yaw)
+        slack = (np.array(area.size) - (width, depth)) / 2 - 0.006
+        if slack.min() < 0:
+            return None
+        offset = rotation("z", -area.owner.yaw) @ np.array([*rng.uniform(-slack, slack), LIFT])
+        return self._add(kind, area, tuple(area.middle + offset), area.owner.yaw + yaw, size, **kept)
+
+    def place(self, kind: str, owner: Thing, size: Size, at: tuple[float, float], **kept) -> Thing | None:
+        """Puts a thing on the highest area of another, at (x, y) in that one's coordinates, if it is free there."""
+        area = max((a for a in self.areas if a.owner is owner), key=lambda a: a.middle[2], default=None)
+        if area is None:
+            return None
+        x, y, _ = np.asarray(owner.position) + rotation("z", -owner.yaw) @ np.array([*at, 0.0])
+        return self._add(kind, area, (x, y, area.middle[2] + LIFT), owner.yaw, size, **kept)
+
+    def _add(self, kind: str, area: Area, position: tuple[float, ...], yaw: float, size: Size, **kept) -> Thing | None:
+        """Adds a thing to an area if nothing is in its way but what the area belongs to."""
+        kin, name = [area.owner.name], area.owner.inside
+        while name:
+            kin.append(name)
+            name = self.parents.get(name, "")
+        if not self.plan.fits(box_of(position, size, yaw), -0.004, tuple(kin), clear=False):
+            return None
+        area.covered += size[0] * size[1]
+        return self.plan.add(kind, position, yaw, size, inside=area.owner.name, **kept)
+
+    def scatter(self, kinds: tuple[str, ...], instead: tuple[str, ...], rate: float = 1.0) -> None:
+        """Puts small things where the table's rooms have them, as often as those do, or else on `instead`."""
+        rng = self.plan.rng
+        owners = {area.owner.type for area in self.areas}
+        for kind in kinds:
+            if kind in GOALS or rng.random() > priors.share(self.plan.type, kind) * rate:
+                continue
+            found = priors.of(self.plan.type, kind)
+            for _ in range(int(rng.integers(found.count[0], found.count[2] + 1))):
+                usual = [parent for parent in found.on if parent in owners]
+                weights = np.array([found.on[parent] for parent in usual])
+                parent = (str(rng.choice(usual, p=weights / weights.sum())),) if usual else instead
+                if self.put(kind, parent) is None:
+                    self.put(kind, instead)
+
+    def fill(self, things: list[Thing], kinds: tuple[str, ...], share: float = 0.34, most: int = 2) -> None:
+        """Puts a few of some kinds into about a share of things that open."""
+        rng = self.plan.rng
+        for thing in things:
+            if rng.random() < share:
+                for _ in range(int(rng.integers(1, most + 1))):
+                    self.put(str(rng.choice(kinds)), (thing.name,), full=0.45)

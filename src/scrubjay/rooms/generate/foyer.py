@@ -1,0 +1,116 @@
+"""Foyers: plain rooms with a free middle and a table, for experiments with what is put on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from scrubjay.rooms import catalog
+from scrubjay.rooms.catalog.mesh import rotation
+from scrubjay.rooms.catalog.shape import Support
+from scrubjay.rooms.generate import envelope
+from scrubjay.rooms.generate.furniture import chest, fittings
+from scrubjay.rooms.generate.layout import NoRoom, Plan, Size, box_of
+from scrubjay.rooms.room import Room, RoomError, Thing
+
+SIZE = ((4.2, 5.8), (4.2, 5.8))
+TABLES = {
+    "DiningTable": (1.4, 0.85, 0.75),
+    "CoffeeTable": (1.2, 0.65, 0.46),
+    "SideTable": (0.8, 0.5, 0.7),
+    "Desk": (1.4, 0.65, 0.76),
+    "Dresser": (1.3, 0.52, 0.85),
+}
+"""The five kinds of table and about how large they are."""
+RECEPTACLES = {
+    "Bowl": (0.24, 0.24, 0.11),
+    "Pot": (0.28, 0.28, 0.15),
+    "Box": (0.34, 0.3, 0.22),
+    "GarbageCan": (0.26, 0.24, 0.28),
+    "LaundryHamper": (0.3, 0.28, 0.3),
+}
+"""The five kinds that something can be put into, and how large they are."""
+BOOK = (0.035, 0.17, 0.24)
+"""Standing."""
+
+
+def furnish(plan: Plan, number: int) -> None:
+    """Fills an empty foyer; its number picks the kind of table."""
+    rng = plan.rng
+    door = envelope.doorway(plan, plan.walls, "middle")
+    kind = list(TABLES)[number % len(TABLES)]
+    width, depth, height = (float(v * rng.uniform(0.94, 1.06)) for v in TABLES[kind])
+    size = (width, depth, height)
+    options = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
+    pieces = chest(plan, kind, size, fittings(plan), where="middle", options=options, tries=8)
+    if not door or not pieces:
+        raise NoRoom("no room for the table")
+    west, south, _, east, north, top = box_of(pieces[0].position, size, pieces[0].yaw)
+    plan.keep_clear((west, south, top, east, north, top + 0.6))
+    envelope.switch(plan, door)
+    if rng.random() < 0.6:
+        envelope.window(plan, where="middle", dressing="Curtains" if rng.random() < 0.5 else "")
+    envelope.hang(plan, "Painting", int(rng.integers(1, 4)))
+    if rng.random() < 0.35:
+        envelope.hang(plan, "Mirror", 1, size=(0.6, 0.035, 0.9), z=(1.0, 1.15))
+    for piece, own in (
+        ("HousePlant", (0.42, 0.42, 1.0)),
+        ("FloorLamp", (0.4, 0.4, 1.65)),
+        ("Boots", (0.28, 0.26, 0.4)),
+    ):
+        if rng.random() < 0.5:
+            plan.furnish(piece, own, where="corner", away=0.03)
+    envelope.ceiling_lamps(plan)
+
+
+def table_of(room: Room) -> Thing:
+    """The table of a foyer."""
+    found = room.of_type(*TABLES)
+    if room.type != "foyer" or not found:
+        raise RoomError(f"{room.scene} is not a foyer with a table")
+    return found[0]
+
+
+def with_receptacle(room: Room, kind: str) -> Room:
+    """The foyer with one of the five receptacles on the middle of its table."""
+    if kind not in RECEPTACLES:
+        raise RoomError(f"unknown receptacle {kind!r}; it is one of {', '.join(RECEPTACLES)}")
+    return _with(room, [_on_table(room, f"{kind}_on_table", kind, RECEPTACLES[kind], 0.0, 0.0)])
+
+
+def with_occluders(room: Room, count: int) -> Room:
+    """The foyer with a row of standing books along the front of its table."""
+    area = _area(table_of(room))
+    width = BOOK[1] + 0.01
+    most = int(area.size[0] / width)
+    if not 1 <= count <= most:
+        raise RoomError(f"{room.scene}: the table has room for 1 to {most} books, not {count}")
+    forward = area.size[1] / 2 - BOOK[0] / 2 - 0.02
+    # A book's spine is at its left: a quarter turn shows it to the front.
+    books = [
+        _on_table(room, f"Book_occluder_{i + 1}", "Book", BOOK, (i - (count - 1) / 2) * width, forward, i, 90.0)
+        for i in range(count)
+    ]
+    return _with(room, books)
+
+
+def _area(table: Thing) -> Support:
+    """The support on a table's top."""
+    shape = catalog.draw(table.type, table.size, np.random.default_rng(table.seed), table.style, table.options)
+    return max(shape.supports, key=lambda support: support.position[2])
+
+
+def _on_table(
+    room: Room, name: str, kind: str, size: Size, aside: float, forward: float, seed: int = 0, turn: float = 0.0
+) -> Thing:
+    """A thing on the table's top, measured from its middle."""
+    table = table_of(room)
+    local = _area(table).position + np.array([aside, forward, 0.0005])
+    position = np.asarray(table.position) + rotation("z", -table.yaw) @ local
+    x, y, z = (round(float(v), 4) for v in position)
+    return Thing(name, kind, (x, y, z), (table.yaw + turn) % 360, size, seed, {}, table.name)
+
+
+def _with(room: Room, things: list[Thing]) -> Room:
+    return replace(room, things=room.things + tuple(things))

@@ -1,0 +1,140 @@
+"""Clear space: whether anything solid is near an object on its way, or on the way of its own, for B worlds at once.
+
+Most movements of a hand happen in free air, and most things that open are nowhere near the goal object. Where no
+solid's box meets the ball around the object, the engine has nothing to say, and the action is arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import mujoco
+import numpy as np
+
+from scrubjay.rooms.floor import SWEEP
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.compile import SOLID, Compiled
+
+APART = 0.02
+"""How far an opening part must stay away from an object; between two moments of its way it strays less from a box."""
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """A room's upright boxes: low and high corners (n, 3)."""
+
+    low: np.ndarray
+    high: np.ndarray
+    openable: np.ndarray
+    """(n, 2): the openable and open or not."""
+    swept: list[np.ndarray]
+    """For each openable the low and high corners (2, k, 3) of what its solids pass on their way."""
+
+
+_KNOWN: WeakKeyDictionary[Compiled, _Boxes] = WeakKeyDictionary()
+"""Boxes of rooms that were asked for before: when one room of many is swapped, the others cost nothing."""
+
+
+class Clearings:
+    """Boxes around the solids of R rooms, with openables' parts as they are when closed, open, and on their way."""
+
+    def __init__(self, rooms: Sequence[Compiled]) -> None:
+        for room in rooms:
+            if room not in _KNOWN:
+                _KNOWN[room] = _boxes(room)
+        boxes = [_KNOWN[room] for room in rooms]
+        most = max(len(one.low) for one in boxes)
+        self.low = np.full((len(rooms), most, 3), np.inf, np.float32)
+        self.high = np.full((len(rooms), most, 3), -np.inf, np.float32)
+        self.openable = np.full((len(rooms), most, 2), -1)
+        """For each box the openable whose part it is and whether it is the open one, or -1 for what never moves."""
+        openables = max(1, *(len(one.swept) for one in boxes))
+        steps = max([passed.shape[1] for one in boxes for passed in one.swept], default=1)
+        self.swept = np.empty((2, len(rooms), openables, steps, 3), np.float32)
+        """Low and high corners of the boxes that each openable's solids pass on their way."""
+        self.swept[0], self.swept[1] = np.inf, -np.inf
+        for number, one in enumerate(boxes):
+            some = np.s_[number, : len(one.low)]
+            self.low[some], self.high[some], self.openable[some] = one.low, one.high, one.openable
+            for openable, passed in enumerate(one.swept):
+                self.swept[:, number, openable, : passed.shape[1]] = passed
+        self.radius = np.array([_radius(rooms[0], kind) for kind in GOALS])
+        """Of the balls around the goal objects."""
+
+    def clear(
+        self, room: np.ndarray, is_open: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray
+    ) -> np.ndarray:
+        """Is there nothing solid near objects (b,) on their straight ways from starts to ends (b, 3)?"""
+        margin = self.radius[goal][:, None]
+        low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
+        # The room's box for box, so that nothing larger than (b, boxes) is made.
+        met = np.ones((len(room), self.low.shape[1]), bool)
+        for axis in range(3):
+            met &= self.low[room, :, axis] <= high[:, axis, None]
+            met &= self.high[room, :, axis] >= low[:, axis, None]
+        number, when_open = self.openable[room, :, 0], self.openable[room, :, 1]
+        there = (number < 0) | (np.take_along_axis(is_open, np.maximum(number, 0), 1) == when_open)
+        return ~(met & there).any(1)
+
+    def untouched(self, room: np.ndarray, openable: np.ndarray, goal: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """Do openables (b,) leave objects at (b, 3) alone on their way? What rests on a part is not left alone."""
+        low, high = self.swept[:, room, openable]
+        gap = np.maximum(np.maximum(low - centre[:, None], centre[:, None] - high), 0)
+        return np.linalg.norm(gap, axis=2).min(1) > self.radius[goal] + APART
+
+
+def _boxes(room: Compiled) -> _Boxes:
+    model, data = room.model, mujoco.MjData(room.model)
+    solid = model.geom_group == SOLID
+    goals = np.isin(model.geom_bodyid, [goal.body for goal in room.goals.values()])
+    owner = np.full(model.nbody, -1)
+    for number, openable in enumerate(room.openables):
+        owner[openable.bodies] = number
+    found = []
+    for is_open in (0, 1):
+        for openable in room.openables:
+            data.qpos[openable.qpos] = openable.travel * is_open
+        mujoco.mj_kinematics(model, data)
+        moving = owner[model.geom_bodyid] >= 0
+        chosen = np.flatnonzero(solid & ~goals & (moving | (is_open == 0)))
+        reach = _reach(model, data, chosen)
+        which = owner[model.geom_bodyid[chosen]]
+        found.append((data.geom_xpos[chosen] - reach, data.geom_xpos[chosen] + reach,
+                      np.stack([which, np.where(which >= 0, is_open, -1)], 1)))  # fmt: skip
+    low, high, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return _Boxes(low, high, owners, _swept(room, data, np.flatnonzero(solid & moving), owner[model.geom_bodyid]))
+
+
+def _swept(room: Compiled, data: mujoco.MjData, geoms: np.ndarray, owner: np.ndarray) -> list[np.ndarray]:
+    """For each openable boxes (2, k, 3), each around one of its solids at two moments of its way and between."""
+    lows, highs = [], []
+    for moment in range(SWEEP + 1):
+        for openable in room.openables:
+            data.qpos[openable.qpos] = openable.travel * moment / SWEEP
+        mujoco.mj_kinematics(room.model, data)
+        reach = _reach(room.model, data, geoms)
+        lows.append(data.geom_xpos[geoms] - reach)
+        highs.append(data.geom_xpos[geoms] + reach)
+    low, high = np.stack(lows), np.stack(highs)
+    passed = np.stack([np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])])
+    return [passed[:, :, owner[geoms] == number].reshape(2, -1, 3) for number in range(len(room.openables))]
+
+
+def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.ndarray:
+    """Half sizes (n, 3) of the upright boxes around boxes and capsules."""
+    size = model.geom_size[geoms].copy()
+    capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE
+    radius, half = size[capsule, 0], size[capsule, 1]
+    size[capsule] = np.stack([radius, radius, radius + half], 1)
+    return np.einsum("nij,nj->ni", np.abs(data.geom_xmat[geoms].reshape(-1, 3, 3)), size)
+
+
+def _radius(room: Compiled, kind: str) -> float:
+    """Of the ball about a goal object's centre that holds all its solids, with a millimetre to spare."""
+    model = room.model
+    geoms = room.goals[kind].geoms
+    capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE
+    corner = np.where(capsule, model.geom_size[geoms, :2].sum(1), np.linalg.norm(model.geom_size[geoms], axis=1))
+    return float((np.linalg.norm(model.geom_pos[geoms], axis=1) + corner).max()) + 0.001

@@ -1,0 +1,303 @@
+"""Compiles a room into one MuJoCo model.
+
+Seen and touched are apart: surfaces are meshes without contacts, one geom per part and material; solids are boxes and
+capsules that no camera sees. Everything fixed belongs to the world body. Each moving part of an openable is a body on a
+joint too heavy to be pushed: openables stand where they are put. The five goal objects are free bodies, parked far
+above the room until one is held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from scrubjay.rooms import catalog
+from scrubjay.rooms.catalog import mesh, shell
+from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape
+from scrubjay.rooms.floor import PITCH, Floor, frame
+from scrubjay.rooms.materials import materials
+from scrubjay.rooms.room import GOALS, Room, Thing
+
+FIXED, MOVING, GOAL, SOLID = 0, 1, 2, 3
+"""Geom groups. Renderers leave some out: openables' moving parts, or all but the goal object."""
+
+PARKED_HEIGHT = 100.0
+"""Where unused goal objects wait: so steeply above every camera that none sees them."""
+
+TIMESTEP = 0.004
+UNPUSHABLE = 1e6
+LEAST_GYRATION = 0.04
+BRIGHTEST = 1.25
+"""The most light that falls on any surface."""
+FLOOR_PIXEL = 0.0125
+SHADE, SHADE_REACH = 0.4, 0.12
+"""How dark the floor is right beside a thing, and within how many metres that fades."""
+GOAL_BOXES = {
+    "Bread": (0.15, 0.28, 0.13, 0.5),
+    "Cup": (0.10, 0.10, 0.14, 0.3),
+    "Knife": (0.035, 0.28, 0.03, 0.15),
+    "Plunger": (0.15, 0.15, 0.50, 0.4),
+    "Tomato": (0.10, 0.10, 0.09, 0.2),
+}
+"""Width, depth, height and mass of the goal objects; the table's medians, with the rotated ones stood straight."""
+
+
+@dataclass(frozen=True)
+class Openable:
+    """A thing with moving parts, and where they are in the model's state."""
+
+    thing: int
+    qpos: np.ndarray
+    """Addresses of its joints, (k,)."""
+    travel: np.ndarray
+    """The joints' open values, (k,); closed is 0."""
+    bodies: np.ndarray
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal object's free body."""
+
+    thing: int
+    body: int
+    qpos: int
+    dof: int
+    mass: float
+    geoms: np.ndarray
+    """Its solids."""
+    middle: float
+    """How far its centre is above its bottom."""
+
+
+@dataclass(frozen=True)
+class Volumes:
+    """The boxes in which something is contained: middles and half sizes in the frame of a body."""
+
+    thing: np.ndarray
+    body: np.ndarray
+    position: np.ndarray
+    rotation: np.ndarray
+    half: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A room as a model, and what the model's parts mean. Each is itself alone: two are never equal."""
+
+    room: Room
+    model: mujoco.MjModel
+    shapes: tuple[Shape, ...]
+    things: tuple[str, ...]
+    """Names by id: the room's things and then the five goal objects."""
+    geom_thing: np.ndarray
+    openables: tuple[Openable, ...]
+    goals: dict[str, Goal]
+    volumes: Volumes
+    floor: Floor
+
+    def qpos(self, is_open: np.ndarray, goal: np.ndarray, pose: np.ndarray) -> np.ndarray:
+        """Joint positions (W, nq) of W copies: open (W, openables or more), goals' numbers (W,), poses (W, 7)."""
+        qpos = np.tile(self.model.qpos0, (len(goal), 1))
+        for number, openable in enumerate(self.openables):
+            qpos[:, openable.qpos] = is_open[:, number, None] * openable.travel
+        for number, kind in enumerate(GOALS):
+            there = goal == number
+            start = self.goals[kind].qpos
+            qpos[there, start : start + 7] = pose[there]
+        return qpos
+
+    @property
+    def visual_geoms(self) -> int:
+        return int((self.model.geom_group != SOLID).sum())
+
+
+def compile_room(room: Room) -> Compiled:
+    """Builds every thing's shape and compiles the room."""
+    return _Compiler(room).compile()
+
+
+class _Compiler:
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.spec = _empty_spec(room)
+        self.thing_of_geom: dict[str, int] = {}
+        self.bodies_of: dict[int, list[str]] = {}
+        self.volumes: list[tuple[int, str, np.ndarray, np.ndarray, np.ndarray]] = []
+        self.shapes = tuple(catalog.shape_of(thing, room) for thing in room.things)
+        # Things in a drawer ride on its moving part; the first one is the drawer's box.
+        self.carriers: dict[str, tuple[mujoco.MjsBody, str]] = {}
+        self.materials: set[str] = set()
+        self.floor = Floor(room, self.shapes)
+
+    def compile(self) -> Compiled:
+        world = self.spec.worldbody
+        for index, (thing, shape) in enumerate(zip(self.room.things, self.shapes, strict=True)):
+            position, turn = frame(thing)
+            body, name = self.carriers.get(thing.inside, (world, "world"))
+            self._draw(body, name, index, shape, position, turn, MOVING if name != "world" else FIXED)
+            for part in shape.moving:
+                self._moving(index, thing, part, position, turn)
+        goals = [self._goal(len(self.room.things) + i, kind) for i, kind in enumerate(GOALS)]
+        model = self.spec.compile()
+        return self._read(model, goals)
+
+    def _draw(self, body, body_name: str, index: int, part: Drawn, position, turn, group: int) -> None:
+        """Adds a part's surfaces, solids and spaces to a body whose frame is the room's."""
+        for number, (material, meshes) in enumerate(part.surfaces.items()):
+            self._material(material)
+            whole = mesh.joined(meshes)
+            name = f"{body_name}/{index}/{number}"
+            self.spec.add_mesh(
+                name=name, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
+                uservert=(whole.vertices @ turn.T + position).ravel(), usernormal=(whole.normals @ turn.T).ravel(),
+                usertexcoord=whole.uv.ravel(), userface=whole.faces.ravel(),
+            )  # fmt: skip
+            body.add_geom(
+                name=name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, material=material, group=group,
+                contype=0, conaffinity=0, mass=0,
+            )  # fmt: skip
+            self.thing_of_geom[name] = index
+        touch = {FIXED: (1, 0), MOVING: (2, 0), GOAL: (4, 3)}[group]
+        for number, solid in enumerate(part.solids):
+            name = f"{body_name}/{index}/solid{number}"
+            kind = mujoco.mjtGeom.mjGEOM_BOX if solid.kind == "box" else mujoco.mjtGeom.mjGEOM_CAPSULE
+            geom = body.add_geom(
+                name=name, type=kind, size=[*solid.size, 0][:3], pos=turn @ solid.position + position,
+                quat=_quaternion(turn @ solid.rotation), group=SOLID, contype=touch[0], conaffinity=touch[1], mass=0,
+            )  # fmt: skip
+            self.thing_of_geom[name] = index
+            if group == GOAL:
+                # Rolling and spinning friction, or a tomato rolls for ever; stiff contacts, or a knife sinks in.
+                geom.condim, geom.priority, geom.friction, geom.solref = 6, 1, [0.8, 0.01, 0.002], [0.01, 1.0]
+        for space in part.spaces:
+            self.volumes.append((index, body_name, turn @ space.position + position, turn, space.half))
+
+    def _moving(self, index: int, thing: Thing, part: Moving, position, turn) -> None:
+        name = f"moving{index}.{len(self.bodies_of.setdefault(index, []))}"
+        body = self.spec.worldbody.add_body(name=name, gravcomp=1)
+        body.explicitinertial = True
+        body.mass, body.inertia, body.ipos = 1.0, [1, 1, 1], position
+        kind = mujoco.mjtJoint.mjJNT_HINGE if part.joint == "hinge" else mujoco.mjtJoint.mjJNT_SLIDE
+        body.add_joint(
+            name=name, type=kind, axis=turn @ part.axis, pos=turn @ part.anchor + position, armature=UNPUSHABLE,
+            limited=mujoco.mjtLimited.mjLIMITED_FALSE,
+        )  # fmt: skip
+        self.bodies_of[index].append(name)
+        self._draw(body, name, index, part, position, turn, MOVING)
+        if part.joint == "slide":
+            self.carriers.setdefault(thing.name, (body, name))
+
+    def _goal(self, index: int, kind: str) -> str:
+        width, depth, height, mass = GOAL_BOXES[kind]
+        shape = catalog.draw(kind, (width, depth, height), np.random.default_rng(GOALS.index(kind)), {}, {})
+        middle = np.array([0, 0, -height / 2])
+        body = self.spec.worldbody.add_body(name=kind, pos=[2.0 * GOALS.index(kind), 0, PARKED_HEIGHT])
+        body.add_freejoint(name=kind).damping = [0.002] * 3
+        body.explicitinertial = True
+        sides = np.array([width, depth, height])
+        body.mass, body.ipos = mass, [0, 0, 0]
+        # A knife's own inertia about its blade is so small that contacts make it spin without end.
+        body.inertia = np.maximum(mass / 12 * (sides @ sides - sides**2), mass * LEAST_GYRATION**2)
+        self._draw(body, kind, index, shape, middle, np.eye(3), GOAL)
+        return kind
+
+    def _material(self, material: str) -> None:
+        if material in self.materials:
+            return
+        self.materials.add(material)
+        if material == shell.BAKED:
+            return self._floor()
+        texture, tint = materials.parse(material)
+        made = materials.texture_of(texture)
+        # One renderer cuts light off at 1 before it multiplies the texture, the other after: under 1 both agree.
+        emission = BRIGHTEST * made.glow / (1 - made.glow)
+        dimmed = np.array(tint) * (1 / (emission + BRIGHTEST) if made.glow else 1)
+        new = self.spec.add_material(name=material, rgba=[*dimmed, 1], specular=0, shininess=0, emission=emission)
+        new.texrepeat = [1 / made.metres] * 2 if made.metres else [1, 1]
+        if texture == "plain":
+            return
+        if texture not in self.materials:
+            self.materials.add(texture)
+            self._texture(texture, materials.image(texture))
+        new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture
+
+    def _floor(self) -> None:
+        """The floor's material: its texture all over the room, darker under and near things."""
+        style = next(thing for thing in self.room.things if thing.type == "Floor").style
+        texture, tint = materials.parse(style.get("floor", "plain#c8b89a"))
+        self._texture(shell.BAKED, floor_picture(self.floor, texture))
+        new = self.spec.add_material(name=shell.BAKED, rgba=[*tint, 1], specular=0, shininess=0)
+        new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = shell.BAKED
+
+    def _texture(self, name: str, pixels: np.ndarray) -> None:
+        height, width, _ = pixels.shape
+        kind = mujoco.mjtTexture.mjTEXTURE_2D
+        self.spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=3).data = pixels.tobytes()
+
+    def _read(self, model: mujoco.MjModel, goals: list[str]) -> Compiled:
+        geom_thing = np.array([self.thing_of_geom[model.geom(i).name] for i in range(model.ngeom)], np.int32)
+        openables = []
+        for index, names in self.bodies_of.items():
+            joints = [model.joint(name).id for name in names]
+            travel = [part.travel for part in self.shapes[index].moving]
+            bodies = [model.body(name).id for name in names]
+            openables.append(Openable(index, model.jnt_qposadr[joints], np.array(travel), np.array(bodies)))
+        found = {}
+        for i, kind in enumerate(goals):
+            body, joint = model.body(kind).id, model.joint(kind).id
+            geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group == SOLID))
+            qpos, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+            _, _, height, mass = GOAL_BOXES[kind]
+            found[kind] = Goal(len(self.room.things) + i, body, qpos, dof, mass, geoms, height / 2)
+        kept = [v for v in self.volumes if v[0] < len(self.room.things)]
+        volumes = Volumes(
+            np.array([v[0] for v in kept], int), np.array([model.body(v[1]).id for v in kept], int),
+            np.array([v[2] for v in kept]).reshape(-1, 3), np.array([v[3] for v in kept]).reshape(-1, 3, 3),
+            np.array([v[4] for v in kept]).reshape(-1, 3),
+        )  # fmt: skip
+        things = (*(thing.name for thing in self.room.things), *goals)
+        return Compiled(self.room, model, self.shapes, things, geom_thing, tuple(openables), found, volumes, self.floor)
+
+
+def _empty_spec(room: Room) -> mujoco.MjSpec:
+    spec = mujoco.MjSpec()
+    spec.modelname = room.scene
+    option = spec.option
+    option.timestep, option.integrator = TIMESTEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    option.cone, option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 10
+    # Explicit, since parked objects would stretch what the compiler works out, and with it the camera's near plane.
+    west, south, east, north = room.bounds
+    spec.stat.center, spec.stat.extent = [(west + east) / 2, (south + north) / 2, 1], 1.0
+    spec.visual.map.znear, spec.visual.map.zfar = 0.02, 60
+    spec.visual.quality.offsamples = 0
+    spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.43] * 3, [0.18] * 3
+    spec.visual.headlight.specular = [0] * 3
+    for lamp in room.lamps:
+        spec.worldbody.add_light(
+            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, dir=lamp.direction, diffuse=lamp.colour,
+            ambient=[0] * 3, specular=[0] * 3, castshadow=False,
+        )  # fmt: skip
+    spec.worldbody.add_camera(name="eye", fovy=90)
+    return spec
+
+
+def floor_picture(floor: Floor, texture: str) -> np.ndarray:
+    """A floor's texture over the whole room, row 0 in the north, shaded by how near things are: (n, m, 3) uint8."""
+    size = (np.array(floor.map.shape) - 1) * PITCH
+    counts = np.ceil(size / FLOOR_PIXEL).astype(int)
+    xs, ys = ((np.arange(counts[k]) + 0.5) * size[k] / counts[k] for k in (0, 1))
+    points = np.stack(np.meshgrid(xs, ys[::-1], indexing="xy"), -1) + floor.origin
+    shade = 1 - SHADE * np.exp(-floor.clearance(points) / SHADE_REACH)
+    pixels = materials.image(texture)
+    repeat = materials.texture_of(texture).metres
+    rows = (-points[:, 0, 1] / repeat % 1 * pixels.shape[0]).astype(int)
+    columns = (points[0, :, 0] / repeat % 1 * pixels.shape[1]).astype(int)
+    return (pixels[rows][:, columns] * shade[..., None]).astype(np.uint8)
+
+
+def _quaternion(matrix: np.ndarray) -> np.ndarray:
+    quat = np.zeros(4)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(matrix, float).ravel())
+    return quat

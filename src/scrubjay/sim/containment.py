@@ -1,0 +1,78 @@
+"""What contains an object, for B worlds at once: the volumes of R rooms, as they are when closed and when open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import mujoco
+import numpy as np
+
+from scrubjay.sim.compile import Compiled
+
+_KNOWN: WeakKeyDictionary[Compiled, _Frames] = WeakKeyDictionary()
+"""Of rooms that were asked for before."""
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """A room's n volumes, the smallest first."""
+
+    thing: np.ndarray
+    """(n,): whose volume it is."""
+    openable: np.ndarray
+    """(n,): the openable with which it moves, or -1."""
+    middle: np.ndarray
+    """(2, n, 3): closed and open."""
+    rotation: np.ndarray
+    """(2, n, 3, 3): its axes are the columns."""
+    half: np.ndarray
+    """(n, 3)."""
+
+
+class Spaces:
+    """The volumes of R rooms."""
+
+    def __init__(self, rooms: Sequence[Compiled]) -> None:
+        for room in rooms:
+            if room not in _KNOWN:
+                _KNOWN[room] = _frames(room)
+        found = [_KNOWN[room] for room in rooms]
+        # At least one, so that rooms without volumes can be asked; what is filled up contains nothing.
+        shape = (len(rooms), max(1, *(len(frames.thing) for frames in found)))
+        self.thing, self.openable = np.full(shape, -1), np.full(shape, -1)
+        self.middle, self.rotation = np.zeros((*shape, 2, 3)), np.zeros((*shape, 2, 3, 3))
+        self.half = np.full((*shape, 3), -1.0)
+        for number, frames in enumerate(found):
+            some = np.s_[number, : len(frames.thing)]
+            self.thing[some], self.openable[some], self.half[some] = frames.thing, frames.openable, frames.half
+            self.middle[some] = frames.middle.swapaxes(0, 1)
+            self.rotation[some] = frames.rotation.swapaxes(0, 1)
+
+    def containing(self, room: np.ndarray, is_open: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """The things whose smallest volumes have points (b, 3) in them, (b,); -1 where none has."""
+        openable = self.openable[room]
+        moved = (openable >= 0) & np.take_along_axis(is_open, np.maximum(openable, 0), 1)
+        volume, when = np.arange(openable.shape[1]), moved.astype(int)
+        away = point[:, None] - self.middle[room[:, None], volume, when]
+        local = np.einsum("bnji,bnj->bni", self.rotation[room[:, None], volume, when], away)
+        inside = (np.abs(local) <= self.half[room]).all(2)
+        return np.where(inside.any(1), self.thing[room, inside.argmax(1)], -1)
+
+
+def _frames(room: Compiled) -> _Frames:
+    model, volumes, data = room.model, room.volumes, mujoco.MjData(room.model)
+    order = np.argsort(volumes.half.prod(1), kind="stable")
+    owner = np.full(model.nbody, -1)
+    middle, rotation = [], []
+    for is_open in (0, 1):
+        for number, openable in enumerate(room.openables):
+            owner[openable.bodies] = number
+            data.qpos[openable.qpos] = openable.travel * is_open
+        mujoco.mj_kinematics(model, data)
+        turn = data.xmat[volumes.body].reshape(-1, 3, 3)
+        middle.append(data.xpos[volumes.body] + np.einsum("nij,nj->ni", turn, volumes.position))
+        rotation.append(turn @ volumes.rotation)
+    return _Frames(volumes.thing[order], owner[volumes.body][order], np.stack(middle)[:, order],
+                   np.stack(rotation)[:, order], volumes.half[order])  # fmt: skip

@@ -1,0 +1,164 @@
+"""What the ray caster reads, in a few large arrays on its device, whose rows are lent to rooms and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+
+import mujoco
+import numpy as np
+import torch
+import warp as wp
+
+from scrubjay.sim.compile import Compiled
+from scrubjay.sim.render import shading
+from scrubjay.sim.render.bvh import Trees
+from scrubjay.sim.render.triangles import Triangles
+
+
+class Rows:
+    """Arrays of a common length that grows; runs of rows are lent and taken back."""
+
+    def __init__(self, device: str, **columns: tuple[int, torch.dtype]) -> None:
+        self.columns = {
+            name: torch.zeros((0, width), dtype=kind, device=device) for name, (width, kind) in columns.items()
+        }
+        self.spans: list[range] = []
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def lend(self, count: int) -> range:
+        """The first free run that is long enough; where there is none, there will be twice as many rows."""
+        for i, span in enumerate(self.spans):
+            if len(span) >= count:
+                self.spans[i] = range(span.start + count, span.stop)
+                return range(span.start, span.start + count)
+        size, more = len(self), max(len(self), count, 1 << 14)
+        for name, column in self.columns.items():
+            self.columns[name] = torch.cat([column, column.new_zeros((more, column.shape[1]))])
+        self.take_back(range(size, size + more))
+        return self.lend(count)
+
+    def take_back(self, rows: range) -> None:
+        """Joins a run with its free neighbours."""
+        spans = sorted([*self.spans, rows], key=lambda span: span.start)
+        self.spans = spans[:1]
+        for span in spans[1:]:
+            if span.start == self.spans[-1].stop:
+                self.spans[-1] = range(self.spans[-1].start, span.stop)
+            else:
+                self.spans.append(span)
+
+    def write(self, rows: range, **values: np.ndarray) -> None:
+        for name, array in values.items():
+            column = self.columns[name]
+            kind = {torch.int32: np.int32, torch.float32: np.float32}[column.dtype]
+            made = torch.from_numpy(np.ascontiguousarray(array, kind).reshape(-1, column.shape[1]))
+            column[rows.start : rows.stop] = made.to(column.device)
+
+
+class Shared:
+    """Things made once for each key and numbered. The number of one that nobody holds any more is given out again."""
+
+    def __init__(self) -> None:
+        self.made: list = []
+        self._numbers: dict[tuple, int] = {}
+        self._holders: list[int] = []
+
+    def number(self, key: tuple, make: Callable[[], object]) -> int:
+        """The number of what a key stands for, made if it is not there."""
+        if key not in self._numbers:
+            taken = set(self._numbers.values())
+            number = next((n for n in range(len(self.made)) if n not in taken), len(self.made))
+            if number == len(self.made):
+                self.made.append(None)
+                self._holders.append(0)
+            self.made[number], self._numbers[key] = make(), number
+        return self._numbers[key]
+
+    def hold(self, numbers: set[int]) -> None:
+        for number in numbers:
+            self._holders[number] += 1
+
+    def let_go(self, numbers: set[int]) -> None:
+        for number in numbers:
+            self._holders[number] -= 1
+        self._numbers = {key: number for key, number in self._numbers.items() if self._holders[number]}
+
+
+class Store:
+    """Faces and nodes of all that is loaded, and the materials and textures that they share."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        one, number = (1, torch.int32), torch.float32
+        self.faces = Rows(device, openable=one, material=one, thing=one, detail=(1, number), corners=(12, number),
+                          normals=(9, number), uv=(6, number))  # fmt: skip
+        self.nodes = Rows(device, boxes=(16, number))
+        self.materials, self.textures = Shared(), Shared()
+        self._arrays: list | None = None
+
+    def write(self, loaded, trees: Trees, triangles: Triangles, openable: np.ndarray, compiled: Compiled) -> None:
+        """Writes trees and their triangles, in the order of the trees' leaves, into the rows lent for them."""
+        names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
+        loaded.materials = set(names.values())
+        loaded.textures = {int(self.materials.made[name].texture) for name in loaded.materials} - {-1}
+        self.materials.hold(loaded.materials)
+        self.textures.hold(loaded.textures)
+        corner = triangles.points[triangles.faces]
+        edges = np.zeros((len(corner), 3, 4), np.float32)
+        edges[:, 0, :3], edges[:, 1:, :3] = corner[:, 0], corner[:, 1:] - corner[:, :1]
+        self.faces.write(
+            loaded.rows, openable=openable, material=np.vectorize(names.__getitem__)(triangles.material),
+            thing=triangles.thing, detail=triangles.detail, corners=edges, normals=triangles.normals, uv=triangles.uv,
+        )  # fmt: skip
+        self.nodes.write(loaded.nodes, boxes=trees.moved(loaded.nodes.start, loaded.rows.start))
+        self._arrays = None
+
+    def free(self, loaded) -> None:
+        """Takes back a room's rows, and the materials and textures that no other room uses."""
+        self.faces.take_back(loaded.rows)
+        self.nodes.take_back(loaded.nodes)
+        self.materials.let_go(loaded.materials)
+        self.textures.let_go(loaded.textures)
+
+    def arrays(self) -> list:
+        """The kernels' arguments: nodes, triangles, the faces' other columns, materials and textures."""
+        if self._arrays is None:
+            faces = self.faces.columns
+            self._arrays = [
+                wp.from_torch(self.nodes.columns["boxes"].reshape(-1)), wp.from_torch(faces["corners"].reshape(-1)),
+                *(wp.from_torch(faces[name].reshape(-1)) for name in ("openable", "material", "thing", "detail")),
+                wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3),
+                wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2),
+                wp.array(self.materials.made, dtype=shading.Material, device=self.device),
+                wp.array(self.textures.made, dtype=wp.Texture2D, device=self.device),
+            ]  # fmt: skip
+        return self._arrays
+
+    def _material(self, compiled: Compiled, number: int) -> int:
+        """A material's number here; rooms share materials and textures, all but the pictures of their floors."""
+        model = compiled.model
+        texture = int(model.mat_texid[number, mujoco.mjtTextureRole.mjTEXROLE_RGB])
+        image = self._texture(compiled, texture) if texture >= 0 else -1
+        tint, repeat, glow = model.mat_rgba[number, :3], model.mat_texrepeat[number], float(model.mat_emission[number])
+
+        def make() -> object:
+            record = shading.Material()
+            record.tint, record.glow, record.texture, record.repeat = wp.vec3(*tint), glow, image, wp.vec2(*repeat)
+            return record
+
+        return self.materials.number((*tint, *repeat, glow, image), make)
+
+    def _texture(self, compiled: Compiled, texture: int) -> int:
+        model = compiled.model
+        shape = (model.tex_height[texture], model.tex_width[texture], 3)
+        pixels = model.tex_data[model.tex_adr[texture] :][: int(np.prod(shape))].reshape(shape)
+        return self.textures.number((shape, blake2b(pixels.tobytes()).digest()), lambda: self._picture(pixels))
+
+    def _picture(self, pixels: np.ndarray) -> wp.Texture2D:
+        """A picture on the device, with all its smaller versions."""
+        opaque = np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, np.uint8)], -1)
+        return wp.Texture2D(opaque, filter_mode=wp.TextureFilterMode.LINEAR, address_mode=wp.TextureAddressMode.WRAP,
+                            num_mip_levels=0, device=self.device)  # fmt: skip

@@ -1,0 +1,101 @@
+"""A compiled room's visible surfaces as plain arrays of triangles, for renderers of our own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from scrubjay.sim.compile import SOLID, Compiled
+
+USABLE = 0.8
+"""A corner's normal further off its face than this cosine is replaced by the face's, as MuJoCo's own renderer does."""
+
+
+@dataclass(frozen=True)
+class Triangles:
+    """The triangles of one rigid body, in its frame."""
+
+    points: np.ndarray
+    """(n, 3); faces share them."""
+    faces: np.ndarray
+    """(m, 3) numbers of points."""
+    normals: np.ndarray
+    """(m, 3, 3): one for each corner."""
+    uv: np.ndarray
+    """(m, 3, 2)"""
+    material: np.ndarray
+    """(m,): the model's material."""
+    thing: np.ndarray
+    """(m,): the thing's id."""
+    detail: np.ndarray
+    """(m,): texels a metre."""
+
+    def reordered(self, order: np.ndarray) -> Triangles:
+        """The same triangles in another order."""
+        rest = (getattr(self, name)[order] for name in ("faces", "normals", "uv", "material", "thing", "detail"))
+        return Triangles(self.points, *rest)
+
+
+def triangles_of(compiled: Compiled, body: int) -> Triangles:
+    """All that can be seen of a body of the model; body 0 is everything that never moves."""
+    model = compiled.model
+    geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group != SOLID))
+    corners, normals, uvs, counts = [], [], [], []
+    for geom in geoms:
+        mesh = model.geom_dataid[geom]
+        rotation = np.zeros(9)
+        mujoco.mju_quat2Mat(rotation, model.geom_quat[geom])
+        turn = rotation.reshape(3, 3)
+        rows = slice(model.mesh_faceadr[mesh], model.mesh_faceadr[mesh] + model.mesh_facenum[mesh])
+        points = model.mesh_vert[model.mesh_vertadr[mesh] :][model.mesh_face[rows]]
+        normal = model.mesh_normal[model.mesh_normaladr[mesh] :][model.mesh_facenormal[rows]]
+        corners.append(points @ turn.T + model.geom_pos[geom])
+        normals.append(normal @ turn.T)
+        uvs.append(model.mesh_texcoord[model.mesh_texcoordadr[mesh] :][model.mesh_facetexcoord[rows]])
+        counts.append(len(points))
+    corner, normal, uv = (np.concatenate(parts) for parts in (corners, normals, uvs))
+    material = np.repeat(model.geom_matid[geoms], counts)
+    points, faces = _shared(corner)
+    normal, area = _usable(corner, normal)
+    thing = np.repeat(compiled.geom_thing[geoms], counts)
+    return Triangles(points, faces, normal, uv, material, thing, _detail(model, uv, material, area))
+
+
+def joined(parts: list[Triangles]) -> Triangles:
+    """The triangles of several bodies whose frames coincide."""
+    starts = np.cumsum([0] + [len(part.points) for part in parts[:-1]])
+    faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
+    rest = ("normals", "uv", "material", "thing", "detail")
+    return Triangles(
+        np.concatenate([part.points for part in parts]),
+        faces,
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in rest),
+    )
+
+
+def _shared(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corners (m, 3, 3) as points that faces share where they meet: a smaller tree is a faster one."""
+    flat = corner.reshape(-1, 3)
+    key = np.round((flat - flat.min(0)) * 1e5).astype(np.int64) @ np.array([1, 1 << 21, 1 << 42])
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return flat[first], number.reshape(-1, 3)
+
+
+def _usable(corner: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The corners' normals with unusable ones replaced, and the faces' areas."""
+    across = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    length = np.linalg.norm(across, axis=1)
+    face = across / np.maximum(length, 1e-12)[:, None]
+    off = (normals * face[:, None]).sum(-1) < USABLE
+    return np.where(off[..., None], face[:, None], normals), length / 2
+
+
+def _detail(model: mujoco.MjModel, uv: np.ndarray, material: np.ndarray, area: np.ndarray) -> np.ndarray:
+    """How many texels of each face's texture lie along a metre of it."""
+    a, b = uv[:, 1] - uv[:, 0], uv[:, 2] - uv[:, 0]
+    stretch = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2 / np.maximum(area, 1e-12)
+    texture = model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]
+    texels = model.tex_width[texture] * model.tex_height[texture] * model.mat_texrepeat[material].prod(1)
+    return np.where(texture >= 0, np.sqrt(stretch * texels), 0)

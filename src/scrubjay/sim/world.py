@@ -1,0 +1,374 @@
+"""B rooms that can be acted in and looked at, always with a leading batch axis.
+
+State is a few numbers a world; pictures are a function of it. Actions take one number for each world, with -1 for the
+worlds that do nothing, and return which of them succeeded; a failed action changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from scrubjay.rooms.floor import GRID, Grid
+from scrubjay.rooms.generate import make_room
+from scrubjay.rooms.room import GOALS, Room
+from scrubjay.sim import cells
+from scrubjay.sim.broadphase import Clearings
+from scrubjay.sim.compile import Compiled, compile_room
+from scrubjay.sim.containment import Spaces
+from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
+from scrubjay.sim.physics_pool import Engines, Threads, put_rows, rows_of
+from scrubjay.sim.pose import REACH, Place, ahead, cameras, in_view, reach
+from scrubjay.sim.quaternion import about, multiplied
+from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
+from scrubjay.sim.render.make import check_request, make_renderer
+from scrubjay.sim.state import initial_state
+from scrubjay.sim.walking import Floors
+
+NOTHING = -1
+MOVES = ("ahead", "left", "right")
+HAND_MOVES = ("ahead", "left", "right", "back", "up", "down")
+HAND_TURNS = ("-X", "+X", "-Y", "+Y", "-Z", "+Z")
+
+
+class World:
+    """Rooms to act in. World b is copy `b % copies` of room `b // copies`."""
+
+    def __init__(
+        self,
+        rooms: Sequence[str | Room | Compiled],
+        copies: int = 1,
+        renderer: str = "auto",
+        size: int = 224,
+        device: str = "cpu",
+        threads: int | None = None,
+        shadows: bool = False,
+        engines: Engines | None = None,
+    ) -> None:
+        """Rooms by name, as data or compiled; see `make_renderer` for renderers and devices.
+
+        Physics runs in `threads` of the world's own, or on `engines`, which whoever made them closes.
+        """
+        if not rooms or copies < 1:
+            raise ValueError("a world needs at least one room and one copy of it")
+        if size < 7 or size % cells.CELLS:
+            raise ValueError(f"the image size {size} is not a multiple of {cells.CELLS}, the cells of a side")
+        check_request(renderer, device, len(rooms), copies, size)
+        self.rooms = [_compiled(room) for room in rooms]
+        self.copies, self.size, self._device = copies, size, device
+        self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
+        self._engines: Engines = engines or Threads(threads)
+        self._shared_engines = engines is not None
+        self._make_renderer = lambda: make_renderer(renderer, self.rooms, copies, size, device, shadows)
+        self._renderer: Renderer | None = None
+        self._gather()
+        self.state = initial_state(self._first_positions(), self.openable_count.max(initial=1))
+
+    def __len__(self) -> int:
+        return len(self.room_of)
+
+    @property
+    def renderer(self) -> Renderer:
+        """Made when first looked through: acting needs no pixels."""
+        if self._renderer is None:
+            self._renderer = self._make_renderer()
+        return self._renderer
+
+    def replace(self, number: int, room: str | Room | Compiled) -> None:
+        """Puts another room in one's place, while the others play on; its copies start anew."""
+        before, self.rooms[number] = self.rooms[number], _compiled(room)
+        self._engines.forget(before)
+        self._gather()
+        fresh = initial_state(
+            self._first_positions(), max(self.state.open.shape[1], self.openable_count.max(initial=1))
+        )
+        kept = self.room_of != number
+        for name, values in vars(self.state).items():
+            new = getattr(fresh, name)
+            if name == "open":
+                new[kept, : values.shape[1]] = values[kept]
+            else:
+                new[kept] = values[kept]
+        self.state = fresh
+        if self._renderer is not None:
+            self._renderer.replace(number, self.rooms[number])
+
+    def close(self) -> None:
+        if not self._shared_engines:
+            self._engines.close()
+        if self._renderer is not None:
+            self._renderer.close()
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    # Where agents are.
+
+    def place(self, world: int) -> Place:
+        x, y = map(float, self.state.position[world])
+        return Place(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
+
+    def put(self, world: int, place: Place) -> None:
+        """Moves an agent to a place at which a body can stand; ValueError otherwise."""
+        point = np.array([[place.x, place.z]], float)
+        here = slice(world, world + 1)
+        if not self._walking.free(self.room_of[here], point, self.state.open[here])[0]:
+            scene = self.rooms[self.room_of[world]].room.scene
+            raise ValueError(f"no body can stand at ({place.x:.2f}, {place.z:.2f}) in {scene}")
+        self.state.position[world] = point
+        self.state.rotation[world] = place.rotation % 360
+        self.state.standing[world] = place.standing
+
+    def grid(self, world: int) -> Grid:
+        """The positions that an agent can reach from where it is, on the grid as it is turned."""
+        angle = self.state.rotation[world] % 90
+        return self.rooms[self.room_of[world]].floor.grid(self.state.position[world], angle)
+
+    def move(self, direction: np.ndarray) -> np.ndarray:
+        """Steps of 0.25 m ahead, left or right (0, 1, 2)."""
+        direction = self._checked(direction, MOVES)
+        turn = np.array([0.0, -90.0, 90.0])[direction]
+        step = GRID * ahead(self.state.rotation + turn)
+        here = self.state.position
+        free = (direction != NOTHING) & ~self.state.held
+        for share in (0.5, 1.0):
+            free &= self._walking.free(self.room_of, here + share * step, self.state.open)
+        self.state.position = np.where(free[:, None], here + step, here)
+        return free
+
+    def rotate(self, direction: np.ndarray) -> np.ndarray:
+        """Quarter turns to the left or the right (0, 1); a held object turns along unless it would collide."""
+        direction = self._checked(direction, ("left", "right"))
+        rotation = (self.state.rotation + np.array([-90.0, 90.0])[direction]) % 360
+        return self._change_body(direction != NOTHING, rotation, self.state.standing)
+
+    def stand(self, upright: np.ndarray) -> np.ndarray:
+        """Crouches or stands up (0, 1); an agent that already does fails."""
+        upright = self._checked(upright, ("crouch", "stand"))
+        wanted = upright == 1
+        changes = (upright != NOTHING) & (wanted != self.state.standing)
+        return self._change_body(changes, self.state.rotation, wanted)
+
+    def _change_body(self, worlds: np.ndarray, rotation: np.ndarray, standing: np.ndarray) -> np.ndarray:
+        s, done = self.state, worlds & ~self.state.held
+        s.rotation, s.standing = np.where(done, rotation, s.rotation), np.where(done, standing, s.standing)
+        return done | self._simulate(worlds & s.held, "carry", rotation, standing)
+
+    # Openables.
+
+    def open(self, openable: np.ndarray) -> np.ndarray:
+        """Opens a thing, by its number among the room's openables, unless it would hit the agent."""
+        most = self.openable_count[self.room_of]
+        openable = np.asarray(openable)
+        if openable.shape != (len(self),) or (openable < NOTHING).any() or (openable >= np.maximum(most, 1)).any():
+            last = int(most.max()) - 1
+            raise ValueError(f"openables are numbers from -1 to {last}, one for each of {len(self)} worlds")
+        worlds = (openable != NOTHING) & (most > 0)
+        worlds &= ~self.state.open[np.arange(len(self)), openable]
+        worlds &= ~self._walking.swept_by(self.room_of, self.state.position, openable)
+        some = np.flatnonzero(worlds)
+        some = some[self._untouched(some, openable[some])]
+        self.state.open[some, openable[some]] = True
+        free = np.isin(np.arange(len(self)), some)
+        return free | self._simulate(worlds & ~free, "swing", openable, np.ones(len(self), bool))
+
+    def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
+        """Opens what is at or near the centre of an image cell, if it is within reach; rows and columns 0 to 6.
+
+        A view with ids and depth of the worlds as they are saves taking one.
+        """
+        row, column = (self._checked(index, range(cells.CELLS)) for index in (row, column))
+        view = view or self.view(("ids", "depth"))
+        openable, pixel, depth = cells.openables_at(view, self._openables, row, column)
+        near = reach(self.state.position, self._point(pixel, depth)) <= REACH
+        return self.open(np.where(near, openable, NOTHING).astype(int))
+
+    def close_near(self, worlds: np.ndarray) -> np.ndarray:
+        """Closes all open things within reach; succeeds where at least one closed."""
+        worlds = np.asarray(worlds, bool)
+        near = self.state.open & worlds[:, None]
+        some = np.flatnonzero(near.any(1))
+        near[some] &= self._walking.reach(self.room_of[some], self.state.position[some]) <= REACH
+        pairs = np.nonzero(near)
+        near[pairs] = ~self._walking.swept_by(self.room_of[pairs[0]], self.state.position[pairs[0]], pairs[1])
+        pairs = np.nonzero(near)
+        touched = np.isin(np.arange(len(self)), pairs[0][~self._untouched(*pairs)])
+        free = near.any(1) & ~touched
+        self.state.open[free] &= ~near[free]
+        return free | self._simulate(touched, "close", near)
+
+    def _untouched(self, world: np.ndarray, openable: np.ndarray) -> np.ndarray:
+        """Of worlds (n,) and openables (n,) of theirs: does nothing happen to the goal object when they move?"""
+        s = self.state
+        away = self._clearings.untouched(self.room_of[world], openable, s.goal[world], s.pose[world, :3])
+        return away | (s.goal[world] == NOTHING)
+
+    # The hand.
+
+    def hold(self, goal: np.ndarray) -> np.ndarray:
+        """Takes a goal object, by its number in GOALS, into the hand at its default position, or near it."""
+        goal = self._checked(goal, GOALS)
+        s, worlds = self.state, goal != NOTHING
+        eye, _ = cameras(s.position, s.rotation, s.standing)
+        pose = np.concatenate([eye, about(np.array([0.0, 0, 1]), -s.rotation)], 1)
+        pose[:, :2] += HAND_AHEAD * ahead(s.rotation)
+        pose[:, 2] -= HAND_BELOW
+        free = self._clear(worlds, goal, pose[:, :3], pose[:, :3])
+        s.goal, s.held = np.where(free, goal, s.goal), s.held | free
+        s.pose = np.where(free[:, None], pose, s.pose)
+        return free | self._simulate(worlds & ~free, "hold", goal=goal)
+
+    def move_hand(self, direction: np.ndarray) -> np.ndarray:
+        """Moves the held object by 0.1 m: ahead, left, right, back, up, down (0 to 5), as the agent faces."""
+        direction = self._checked(direction, HAND_MOVES)
+        s, worlds = self.state, (direction != NOTHING) & self.state.held
+        if not worlds.any():
+            return worlds
+        facing = ahead(s.rotation)
+        right = np.stack([facing[:, 1], -facing[:, 0]], 1)
+        vectors = np.zeros((6, len(self), 3))
+        vectors[:4, :, :2], vectors[4, :, 2], vectors[5, :, 2] = np.stack([facing, -right, right, -facing]), 1, -1
+        way = vectors[direction, np.arange(len(self))]
+        # In clear space it goes as far as arm and view allow, in steps; else the engine says how far.
+        steps = np.arange(1, round(HAND_STEP / SWEPT_STEP) + 1) * SWEPT_STEP
+        points = s.pose[:, None, :3] + steps[:, None] * way[:, None]
+        eye, matrix = cameras(s.position, s.rotation, s.standing)
+        allowed = reach(s.position[:, None], points) <= REACH
+        allowed &= in_view(eye[:, None], matrix[:, None], points)
+        reached = np.minimum.accumulate(allowed, 1).sum(1)
+        free = self._clear(worlds, s.goal, s.pose[:, :3], points[:, -1])
+        done = free & (reached > 0)
+        s.pose[done, :3] = points[done, reached[done] - 1]
+        return done | self._simulate(worlds & ~free, "move_hand", way)
+
+    def rotate_hand(self, turn: np.ndarray) -> np.ndarray:
+        """Turns the held object by 30 degrees about -X, +X, -Y, +Y, -Z, +Z (0 to 5): right, up and ahead of the agent.
+
+        As in the paper's left-handed axes, -Y turns it counter-clockwise seen from above.
+        """
+        turn = self._checked(turn, HAND_TURNS)
+        s, worlds = self.state, (turn != NOTHING) & self.state.held
+        if not worlds.any():
+            return worlds
+        facing = np.concatenate([ahead(s.rotation), np.zeros((len(self), 1))], 1)
+        up = np.tile([0.0, 0.0, 1.0], (len(self), 1))
+        axis = np.stack([np.cross(facing, up), up, facing])[turn // 2, np.arange(len(self))]
+        degrees = np.where(turn % 2, -HAND_TURN, HAND_TURN)
+        free = self._clear(worlds, s.goal, s.pose[:, :3], s.pose[:, :3])
+        s.pose[free, 3:] = multiplied(about(axis, degrees), s.pose[:, 3:])[free]
+        return free | self._simulate(worlds & ~free, "rotate_hand", axis, degrees)
+
+    def drop(self, worlds: np.ndarray) -> np.ndarray:
+        """Lets go of the held object and waits until it rests."""
+        return self._simulate(np.asarray(worlds, bool) & self.state.held, "drop")
+
+    def remove(self, worlds: np.ndarray) -> None:
+        """Takes the goal object out of the room."""
+        worlds = np.asarray(worlds, bool)
+        self.state.goal[worlds], self.state.held[worlds] = NOTHING, False
+
+    def contained(self, worlds: np.ndarray | bool = True) -> np.ndarray:
+        """The id of the thing that contains the goal object, (B,); -1 where none does, or where it is not asked for."""
+        s, found = self.state, np.full(len(self), NOTHING)
+        some = np.flatnonzero((s.goal != NOTHING) & ~s.held & worlds)
+        found[some] = self._spaces.containing(self.room_of[some], s.open[some], s.pose[some, :3])
+        return found
+
+    # Pictures.
+
+    def view(
+        self, kinds: Sequence[str] = ("rgb",), groups: Sequence[int] = EVERYTHING, worlds: np.ndarray | None = None
+    ) -> View:
+        """What the agents' cameras see: any of rgb, depth, ids, normals; in some worlds, (B,) bool, or in all."""
+        if unknown := set(kinds) - set(KINDS):
+            raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
+        return self.renderer.draw(Shot.of(self.state, self._some(worlds)), kinds, groups)
+
+    def goal_pixels(self, worlds: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """The goal objects' pixels as seen, and those with all else invisible: masks (n, size, size) as of `view`."""
+        seen, alone = (self.view(("ids",), groups, worlds) for groups in (EVERYTHING, GOAL_ALONE))
+        return self.goal_mask(seen, worlds), self.goal_mask(alone, worlds)
+
+    def goal_mask(self, view: View, worlds: np.ndarray | None = None) -> torch.Tensor:
+        """Where in a view of these worlds, with ids, the goal objects are, (n, size, size)."""
+        goal = np.where(self.state.goal == NOTHING, -2, self._thing_count[self.room_of] + self.state.goal)
+        return cells.pixels_of(view.ids, goal[self._some(worlds)])
+
+    # Inside.
+
+    def _gather(self) -> None:
+        """What is looked up for all worlds together, from the rooms as they are now."""
+        self.openable_count = np.array([len(room.openables) for room in self.rooms])
+        self.reachable = [room.floor.reachable() for room in self.rooms]
+        self._walking = Floors([room.floor for room in self.rooms])
+        self._clearings = Clearings(self.rooms)
+        self._spaces = Spaces(self.rooms)
+        self._thing_count = np.array([len(room.room.things) for room in self.rooms])
+        self.openable_of_thing = torch.from_numpy(cells.openable_table(self.rooms)[self.room_of])
+        self._openables = self.openable_of_thing.to(self._device)
+
+    def _some(self, worlds: np.ndarray | None) -> np.ndarray:
+        """The numbers of the worlds asked for, which are all if none are named."""
+        if worlds is None:
+            return np.arange(len(self))
+        worlds = np.asarray(worlds)
+        if worlds.shape != (len(self),) or worlds.dtype != bool:
+            raise ValueError(f"a yes or no for each of {len(self)} worlds is needed, not {worlds.dtype} {worlds.shape}")
+        return np.flatnonzero(worlds)
+
+    def _first_positions(self) -> np.ndarray:
+        return np.stack([self.reachable[room].positions[0] for room in self.room_of])
+
+    def _clear(self, worlds: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """In which of some worlds objects on their ways meet nothing."""
+        some, free = np.flatnonzero(worlds), np.zeros(len(self), bool)
+        if len(some):
+            free[some] = self._clearings.clear(
+                self.room_of[some], self.state.open[some], goal[some], start[some], end[some]
+            )
+        return free
+
+    def _simulate(
+        self, worlds: np.ndarray, method: str, *arguments: np.ndarray, goal: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Runs a method of `Physics` for the worlds that need it, with their rows of its arguments; who succeeded."""
+        some = np.flatnonzero(worlds)
+        if len(some):
+            now = rows_of(self.state, some)
+            if goal is not None:
+                now.goal = goal[some]
+            rooms = [self.rooms[number] for number in self.room_of[some]]
+            done = self._engines.run(rooms, method, now, *(values[some] for values in arguments))
+            some = some[done]
+            put_rows(self.state, some, rows_of(now, done))
+        return np.isin(np.arange(len(self)), some)
+
+    def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:
+        action = np.asarray(action)
+        if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
+            given = f"{action.dtype} {action.shape}"
+            raise ValueError(f"one whole number for each of {len(self)} worlds is needed, not {given}")
+        if (action < NOTHING).any() or (action >= len(names)).any():
+            wrong = action[(action < NOTHING) | (action >= len(names))][0]
+            allowed = f"-1 for nothing, or 0 to {len(names) - 1} for {', '.join(map(str, names))}"
+            raise ValueError(f"action {wrong} is out of range: {allowed}")
+        return action
+
+    def _point(self, pixel: np.ndarray, depth: np.ndarray) -> np.ndarray:
+        """Where pixels (B,) of a depth (B,) are in their rooms, (B, 3)."""
+        eye, matrix = cameras(self.state.position, self.state.rotation, self.state.standing)
+        x = (pixel % self.size + 0.5) / self.size * 2 - 1
+        y = 1 - (pixel // self.size + 0.5) / self.size * 2
+        local = np.stack([x, y, -np.ones_like(x)], 1) * depth[:, None]
+        return eye + np.einsum("bij,bj->bi", matrix, local)
+
+
+def _compiled(room: str | Room | Compiled) -> Compiled:
+    if isinstance(room, Compiled):
+        return room
+    return compile_room(make_room(room) if isinstance(room, str) else room)

@@ -1,0 +1,90 @@
+"""Where objects can be let go in a room: on what things stand on, in what contains, on the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrubjay.rooms.catalog.shape import Drawn, Moving
+from scrubjay.rooms.floor import frame, opened
+from scrubjay.sim.compile import Compiled
+
+DROP = (0.01, 0.04)
+"""Metres above a support at which an object is let go."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """A level rectangle above which an object is let go; where it is when all is open that must be."""
+
+    position: np.ndarray
+    """The rectangle's middle."""
+    turn: np.ndarray
+    half: np.ndarray
+    """Half its width and depth."""
+    height: float
+    """How far above it an object may begin; 0 for a few centimetres."""
+    open: tuple[int, ...] = ()
+    """Numbers of the openables that must be open to get there."""
+
+
+def areas_of(compiled: Compiled) -> dict[str, list[Area]]:
+    """Where objects can be let go in a room: on things in the open, in what must be opened, on the floor."""
+    room = compiled.room
+    west, south, east, north = room.bounds
+    middle = np.array([(west + east) / 2, (south + north) / 2, 0])
+    floor = Area(middle, np.eye(3), np.array([east - west, north - south]) / 2, 0.0)
+    names = {thing.name: index for index, thing in enumerate(room.things)}
+    areas = []
+    for index, (thing, shape) in enumerate(zip(room.things, compiled.shapes, strict=True)):
+        # Things in a drawer ride on its first sliding part, as they do in the compiled room.
+        holder = names.get(thing.inside, index)
+        sliding = [(holder, part) for part in compiled.shapes[holder].moving if part.joint == "slide"]
+        areas += _areas_on(compiled, index, shape, sliding[0] if sliding and holder != index else None)
+        for part in shape.moving:
+            areas += _areas_on(compiled, index, part, (index, part))
+    shut = [area for area in areas if area.open]
+    return {"on": [area for area in areas if not area.open], "in": shut, "floor": [floor]}
+
+
+def _areas_on(compiled: Compiled, index: int, part: Drawn, riding: tuple[int, Moving] | None) -> list[Area]:
+    """The supports and the bottoms of the spaces of a thing's part, which may ride on a moving part of some thing."""
+    numbers = {openable.thing: number for number, openable in enumerate(compiled.openables)}
+    position, turn = frame(compiled.room.things[index])
+    now_position, now_turn, needed = position, turn, set()
+    if riding:
+        carrier, moving = riding
+        at, about = frame(compiled.room.things[carrier])
+        now_at, now_about = opened(moving, 1.0, at, about)
+        swing = now_about @ about.T
+        now_position, now_turn = swing @ (position - at) + now_at, swing @ turn
+        needed.add(numbers[carrier])
+    if now_turn[2, 2] < 0.999:
+        return []  # Tipped over when open: nothing stays on it.
+    level = [(support.position, np.array(support.size) / 2, 0.0) for support in part.supports]
+    level += [(s.position - [0, 0, s.half[2]], s.half[:2], 2 * float(s.half[2])) for s in part.spaces]
+    found = []
+    for local, half, height in level:
+        around = _openables_around(compiled, turn @ local + position + [0, 0, DROP[0]], numbers)
+        found.append(Area(now_turn @ local + now_position, now_turn, half, height, tuple(sorted(needed | around))))
+    return found
+
+
+def _openables_around(compiled: Compiled, point: np.ndarray, numbers: dict[int, int]) -> set[int]:
+    """The openables that contain a point of the room while all are closed."""
+    volumes = compiled.volumes
+    local = np.einsum("nji,nj->ni", volumes.rotation, point - volumes.position)
+    inside = volumes.thing[(np.abs(local) <= volumes.half).all(1)]
+    return {numbers[thing] for thing in inside.tolist() if thing in numbers}
+
+
+def within(outline: Sequence[tuple[float, float]], point: np.ndarray) -> bool:
+    """Is a point (2,) inside a closed outline?"""
+    corners = np.asarray(outline)
+    after = np.roll(corners, -1, axis=0)
+    crosses = (corners[:, 1] > point[1]) != (after[:, 1] > point[1])
+    a, b = corners[crosses], after[crosses]
+    at = a[:, 0] + (point[1] - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
+    return bool((at > point[0]).sum() % 2)

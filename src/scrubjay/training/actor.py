@@ -1,0 +1,115 @@
+"""An agent's steps in the games of one world. On a GPU a step is recorded once and then launched as a whole.
+
+A step is some hundred small kernels, and launching them one by one takes the CPU longer than they take the GPU. Shapes
+are always the same, so a CUDA graph can hold them. It reads and writes tensors of its own: what goes in is copied, and
+what comes out is overwritten by the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import torch
+
+from scrubjay.agent.agent import Agent, Step
+from scrubjay.agent.memory import MemoryState
+from scrubjay.game.observation import Observation
+from scrubjay.training.augmentation import Augmentation
+
+TRIES = 3
+"""Steps before recording: kernels are compiled and chosen meanwhile."""
+
+
+class Acting:
+    """What an agent makes of B games, step after step, and what it remembers of them."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        games: int,
+        half: Callable[[], torch.autocast],
+        augmentation: Augmentation | None = None,
+        recorded: bool = False,
+    ) -> None:
+        """`half` makes the context that networks run in; images go through the augmentation first."""
+        self.agent, self.half, self.augmentation, self.recorded = agent, half, augmentation, recorded
+        self.state = agent.initial_state(games)
+        self._recording: Recording | None = None
+
+    def __call__(
+        self, observation: Observation, begins: torch.Tensor, remember: bool = True
+    ) -> tuple[Observation, Step]:
+        """The observation with its image augmented, and what the agent says; without `remember` nothing is kept of it.
+
+        If recorded, the step is good until the next one; the observation's tensors are for keeps either way.
+        """
+        if not self.recorded:
+            seen, said = self._step(self.state, observation, begins)
+            if remember:
+                self.state = said.state
+            return seen, said
+        if self._recording is None:
+            self._recording = Recording(self._step, self.state, observation, begins)
+            self.state = self._recording.inputs[0]
+        seen, said = self._recording(observation=observation, begins=begins)
+        if remember:
+            copy_into(self.state, said.state)
+        return replace(observation, image=seen.image.clone()), said
+
+    def remembered(self) -> MemoryState:
+        """What the agent remembers now, as it will stay."""
+        return self.state.map(torch.clone) if self.recorded else self.state
+
+    def _step(self, state: MemoryState, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
+        if self.augmentation is not None:
+            observation = replace(observation, image=self.augmentation(observation.image))
+        with self.half():
+            return observation, self.agent.act(state, observation, begins)
+
+
+class Recording:
+    """A step's kernels, and the tensors that they read and write."""
+
+    def __init__(
+        self,
+        step: Callable[[MemoryState, Observation, torch.Tensor], tuple[Observation, Step]],
+        state: MemoryState,
+        observation: Observation,
+        begins: torch.Tensor,
+    ) -> None:
+        self.inputs = (state.map(torch.clone), observation.map(torch.clone), begins.clone())
+        # Not on the default stream, which cannot be recorded; and on a stream of its own, for what is multiplied on one
+        # stream shares scratch memory, and steps of two worlds run at the same time.
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(TRIES):
+                step(*self.inputs)
+        torch.cuda.current_stream().wait_stream(aside)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=aside):
+            self.outputs = step(*self.inputs)
+
+    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
+        """The recorded step of other observations."""
+        copy_into(self.inputs[1], observation)
+        self.inputs[2].copy_(begins)
+        self.graph.replay()
+        return self.outputs
+
+
+def copy_into(into: Any, values: Any) -> None:
+    """Copies all tensors of a dataclass, all the way down."""
+    for (_, mine), (_, given) in zip(tensors_of(into), tensors_of(values), strict=True):
+        mine.copy_(given, non_blocking=True)
+
+
+def tensors_of(value: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """All tensors of a dataclass, all the way down, by names with dots."""
+    if isinstance(value, torch.Tensor):
+        yield name.removeprefix("."), value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from tensors_of(getattr(value, field.name), f"{name}.{field.name}")

@@ -1,0 +1,64 @@
+"""A trained agent as a player: it takes the actions of all stages, as hider or seeker."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from scrubjay.agent.agent import Agent, load_agent
+from scrubjay.agent.perspective import Choice
+from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.cache import Cache
+from scrubjay.game.observation import observe
+from scrubjay.training.run import newest
+
+
+class AgentPlayer:
+    """Plays with an agent's networks, drawing its actions from its policy."""
+
+    def __init__(self, agent: Agent, seed: int = 0) -> None:
+        self.agent, self.seed = agent.eval(), seed
+        self.device = next(agent.parameters()).device
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.choice: Choice | None = None
+        """What was last thought in PS."""
+        self._cache: Cache | None = None
+
+    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Actions (B,) and places (B, 4) for the games (B,) bool that it plays for; -1 and zeros elsewhere."""
+        if cache is not self._cache:
+            self._cache, self._state = cache, self.agent.initial_state(len(cache))
+            self._game = np.full(len(cache), -1)
+        begins = torch.from_numpy(self._game != cache.games).to(self.device)
+        self._game = cache.games.copy()
+        place = np.zeros((len(cache), 4), int)
+        with torch.no_grad():
+            seen = observe(cache, resized(cache.look().rgb, self.agent.config.image_size))
+            seen = seen.map(lambda tensor: tensor.to(self.device))
+            said = self.agent.act(self._state, seen, begins)
+            self._state = said.state
+            logits = said.decision.logits.float()
+            noise = torch.rand(logits.shape, generator=self.generator, device=self.device).clamp(min=1e-20)
+            action = (logits - (-noise.log()).log()).argmax(-1).cpu().numpy()
+            choosing = np.flatnonzero(games & (cache.stage == Stage.PS))
+            if len(choosing):
+                numbers = torch.from_numpy(choosing).to(self.device)
+                places, self.choice, _ = self.agent.choose(said.state, seen, numbers, self.generator)
+                place[choosing] = places.cpu().numpy()
+        return np.where(games & (cache.stage != Stage.PS), action, NOTHING), place
+
+
+def resized(image: torch.Tensor, size: int) -> torch.Tensor:
+    """Images (B, H, W, 3) uint8 as an agent takes them that was trained at another size."""
+    if image.shape[1] == size:
+        return image
+    smooth = functional.interpolate(image.permute(0, 3, 1, 2).float(), (size, size), mode="bilinear", antialias=True)
+    return smooth.round().clamp(0, 255).byte().permute(0, 2, 3, 1)
+
+
+def load_player(folder: str | os.PathLike[str], seed: int = 0, device: str = "cpu") -> AgentPlayer:
+    """The agent of a run's newest checkpoint, or of a folder with weights, as a player."""
+    return AgentPlayer(load_agent(newest(folder)).to(device), seed)

@@ -1,0 +1,65 @@
+"""A learner's losses and their gradients as one CUDA graph: thousands of small kernels that are launched as a whole.
+
+A sequence goes through the recurrent networks step by step, and back again. Launching all that takes the CPU longer
+than it takes the GPU unless batches are huge, and small batches learn more from as many steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.training.actor import TRIES, copy_into
+from scrubjay.training.actor_critic import Losses
+from scrubjay.training.learner import Learner
+from scrubjay.training.rollout import Rollout
+
+
+class RecordedLearner:
+    """Losses of rollouts that all have the shape and the stages of the first, and the gradients of their sum.
+
+    What the agent watches becomes usual as a part of it.
+    """
+
+    def __init__(self, learner: Learner, half: Callable[[], torch.autocast], rollout: Rollout) -> None:
+        """Keeps the rollout's tensors as its own inputs. Changes nothing of the agent but its gradients."""
+        self.learner, self.half, self.inputs = learner, half, rollout
+        parameters = list(learner.parameters())
+        usual = [tensor for part in usual_parts(learner) for tensor in (part.mean, part.variance, part.batches)]
+        before = [tensor.clone() for tensor in usual]
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(TRIES):
+                learner.zero_grad(set_to_none=True)
+                self._step()
+            for tensor, was in zip(usual, before, strict=True):
+                tensor.copy_(was)
+            # Gradients that are there would be added to: only the first ones are written anew each time.
+            learner.zero_grad(set_to_none=True)
+        torch.cuda.current_stream().wait_stream(aside)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=aside):
+            self.losses = self._step()
+        self.gradients = [(parameter, parameter.grad) for parameter in parameters]
+
+    def fits(self, rollout: Rollout) -> bool:
+        """Can the recording be played with this?"""
+        return rollout.stages == self.inputs.stages and rollout.action.shape == self.inputs.action.shape
+
+    def __call__(self, rollout: Rollout) -> Losses:
+        """The losses of a rollout; the parameters have their gradients. Both are good until the next call."""
+        copy_into(self.inputs, rollout)
+        self.graph.replay()
+        for parameter, gradient in self.gradients:
+            parameter.grad = gradient
+        return self.losses
+
+    def _step(self) -> Losses:
+        with self.half():
+            losses = self.learner(self.inputs)
+        torch.stack([value.float() for value in losses.values()]).sum().backward()
+        adapt(self.learner)
+        return {name: value.detach() for name, value in losses.items()}

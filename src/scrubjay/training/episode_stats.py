@@ -1,0 +1,83 @@
+"""What games that end while an agent learns say about how it plays: sums that are cheap enough for every step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from scrubjay.game import actions
+from scrubjay.game.actions import MODALITIES, NOTHING, Stage
+from scrubjay.game.cache import LIMITS, Cache, Outcome
+from scrubjay.game.episode import Deals
+from scrubjay.game.novelty import HEIGHTS
+from scrubjay.sim.world import World
+
+
+class Tally:
+    """Means since they were last asked for, by name."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = defaultdict(float)
+        self._counts: dict[str, int] = defaultdict(int)
+        self.games = 0
+        """That have ended since they were last asked for."""
+
+    def add(self, name: str, values: np.ndarray) -> None:
+        if len(values):
+            self._sums[name] += float(np.sum(values))
+            self._counts[name] += len(values)
+
+    def take(self) -> dict[str, float]:
+        """The means, and nothing is left of them."""
+        means = {name: self._sums[name] / count for name, count in sorted(self._counts.items())}
+        self._sums.clear()
+        self._counts.clear()
+        return means
+
+    def take_games(self) -> int:
+        """How many have ended; from now on they are counted anew."""
+        games, self.games = self.games, 0
+        return games
+
+
+class TalliedCache(Cache):
+    """A Cache whose episodes are counted when they end."""
+
+    def __init__(self, world: World, deal: Deals, tally: Tally, limits: np.ndarray = LIMITS) -> None:
+        self.tally = tally
+        self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
+        self._openables = np.maximum(world.openable_count[world.room_of], 1)
+        super().__init__(world, deal, limits)
+        self._whole = np.ones(len(self), bool)
+
+    def stagger(self, rng: np.random.Generator) -> None:
+        """Sets the games that have just begun to random ages, as if some of their steps were over; they count nowhere.
+
+        Otherwise every sequence would be of the same time of all games, and one in a few of all their ends.
+        """
+        self.time[np.arange(len(self)), self.stage] = rng.integers(self.limits[self.stage])
+        self._whole[:] = False
+
+    def before_next(self, outcome: Outcome) -> None:
+        add, ended = self.tally.add, outcome.ended & self._whole
+        explored = ended & (outcome.stage == Stage.EM)
+        if explored.any():
+            places = self.trail.visited[explored].sum((1, 2, 3))
+            add("coverage", places / (HEIGHTS * self._steps[explored]))
+            add("opened", self.trail.opened[explored, Stage.EM].sum(1) / self._openables[explored])
+        manipulated = ended & (outcome.stage == Stage.OM)
+        if manipulated.any():
+            add("hit", outcome.hit[manipulated])
+            for number, name in enumerate(MODALITIES):
+                add(f"hit_{name.replace(' ', '_')}", outcome.hit[manipulated & (outcome.target[:, 0] == number)])
+        hidden = ended & np.isin(outcome.stage, (Stage.OH, Stage.OM)) & (self.stage == Stage.S)
+        add("placed", self.placed[hidden])
+        sought = ended & (outcome.stage == Stage.S)
+        add("found", outcome.found[sought])
+        add("seeker_steps", np.where(outcome.found, self.time[:, Stage.S], self.limits[Stage.S])[sought])
+        claims = actions.CLAIM[outcome.action] != NOTHING
+        add("claim_right", outcome.success[claims])
+        add("success", outcome.success[outcome.stage != Stage.PS])
+        self.tally.games += int((outcome.finished & self._whole).sum())
+        self._whole |= outcome.finished

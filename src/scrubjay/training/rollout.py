@@ -1,0 +1,305 @@
+"""Sequences of play for learning: T steps of B games, with all that losses need, images uint8 on their device.
+
+The games are two half-batches with a world each: while the GPU looks at one, the CPU acts in the other. Who learns and
+who plays are the same agent, so a sequence begins with the memory that it had then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.memory import MemoryState
+from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.cache import Cache, Outcome
+from scrubjay.game.observation import Observation, observe
+from scrubjay.game.paying import rewards_of
+from scrubjay.game.placement import FEW_PIXELS, object_pixels
+from scrubjay.training.actor import Acting
+from scrubjay.training.augmentation import Augmentation
+from scrubjay.training.hiding_buffer import HidingBook, Shelf
+from scrubjay.training.hiding_reward import HidingValue, place_values
+from scrubjay.training.path_teacher import Guide
+
+THOUGHT_TOGETHER = 64
+"""Games that imagine maps at once, each 30 of them."""
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """T steps of B games. Stages are the observation's: those in which the actions were taken."""
+
+    observation: Observation
+    """(T, B): what was seen before each step."""
+    begins: torch.Tensor
+    """(T, B) bool: the step is a game's first."""
+    action: torch.Tensor
+    """(T, B) int64; 0 in PS, which has none."""
+    log_probability: torch.Tensor
+    """(T, B): of the actions when they were drawn."""
+    reward: torch.Tensor
+    """(T, B)."""
+    success: torch.Tensor
+    """(T, B) bool."""
+    ended: torch.Tensor
+    """(T, B) bool: the stage's episode ended with the step."""
+    hit: torch.Tensor
+    """(T, B) bool: a manipulation ended with the step, on its target."""
+    landed: torch.Tensor
+    """(T, B) int64: where the object lies that a step dropped in OM, modality * 49 + row * 7 + column; -1 if it dropped
+    nothing, or nothing that can be seen."""
+    opened: torch.Tensor
+    """(T, B) bool: the step opened something that its episode had not opened before."""
+    claimable: torch.Tensor
+    """(T, B) bool: in S, whether a claim would have succeeded instead."""
+    toward: torch.Tensor
+    """(T, B) int64: in S, the action that the mental map's shortest way to the object begins with; -1 if none does."""
+    following: torch.Tensor
+    """(B,): the critic's value after the last step."""
+    state: MemoryState
+    """What the agent remembered before the first step."""
+    last: Observation
+    """(B,): what was seen after the last step."""
+    stages: frozenset[int]
+    """Those that there are steps of: what needs no learning is known without asking the device."""
+
+    def __len__(self) -> int:
+        return self.action.shape[0]
+
+    def games(self, some: slice | torch.Tensor) -> Rollout:
+        """The same of some of the games, by number."""
+
+        def cut(name: str, value: object) -> object:
+            if name == "stages":
+                return value
+            if isinstance(value, Observation) and name == "observation":
+                return value.map(lambda tensor: tensor[:, some])
+            if isinstance(value, Observation | MemoryState):
+                return value.map(lambda tensor: tensor[some])
+            assert isinstance(value, torch.Tensor)
+            return value[some] if name == "following" else value[:, some]
+
+        return Rollout(**{f.name: cut(f.name, getattr(self, f.name)) for f in fields(self)})  # type: ignore[arg-type]
+
+
+class Collector:
+    """Plays with an agent and writes down what happens."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        caches: Sequence[Cache],
+        seed: int,
+        augmented: bool = False,
+        half: Callable[[], torch.autocast] | None = None,
+        watch: Callable[[int, Cache, Outcome], None] | None = None,
+        valued: bool = False,
+        hiding: bool = False,
+        recorded: bool = False,
+    ) -> None:
+        """`half` makes the context that networks run in; `watch` is told every outcome, with its cache's number.
+
+        If `valued`, exploring also earns what perspective simulation thinks of the places found. If `hiding`, games
+        that come by PS are put on a shelf when they are over. If `recorded`, the agent's steps are, on a GPU.
+        """
+        self.agent, self.caches, self.watch = agent, list(caches), watch
+        self.device = next(agent.parameters()).device
+        self.half = half or (lambda: torch.autocast(self.device.type, enabled=False))
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.begins = [torch.ones(len(cache), dtype=torch.bool, device=self.device) for cache in self.caches]
+        self.augmentations = [
+            Augmentation(len(cache), seed + number, self.device) if augmented else None
+            for number, cache in enumerate(self.caches)
+        ]
+        self.acting = [
+            Acting(agent, len(cache), self.half, augmentation, recorded)
+            for cache, augmentation in zip(self.caches, self.augmentations, strict=True)
+        ]
+        self.guides = [Guide(len(cache), self.device) for cache in self.caches]
+        self.values = [HidingValue(len(cache), self.device) for cache in self.caches] if valued else []
+        self.books = [HidingBook(agent, cache) for cache in self.caches] if hiding else []
+        self.shelf = Shelf()
+        several = self.device.type == "cuda" and len(self.caches) > 1
+        self.streams = [torch.cuda.Stream(self.device) for _ in self.caches] if several else []
+        self.steps = 0
+        """Environment steps taken so far."""
+
+    def collect(self, length: int) -> Rollout:
+        """The next T steps of all games; those of the second world follow those of the first along B."""
+        with torch.no_grad(), self._apart() as beside:
+            parts, waiting = [], []
+            for number in range(len(self.caches)):
+                with beside(number):
+                    parts.append(_Sequence(self, number, length))
+                    waiting.append(parts[number].decide())
+            for step in range(length):
+                for number, part in enumerate(parts):
+                    with beside(number):
+                        part.act(*waiting[number])
+                        waiting[number] = part.decide(last=step == length - 1)
+        self.steps += length * sum(len(cache) for cache in self.caches)
+        return _joined([part.rollout() for part in parts])
+
+    @contextmanager
+    def _apart(self) -> Iterator[Callable[[int], AbstractContextManager]]:
+        """Lets the worlds use streams of their own on a GPU: who waits for one's pictures does not wait for another's.
+
+        Outside, everything is in order: they begin after what came before, and what comes after waits for them.
+        """
+        if not self.streams:
+            yield lambda number: nullcontext()
+            return
+        main = torch.cuda.current_stream(self.device)
+        for stream in self.streams:
+            stream.wait_stream(main)
+        yield lambda number: torch.cuda.stream(self.streams[number])
+        for stream in self.streams:
+            main.wait_stream(stream)
+
+    def keep(self, number: int, outcome: Outcome, claimable: np.ndarray) -> None:
+        """Tells a cache's book what a step did; finished games go on the shelf, and seekers who begin get a guide."""
+        book = self.books[number]
+        finished = book.note(outcome, claimable)
+        if finished:
+            self.shelf.add(finished)
+        for games in np.split(book.begun, range(THOUGHT_TOGETHER, len(book.begun), THOUGHT_TOGETHER)):
+            if len(games):
+                with self.half():
+                    numbers = torch.from_numpy(games).to(self.device)
+                    self.guides[number].lead(self.agent.perspective, numbers, *book.hidden(games))
+
+
+class _Sequence:
+    """One world's part of a rollout under way."""
+
+    def __init__(self, collector: Collector, number: int, length: int) -> None:
+        self.of, self.number, self.length = collector, number, length
+        self.cache = collector.caches[number]
+        self.first = collector.acting[number].remembered()
+        self.seen: list[Observation] = []
+        self.rows: dict[str, list] = {name: [] for name in _ROWS}
+        self.following = torch.empty(0)
+        self.hide: list[torch.Tensor] = []
+        """What E&M's steps earn for the values of the states that they led to, (B,) each."""
+        self.stages: set[int] = set()
+
+    def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Looks and draws actions; they are still on their way from the device when this returns."""
+        of, number, cache = self.of, self.number, self.cache
+        begins = of.begins[number]
+        # What is seen after the last step is the next sequence's first: the memory stays before it.
+        observation, said = of.acting[number](observe(cache), begins, remember=not last)
+        self.seen.append(observation)
+        with of.half():
+            if of.values:
+                values = place_values(of.agent, said.state.metric_map, observation.place)
+                paid = of.values[number].pay(values, observation.stage, begins, keep=not last)
+                # The sequence's first state was entered by the last one's last step, which was paid there.
+                self.hide += [paid] if self.rows["reward"] else []
+        if last:
+            self.following = said.decision.value.float().clone()
+            return self.following, None
+        logits = said.decision.logits.float()
+        noise = torch.rand(logits.shape, device=logits.device, generator=of.generator).clamp(min=1e-20)
+        action = (logits - (-noise.log()).log()).argmax(-1)
+        of.guides[number].forget(begins)
+        self.rows["toward"].append(of.guides[number].toward(observation.place))
+        self.rows["begins"].append(begins)
+        self.rows["log_probability"].append(logits.log_softmax(-1).gather(-1, action[:, None])[:, 0])
+        choosing = cache.stage == Stage.PS
+        place = None
+        if choosing.any():
+            games = torch.from_numpy(np.flatnonzero(choosing)).to(of.device)
+            place = torch.zeros(len(cache), 4, dtype=torch.int64, device=of.device)
+            # Imagined maps are large: not too many at once.
+            for some in games.split(THOUGHT_TOGETHER):
+                with of.half():
+                    place[some], choice, _ = of.agent.choose(said.state, observation, some, of.generator)
+                if of.books:
+                    of.books[number].chosen(some, said.state.metric_map, choice)
+        if of.books:
+            of.books[number].decided(observation, said.decision, action)
+        return action, place
+
+    def act(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
+        """Takes the actions in the world."""
+        cache = self.cache
+        self.stages |= set(np.unique(cache.stage).tolist())
+        visible, near = cache.in_sight() if (cache.stage == Stage.S).any() else (np.zeros(len(cache), bool),) * 2
+        numbers = np.where(cache.stage == Stage.PS, NOTHING, action.cpu().numpy())
+        outcome = cache.step(numbers, np.zeros((len(cache), 4), int) if place is None else place.cpu().numpy())
+        if self.of.watch:
+            self.of.watch(self.number, cache, outcome)
+        counts = outcome.counts.reshape(len(cache), -1)
+        for name, value in (
+            ("action", np.maximum(numbers, 0)),
+            ("reward", rewards_of(outcome).astype(np.float32)),
+            ("success", outcome.success),
+            ("ended", outcome.ended),
+            ("hit", outcome.hit),
+            ("landed", np.where(object_pixels(outcome.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
+            ("opened", outcome.news.opened),
+            ("claimable", visible & near & (outcome.stage == Stage.S)),
+        ):
+            self.rows[name].append(value)
+        if self.of.values:
+            self.of.values[self.number].note(outcome)
+        if self.of.books:
+            self.of.keep(self.number, outcome, self.rows["claimable"][-1])
+        augmentation = self.of.augmentations[self.number]
+        if augmentation and outcome.finished.any():
+            augmentation.renew(outcome.finished)
+        self.of.begins[self.number] = torch.from_numpy(outcome.finished.copy()).to(self.of.device)
+
+    def rollout(self) -> Rollout:
+        """What was written down, as tensors on the agent's device."""
+        *seen, last = self.seen
+        stacked = {
+            name: torch.stack(values) if isinstance(values[0], torch.Tensor) else torch.from_numpy(np.stack(values))
+            for name, values in self.rows.items()
+        }
+        tensors = {name: value.to(self.of.device, non_blocking=True) for name, value in stacked.items()}
+        if self.hide:
+            tensors["reward"] = tensors["reward"] + torch.stack(self.hide)
+        observation = Observation(*(torch.stack([getattr(o, f.name) for o in seen]) for f in fields(Observation)))
+        return Rollout(
+            observation, following=self.following, state=self.first, last=last, stages=frozenset(self.stages), **tensors
+        )
+
+
+_ROWS = (
+    "begins", "action", "log_probability", "reward", "success", "ended", "hit", "landed", "opened", "claimable",
+    "toward",
+)  # fmt: skip
+
+
+def _joined(parts: list[Rollout]) -> Rollout:
+    """Rollouts of different worlds side by side."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def join(name: str) -> object:
+        values = [getattr(part, name) for part in parts]
+        if name == "stages":
+            return frozenset().union(*values)
+        if isinstance(values[0], Observation):
+            axis = 1 if name == "observation" else 0
+            return Observation(*(torch.cat([getattr(v, f.name) for v in values], axis) for f in fields(Observation)))
+        if isinstance(values[0], MemoryState):
+            return _joined_states(values)
+        return torch.cat(values, 0 if name == "following" else 1)
+
+    return Rollout(**{f.name: join(f.name) for f in fields(Rollout)})  # type: ignore[arg-type]
+
+
+def _joined_states(states: list) -> object:
+    """The same for what is remembered, all the way down."""
+    first = states[0]
+    if isinstance(first, torch.Tensor):
+        return torch.cat(states)
+    return type(first)(*(_joined_states([getattr(state, f.name) for state in states]) for f in fields(first)))

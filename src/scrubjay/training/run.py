@@ -1,0 +1,243 @@
+"""A run's folder: its config, its log, and checkpoints that are whole or not there.
+
+A checkpoint is a folder of its own: the agent's weights, the optimisers' tensors, and how far the run was, with the
+digests of both. It is written beside its name and then renamed, so a killed run leaves the last good one intact.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from safetensors import torch as safetensors
+from torch import nn
+
+from scrubjay.agent import weights
+from scrubjay.agent.agent import Agent, load_agent
+from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.files import write_atomically
+from scrubjay.training.config import Training, from_json, to_json
+
+VERSION = 3
+KEPT = 3
+"""Checkpoints that are kept: the newest ones."""
+CONFIG, LOG, LOCK, PROGRESS, OPTIMISERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimisers.safetensors"
+EXAMS = "exams.jsonl"
+"""What the agent, and others, got in exams."""
+SPOTS = "spots"
+"""The folder of the hiding spots that a run has made for itself."""
+
+
+class RunError(ValueError):
+    """A run's folder that cannot be used as it is."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    update: int = 0
+    """Rollouts learned from."""
+    steps: int = 0
+    """Environment steps."""
+    games: int = 0
+    seconds: float = 0.0
+
+
+class Run:
+    """A folder that one process at a time trains into."""
+
+    def __init__(self, folder: Path, training: Training, lock: IO[str] | None = None) -> None:
+        self.folder, self.training, self._lock = folder, training, lock
+
+    @classmethod
+    def begin(
+        cls, folder: str | os.PathLike[str], training: Training, start: str | os.PathLike[str] | None = None
+    ) -> Run:
+        """A new run in a folder that is not one yet; `start` has the agent to begin with: a run, or weights."""
+        folder = Path(folder)
+        if (folder / CONFIG).exists():
+            raise RunError(f"{folder} is a run already: go on with --resume {folder}, or choose another folder")
+        agent = load_agent(newest(start)) if start else None
+        if agent and agent.config != AGENTS[training.agent]:
+            raise RunError(f"{start}: its networks have other sizes than {training.agent!r}")
+        folder.mkdir(parents=True, exist_ok=True)
+        run = cls(folder, training, _locked(folder))
+        if agent:
+            # Its first checkpoint, with optimisers that have not seen anything yet. Without a config it is no run, so
+            # that one whose first checkpoint could not be written is never gone on with.
+            run.save(agent, {}, Progress())
+        about = {"version": VERSION, "commit": _commit(), "training": json.loads(to_json(training))}
+        write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
+        return run
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Run:
+        """A run to go on with; RunError if it is none, damaged, of another version or in use."""
+        folder = Path(folder)
+        training = training_of(folder)
+        return cls(folder, training, _locked(folder))
+
+    def close(self) -> None:
+        if self._lock:
+            self._lock.close()
+
+    def log(self, row: dict[str, Any], name: str = LOG) -> None:
+        """Adds a line to the metrics; what a killed run wrote after its last checkpoint is cut off when it goes on."""
+        with open(self.folder / name, "a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def rows(self, name: str = LOG) -> list[dict[str, Any]]:
+        """The lines of a log; none where there is no such log yet."""
+        path = self.folder / name
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def rewind(self, progress: Progress) -> None:
+        """Drops lines of the logs that are later than a checkpoint."""
+        for path in (self.folder / LOG, self.folder / EXAMS):
+            if path.exists():
+                kept = [line for line in path.read_text().splitlines() if _update_of(line) <= progress.update]
+                write_atomically(path, "".join(line + "\n" for line in kept))
+
+    def save(self, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
+        """Writes a checkpoint and drops the oldest ones."""
+        parent = self.folder / "checkpoints"
+        final, draft = parent / f"{progress.update:08d}", parent / f".{progress.update:08d}"
+        for left in parent.glob(".[0-9]*"):
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            draft.mkdir(parents=True)
+            weights.save(agent, agent.config, draft)
+            data = safetensors.save(_flattened(optimisers))
+            write_atomically(draft / OPTIMISERS, data)
+            about = {"version": VERSION, **vars(progress), OPTIMISERS: hashlib.sha256(data).hexdigest()}
+            write_atomically(draft / PROGRESS, json.dumps(about, indent=1) + "\n")
+        except OSError as error:
+            # A disk that is full should not stay so for half a checkpoint.
+            shutil.rmtree(draft, ignore_errors=True)
+            raise RunError(f"{final} could not be written ({error}); the checkpoints before it are intact") from error
+        shutil.rmtree(final, ignore_errors=True)
+        draft.rename(final)
+        for old in checkpoints(self.folder)[:-KEPT]:
+            shutil.rmtree(old)
+        return final
+
+    def restore(self, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer]) -> Progress:
+        """Fills agent and optimisers from the newest checkpoint; nothing is changed where there is none."""
+        found = checkpoints(self.folder)
+        if not found:
+            return Progress()
+        return load_checkpoint(found[-1], agent, optimisers)
+
+
+def training_of(folder: str | os.PathLike[str]) -> Training:
+    """A run's config; RunError says what is wrong."""
+    path = Path(folder) / CONFIG
+    try:
+        about = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise RunError(f"{folder} is not a run: {error}") from error
+    if not isinstance(about, dict) or about.get("version") != VERSION:
+        raise RunError(f"{path}: not a run of version {VERSION}")
+    try:
+        return from_json(about.get("training"))
+    except ValueError as error:
+        raise RunError(f"{path}: {error}") from error
+
+
+def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
+    """A run's checkpoints, oldest first."""
+    return sorted(path for path in (Path(folder) / "checkpoints").glob("[0-9]*") if (path / PROGRESS).exists())
+
+
+def newest(folder: str | os.PathLike[str]) -> Path:
+    """The newest checkpoint of a run, RunError if it has none; any other folder itself."""
+    found = checkpoints(folder)
+    if not found and (Path(folder) / CONFIG).exists():
+        raise RunError(f"{folder} has no checkpoint yet: go on with scrubjay train --resume {folder}")
+    return [Path(folder), *found][-1]
+
+
+def load_checkpoint(path: Path, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer]) -> Progress:
+    """Fills agent and optimisers; RunError if anything in the folder is not what was written."""
+    try:
+        about = json.loads((path / PROGRESS).read_text())
+        data = (path / OPTIMISERS).read_bytes()
+        config, tensors = weights.load(path)
+        progress = Progress(**{name: about[name] for name in vars(Progress())})
+        right = about["version"] == VERSION and about[OPTIMISERS] == hashlib.sha256(data).hexdigest()
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise RunError(
+            f"{path}: damaged: {error}. Delete this folder to go on from the checkpoint before it"
+        ) from error
+    if not right:
+        raise RunError(f"{path}: damaged, or of another version. Delete this folder to go on from the one before it")
+    if config != agent.config:
+        raise RunError(f"{path}: the agent's config is another one than the run's")
+    weights.fill(agent, tensors)
+    _fill(optimisers, safetensors.load(data))
+    return progress
+
+
+def _flattened(optimisers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
+    """The optimisers' tensors by name: which optimiser, which parameter, what."""
+    found = {}
+    for name, optimiser in optimisers.items():
+        for number, values in optimiser.state_dict()["state"].items():
+            for what, value in values.items():
+                found[f"{name}.{number}.{what}"] = torch.as_tensor(value).detach().cpu().contiguous()
+    return found
+
+
+def _fill(optimisers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, torch.Tensor]) -> None:
+    for name, optimiser in optimisers.items():
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for key, tensor in tensors.items():
+            whose, number, what = key.split(".")
+            if whose == name:
+                state.setdefault(int(number), {})[what] = tensor
+        if not state:
+            continue  # A run's first checkpoint, made from another run's agent, has none.
+        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def _locked(folder: Path) -> IO[str]:
+    lock = open(folder / LOCK, "w")  # noqa: SIM115 (held until the run is closed)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise RunError(f"{folder} is in use by another process") from error
+    return lock
+
+
+def _update_of(line: str) -> float:
+    try:
+        return float(json.loads(line)["update"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _commit() -> str:
+    """The commit that the package's own folder is at, if it is a working copy."""
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return found.stdout.strip()
+
+
+def parameters_of(*modules: nn.Module) -> list[nn.Parameter]:
+    """The parameters of some modules, each once."""
+    seen = {id(p): p for module in modules for p in module.parameters()}
+    return list(seen.values())

@@ -1,0 +1,389 @@
+"""Training: play, learn from it, replay, write down how it goes, and begin again.
+
+A run is cut into segments, from one checkpoint to the next. Every segment begins all games anew, with random numbers
+that depend on the seed and on how far the run is, and nothing else. So a run that goes on from a checkpoint does
+exactly what an unbroken one would have done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import torch as safetensors
+from torch import nn
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.agent.heads import ACTING
+from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.envs.tasks import Task
+from scrubjay.files import write_atomically
+from scrubjay.game.actions import Stage
+from scrubjay.game.episode import Deals
+from scrubjay.sim.build import build_rooms
+from scrubjay.sim.compile import Compiled
+from scrubjay.sim.physics_pool import EngineError, Processes
+from scrubjay.sim.world import World
+from scrubjay.training.actor import tensors_of
+from scrubjay.training.actor_critic import Losses
+from scrubjay.training.config import Training
+from scrubjay.training.cuda_graphs import RecordedLearner
+from scrubjay.training.distributed import Group
+from scrubjay.training.dynamics_losses import dynamics_losses
+from scrubjay.training.episode_stats import TalliedCache, Tally
+from scrubjay.training.hiding_learner import HidingLearner
+from scrubjay.training.learner import Learner
+from scrubjay.training.replay import Replay, triplets_of
+from scrubjay.training.rollout import Collector, Rollout
+from scrubjay.training.run import SPOTS, Progress, Run, parameters_of
+from scrubjay.training.validation import Exam, hold_exam, searching
+
+Report = Callable[[dict[str, Any]], None]
+"""Is told a row of numbers after every update, and the agent's marks after every exam."""
+FEW_CORES, MOST_PROCESSES = 4, 16
+"""Up to how many cores physics stays in this process, and in how many others it runs at most."""
+
+
+class TrainingError(RuntimeError):
+    """A run that cannot go on."""
+
+
+class Trainer:
+    """An agent, its optimisers, and the worlds that it plays in."""
+
+    def __init__(
+        self, training: Training, device: str = "cpu", group: Group | None = None, folder: Path | None = None
+    ) -> None:
+        """`folder` is where hiding spots are kept that are made for seeking."""
+        self.training, self.device, self.group = training, device, group or Group()
+        # Sequences have the same shape every time: it pays to find out which kernels are fastest for it.
+        torch.backends.cudnn.benchmark = device.startswith("cuda")
+        torch.manual_seed(training.seed)
+        self.agent = Agent(AGENTS[training.agent]).to(device)
+        self.learner = Learner(self.agent, training.objective)
+        self.distributed = self.group.wrapped(self.learner)
+        self.hiding = HidingLearner(self.agent, training.hiding)
+        self.optimisers = optimisers_of(self.agent, training)
+        self.progress = Progress()
+        self.recording: RecordedLearner | None = None
+        self.tally = Tally()
+        scenes = self.group.share(training.scenes)
+        self.rooms: list[Compiled] = build_rooms(list(scenes))
+        self.task: Task = training.task_of() or searching(scenes, training, folder)
+        halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
+        copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
+        size = self.agent.config.image_size
+        processes = physics_processes(training.task, self.group)
+        self.engines = Processes(processes) if processes else None
+        self.worlds = [World(self.rooms, count, size=size, device=device, engines=self.engines) for count in copies]
+
+    def close(self) -> None:
+        for world in self.worlds:
+            world.close()
+        if self.engines:
+            self.engines.close()
+
+    def half(self) -> torch.autocast:
+        """bfloat16 where it is fast."""
+        kind = self.device.split(":")[0]
+        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
+
+    def segment(self) -> tuple[Collector, Replay | None]:
+        """New games of all ages, seeded by how far the run is."""
+        seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(5)
+        torch.manual_seed(int(seeds[0]))
+        deals = self._deals(int(seeds[1]))
+        caches = [TalliedCache(world, deals, self.tally, np.array(self.training.limits)) for world in self.worlds]
+        ages = np.random.default_rng(seeds[4])
+        for cache in caches:
+            cache.stagger(ages)
+        whole = self.training.task == "cache"
+        collector = Collector(
+            self.agent, caches, int(seeds[2]), self.training.augmented, self.half, valued=whole, hiding=whole,
+            recorded=self.device.startswith("cuda") and not whole,
+        )  # fmt: skip
+        if not self.training.dynamics_batches:
+            return collector, None
+        return collector, Replay(
+            self.agent.config.image_size, self.training.replay_size, self.device, seed=int(seeds[3])
+        )
+
+    def _deals(self, seed: int) -> Deals:
+        return self.task.deals(seed)
+
+    def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
+        """Trains until the run is over or `stop`; `save` is called where the run can go on from."""
+        training = self.training
+        while self.progress.update < training.updates and self._all(not stop()):
+            collector, replay = self.segment()
+            due = (self.progress.update // training.interval + 1) * training.interval
+            while self.progress.update < min(due, training.updates) and self._all(not stop()):
+                report(self.update(collector, replay))
+            save()
+
+    def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
+        """One rollout, and what is learned from it; returns what there is to report."""
+        start = time.perf_counter()
+        rollout = collector.collect(self.training.length)
+        played = time.perf_counter()
+        losses = self.learn(rollout)
+        if collector.books:
+            losses |= self.learn_hiding(collector)
+        if replay is not None:
+            replay.add(triplets_of(rollout, replay.rng))
+            losses |= self.replay(replay)
+        means = {name: float(value) for name, value in losses.items()}
+        now = time.perf_counter()
+        steps = rollout.action.numel() * self.group.size
+        self.progress = Progress(
+            self.progress.update + 1,
+            self.progress.steps + steps,
+            self.progress.games + self.group.total(self.tally.take_games(), self.device),
+            self.progress.seconds + now - start,
+        )
+        return {
+            "update": self.progress.update,
+            "steps": self.progress.steps,
+            "games": self.progress.games,
+            "seconds": round(self.progress.seconds, 2),
+            "steps_per_s": round(steps / (now - start), 1),
+            "play_share": round((played - start) / (now - start), 3),
+            "memory_mib": memory(self.device),
+            "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
+            "loss": means,
+            "play": self.tally.take(),
+        }
+
+    def learn(self, rollout: Rollout) -> Losses:
+        """Steps of the optimiser on the rollout's games, some at a time; the mean losses."""
+        count, chunks = rollout.action.shape[1], 0
+        sums: Losses = {}
+        # Games lie room by room: mixed, every step of the optimiser is about many rooms.
+        orders = [torch.randperm(count) for _ in range(self.training.epochs)]
+        for some in [some for order in orders for some in self._chunks(order)]:
+            part = rollout.games(some.to(rollout.action.device))
+            if self._records(part):
+                losses = self._recorded(part)
+                self.optimisers["play"].step()
+            else:
+                with self.half():
+                    losses = self.distributed(part)
+                self._descend("play", losses, part)
+                self._adapt(self.agent)
+            for name, value in losses.items():
+                sums[name] = sums.get(name, 0) + value.detach()
+            chunks += 1
+        return {name: value / chunks for name, value in sums.items()}
+
+    def _chunks(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Games for one step of the optimiser each: as many steps in all processes, even if their games are not."""
+        if self.group.size == 1:
+            return order.split(self.training.chunk)
+        wanted = self.group.most(-(-len(order) // self.training.chunk), self.device)
+        fewest = -self.group.most(-len(order), self.device)
+        return order.tensor_split(min(wanted, fewest))
+
+    def _recorded(self, part: Rollout) -> Losses:
+        """The losses of some games, whose gradients the parameters have then, from a recording made of the first."""
+        if self.recording is None:
+            self.recording = RecordedLearner(self.learner, self.half, part)
+        losses = self.recording(part)
+        self._check("play", losses, part)
+        return losses
+
+    def _records(self, part: Rollout) -> bool:
+        """Are these games like all others? Whole games are at any stages, and the last ones of a rollout may be few."""
+        alone = self.device.startswith("cuda") and self.group.size == 1 and self.training.task != "cache"
+        return alone and (self.recording.fits(part) if self.recording else part.action.shape[1] == self.training.chunk)
+
+    def learn_hiding(self, collector: Collector) -> Losses:
+        """Steps of the optimisers on games that are over, as many as make whole batches; the mean losses."""
+        shelf, count, batches = collector.shelf, self.training.finished, 0
+        sums: Losses = {}
+        while self._all(len(shelf) >= count):
+            games, early = shelf.take(count), self.progress.games < self.training.hiding.early
+            with self.half():
+                percentile = self.hiding.percentile(games, collector.generator)
+                imagined = self.hiding.perspective(games)
+            self._descend("perspective", imagined, games)
+            with self.half():
+                hidden = self.hiding.hiding(games, percentile, early)
+            self._descend("play", hidden, games)
+            # Of hiding only the returns count: its sequences are filled up with steps that were never taken.
+            self._adapt(self.agent.heads)
+            self.tally.add("percentile", percentile.cpu().numpy())
+            for name, value in (imagined | hidden).items():
+                sums[name] = sums.get(name, 0) + value.detach()
+            batches += 1
+        return {name: value / batches for name, value in sums.items()}
+
+    def _adapt(self, module: nn.Module) -> None:
+        """What a part of the agent has watched becomes a part of what is usual, which is the same in all processes."""
+        adapt(module)
+        self.group.agree([tensor for part in usual_parts(module) for tensor in (part.mean, part.variance)])
+
+    def _all(self, ready: bool) -> bool:
+        """Are all processes ready? Gradients are averaged over all of them, so that all must come."""
+        return self.group.most(int(not ready), self.device) == 0
+
+    def replay(self, replay: Replay) -> Losses:
+        """A few batches of visual dynamics replay; the losses of the last one."""
+        losses: Losses = {}
+        batches = replay.epoch()
+        for _ in range(self.training.dynamics_batches):
+            batch = next(batches, None)
+            if not self._all(batch is not None) or batch is None:
+                break
+            with self.half():
+                before, after = self.agent.encoder(batch.before), self.agent.encoder(batch.after)
+                said = self.agent.dynamics(before, batch.action, after)
+                losses = dynamics_losses(
+                    said, batch.before, batch.action, batch.after, batch.success, self.agent.config
+                )
+            self._descend("dynamics", losses, batch)
+        return {f"dynamics_{name}": value.detach() for name, value in losses.items()}
+
+    def _descend(self, name: str, losses: Losses, batch: object) -> None:
+        """One step down the sum of losses."""
+        self.gradients(name, losses, batch)
+        self.optimisers[name].step()
+
+    def gradients(self, name: str, losses: Losses, batch: object) -> None:
+        """The gradients of the sum of losses, none too large; TrainingError, with the batch, if one is no number."""
+        optimiser, total = self.optimisers[name], torch.stack([value.float() for value in losses.values()]).sum()
+        optimiser.zero_grad(set_to_none=True)
+        every = [p for group in optimiser.param_groups for p in group["params"]]
+        if isinstance(batch, Rollout):
+            total.backward()
+        else:
+            # The wrapped learner averages what comes through it, and must not notice what does not.
+            for parameter, found in zip(every, torch.autograd.grad(total, every, allow_unused=True), strict=True):
+                # Memory is averaged as it lies, and gradients may lie differently in different processes.
+                parameter.grad = None if found is None else found.contiguous()
+            self.group.average([p for p in every if p.grad is not None])
+        self._check(name, losses, batch)
+
+    def _check(self, name: str, losses: Losses, batch: object) -> None:
+        """Scales gradients that are too large; TrainingError, with the batch, if one is no number."""
+        total = torch.stack([value.detach().float() for value in losses.values()]).sum()
+        every = [p for group in self.optimisers[name].param_groups for p in group["params"]]
+        parameters = [p for p in every if p.grad is not None]
+        norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
+        if not torch.isfinite(norm + total):
+            wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
+            raise NotFiniteError(wrong or ["the gradient"], batch)
+
+
+def physics_processes(task: str, group: Group) -> int:
+    """In how many processes of its own physics should run; 0 if threads do: exploring moves no objects."""
+    beside = int(os.environ.get("LOCAL_WORLD_SIZE", group.size))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores //= beside
+    # Two are left for this process and for what the GPU's driver does.
+    return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MOST_PROCESSES)
+
+
+def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Adam]:
+    """One for all that is learned by playing, one for perspective simulation, and one for visual dynamics replay.
+
+    The first and the last both change the encoder.
+    """
+    last = parameters_of(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
+    others = {id(p) for p in (*parameters_of(agent.dynamics, agent.perspective), *last)}
+    played = [
+        {"params": [p for p in agent.parameters() if id(p) not in others]},
+        {"params": last, "lr": training.last_layers * training.learning_rate},
+    ]
+    replayed = parameters_of(agent.encoder, agent.dynamics)
+
+    def adam(parameters: Any, rate: float) -> torch.optim.Adam:
+        return torch.optim.Adam(parameters, rate, training.betas, amsgrad=True)
+
+    return {
+        "play": adam(played, training.learning_rate),
+        "perspective": adam(agent.perspective.parameters(), training.perspective_rate),
+        "dynamics": adam(replayed, training.dynamics_rate),
+    }
+
+
+class NotFiniteError(TrainingError):
+    """A loss that is no number, and the batch that it came from."""
+
+    def __init__(self, names: list[str], batch: object) -> None:
+        super().__init__(f"not a finite number: {', '.join(names)}")
+        self.batch = batch
+
+
+def train(
+    run: Run,
+    device: str = "cpu",
+    report: Report | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    group: Group | None = None,
+    exam: Exam | None = None,
+) -> Progress:
+    """Trains a run to its end, from where it is; everything it says and saves is in its folder.
+
+    `exam` takes the place of the run's own, which is made when it is first held.
+    """
+    group = group or Group()
+    with contextlib.closing(Trainer(run.training, device, group, run.folder / SPOTS)) as trainer:
+        trainer.progress = run.restore(trainer.agent, trainer.optimisers)
+        if group.rank == 0:
+            run.rewind(trainer.progress)
+
+        def save() -> None:
+            if group.rank == 0:
+                run.save(trainer.agent, trainer.optimisers, trainer.progress)
+                if run.training.examined:
+                    examine()
+
+        def examine() -> None:
+            nonlocal exam
+            exam = exam or Exam(run.training, run.folder / SPOTS, run.training.examined, device=device)
+            with trainer.half():
+                row = hold_exam(run, exam, trainer.agent, trainer.progress)
+            if report:
+                report(row)
+
+        def note(row: dict[str, Any]) -> None:
+            if group.rank == 0:
+                run.log(row)
+                if report:
+                    report(row)
+
+        try:
+            trainer.run(note, stop, save)
+        except NotFiniteError as error:
+            path = run.folder / f"not_finite-{trainer.progress.update}.safetensors"
+            write_atomically(
+                path, safetensors.save({name: t.detach().cpu().contiguous() for name, t in tensors_of(error.batch)})
+            )
+            raise TrainingError(f"update {trainer.progress.update}: {error}; the batch is in {path}") from error
+        except EngineError as error:
+            raise TrainingError(f"{error}; the last checkpoint is intact") from error
+        except torch.cuda.OutOfMemoryError as error:
+            raise TrainingError(
+                f"the GPU's memory is full with {run.training.games} games in chunks of {run.training.chunk}: "
+                "use fewer copies or a smaller chunk; the last checkpoint is intact"
+            ) from error
+        return trainer.progress
+
+
+def memory(device: str) -> dict[str, int]:
+    """MiB that this process has in use, and those it holds on the GPU."""
+    pages = Path("/proc/self/statm")
+    host = int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else 0
+    held = torch.cuda.memory_reserved(device) if device.startswith("cuda") else 0
+    return {"host": host // 2**20, "gpu": held // 2**20}
+
+
+def _mean(values: torch.Tensor) -> float | None:
+    return round(float(values.mean()), 5) if values.numel() else None

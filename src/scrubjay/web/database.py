@@ -1,0 +1,185 @@
+"""What the server remembers: one SQLite file. Nobody hears of anything that is not in it yet.
+
+One thread writes, in transactions that it ends itself; readers have connections of their own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from scrubjay.game.episode import Deal
+from scrubjay.game.record import Record, checked
+
+VERSION = 1
+SCHEMA = """
+CREATE TABLE studies (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
+CREATE TABLE locations (
+  id INTEGER PRIMARY KEY, study TEXT NOT NULL, number INTEGER NOT NULL, source TEXT NOT NULL, scene TEXT NOT NULL,
+  deal TEXT NOT NULL, seeable INTEGER NOT NULL, UNIQUE (study, number));
+CREATE TABLE participants (
+  id INTEGER PRIMARY KEY, token TEXT NOT NULL UNIQUE, study TEXT NOT NULL, identity TEXT UNIQUE,
+  parameters TEXT NOT NULL, status TEXT NOT NULL, code TEXT, joined REAL NOT NULL, finished REAL);
+CREATE TABLE trials (
+  id INTEGER PRIMARY KEY, token TEXT NOT NULL UNIQUE, study TEXT, participant INTEGER REFERENCES participants,
+  location INTEGER REFERENCES locations, role TEXT NOT NULL, practice INTEGER NOT NULL, scene TEXT NOT NULL,
+  goal TEXT NOT NULL, opponent TEXT NOT NULL, seed INTEGER NOT NULL, patience REAL NOT NULL, deal TEXT,
+  created REAL NOT NULL, started REAL, ended REAL, found INTEGER, given_up INTEGER, steps INTEGER,
+  record TEXT, record_id TEXT);
+CREATE INDEX trials_of_participants ON trials (participant);
+CREATE INDEX trials_of_locations ON trials (study, location);
+CREATE TABLE steps (
+  trial INTEGER NOT NULL REFERENCES trials, number INTEGER NOT NULL, action TEXT NOT NULL, success INTEGER NOT NULL,
+  script INTEGER NOT NULL, time REAL NOT NULL, PRIMARY KEY (trial, number)) WITHOUT ROWID;
+CREATE TABLE records (id TEXT PRIMARY KEY, record TEXT NOT NULL);
+"""
+
+
+class StoreError(ValueError):
+    """A file that is not a store of this version."""
+
+
+def new_token() -> str:
+    """Nobody guesses it."""
+    return secrets.token_urlsafe(24)
+
+
+class Store:
+    """A connection to the file. `writing` makes the file if there is none."""
+
+    def __init__(self, path: str | os.PathLike[str], writing: bool = False) -> None:
+        path = Path(path)
+        self._lock: int | None = None
+        if not writing and not path.exists():
+            raise StoreError(f"{path}: there is no such file")
+        if writing:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(path)
+        self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+        self.db.row_factory = sqlite3.Row
+        try:
+            self._prepare(path, writing)
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise StoreError(f"{path}: not a store of games: {error}") from error
+
+    def _prepare(self, path: Path, writing: bool) -> None:
+        version = self.db.execute("PRAGMA user_version").fetchone()[0]
+        empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if writing and empty:
+            self.db.execute("PRAGMA journal_mode = WAL")
+            self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version != VERSION:
+            raise StoreError(f"{path}: not a store of version {VERSION}")
+        # Every commit is on the disk before it is acknowledged, so that not even a power cut loses it.
+        self.db.execute("PRAGMA synchronous = FULL" if writing else "PRAGMA query_only = ON")
+
+    def close(self) -> None:
+        self.db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.db.execute("COMMIT")
+        except BaseException:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """A part of a transaction that is undone alone if it fails."""
+        self.db.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            self.db.execute("ROLLBACK TO part")
+            raise
+        finally:
+            self.db.execute("RELEASE part")
+
+    def one(self, query: str, *values: Any) -> sqlite3.Row | None:
+        return self.db.execute(query, values).fetchone()
+
+    def all(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        return self.db.execute(query, values).fetchall()
+
+    def add(self, table: str, **values: Any) -> int:
+        """A new row; its number. Table and columns come from this package, never from outside."""
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        return self.db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid or 0
+
+    def change(self, table: str, row: int, **values: Any) -> None:
+        names = ", ".join(f"{name} = ?" for name in values)
+        self.db.execute(f"UPDATE {table} SET {names} WHERE id = ?", [*values.values(), row])
+
+    # Trials.
+
+    def new_trial(self, role: str, scene: str, goal: str, opponent: str, seed: int, now: float, **more: Any) -> str:
+        """A trial that has not begun; its token. `patience` is the seconds after which a person may give up."""
+        token = new_token()
+        values = {"practice": False, "patience": 0.0, **more}
+        self.add("trials", token=token, role=role, scene=scene, goal=goal, opponent=opponent, seed=seed, created=now,
+                 **values)  # fmt: skip
+        return token
+
+    def trial(self, token: str) -> sqlite3.Row | None:
+        return self.one("SELECT * FROM trials WHERE token = ?", token)
+
+    def steps(self, trial: int) -> list[sqlite3.Row]:
+        return self.all("SELECT action, success, script FROM steps WHERE trial = ? ORDER BY number", trial)
+
+    def add_steps(
+        self, trial: int, first: int, steps: Iterable[tuple[str, bool]], now: float, script: bool = False
+    ) -> None:
+        rows = [(trial, first + k, action, success, script, now) for k, (action, success) in enumerate(steps)]
+        self.db.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def add_record(self, record: Record, internals: dict[str, Any] | None = None, name: str = "") -> str:
+        """Keeps a record for those who know its name, with what its players thought, if they said so."""
+        name = name or new_token()
+        more = {} if internals is None else {"internals": internals}
+        self.add("records", id=name, record=json.dumps({**asdict(record), **more}))
+        return name
+
+    def record(self, name: str) -> tuple[Record, dict[str, Any] | None] | None:
+        """A record that was kept, and its internals."""
+        row = self.one("SELECT record FROM records WHERE id = ?", name)
+        if row is None:
+            return None
+        data = json.loads(row["record"])
+        internals = data.pop("internals", None)
+        return checked(data), internals
+
+
+def _locked(path: Path) -> int:
+    """Keeps a second server from the same file: what a server has in memory must be all that there is."""
+    handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise StoreError(f"{path}: another server uses it") from error
+    return handle
+
+
+def deal_as_json(deal: Deal) -> str:
+    return json.dumps({**asdict(deal), "first": deal.first.name, "last": deal.last.name})
+
+
+def deal_from_json(text: str) -> Deal:
+    return Record("", json.loads(text), 0, "", []).dealt()

@@ -1,0 +1,176 @@
+"""The agent as a whole: acting, evaluating, choosing a place, its readings and its weights."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.agent import READINGS, Agent, load_agent, save_agent, surveyed
+from scrubjay.agent.config import PAPER, SMALL
+from scrubjay.agent.encoder import Encoded
+from scrubjay.agent.weights import WeightsError
+from scrubjay.game.actions import Stage
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.game.observation import Observation, observe
+from scrubjay.players.base import RandomPlayer
+from scrubjay.sim.world import World
+
+LIMITS = np.array([10, 1, 3, 3, 6])
+
+
+@pytest.fixture(scope="module")
+def agent() -> Agent:
+    torch.manual_seed(0)
+    return Agent(SMALL)
+
+
+def stacked(observations: list[Observation]) -> Observation:
+    return Observation(
+        *(torch.stack(list(each)) for each in zip(*(vars(o).values() for o in observations), strict=True))
+    )
+
+
+@pytest.fixture(scope="module")
+def played(chest) -> tuple[Observation, torch.Tensor]:
+    """Observations (T, B) of short random games that go through all stages, and where games begin."""
+    with World([chest], copies=2, size=SMALL.image_size) as world:
+        cache, player = Cache(world, Dealer(seed=1), LIMITS), RandomPlayer(5)
+        cache.time[1, Stage.EM] = 6
+        seen, begins, begun = [], [], np.ones(2, bool)
+        for _ in range(44):
+            seen.append(observe(cache))
+            begins.append(torch.from_numpy(begun))
+            begun = cache.step(*player(cache, np.ones(2, bool))).finished
+    return stacked(seen), torch.stack(begins)
+
+
+def test_acting_step_by_step_is_evaluating_at_once(agent, played):
+    observation, begins = played
+    assert set(observation.stage.flatten().tolist()) == set(range(5)) and begins.sum() > 2
+    state, steps = agent.initial_state(2), []
+    with torch.no_grad():
+        for t in range(len(begins)):
+            step = agent.act(state, observation.map(lambda tensor, t=t: tensor[t]), begins[t])
+            state = step.state
+            steps.append(step)
+        whole = agent.evaluate(agent.initial_state(2), observation, begins)
+    for name in ("logits", "value", "hittable"):
+        one = torch.stack([getattr(step.decision, name) for step in steps])
+        torch.testing.assert_close(one, getattr(whole.decision, name), atol=1e-4, rtol=1e-3)
+    readings = whole.readings()
+    assert set(readings) == set(READINGS)
+    for name, values in readings.items():
+        one = torch.stack([step.readings()[name] for step in steps])
+        torch.testing.assert_close(one, values, atol=1e-4, rtol=1e-3)
+
+
+def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
+    observation, begins = played
+    other = torch.stack([torch.full_like(begins, n, dtype=torch.int64) for n in (2, 4, 6)], -1)
+    with torch.no_grad():
+        both = agent.evaluate(agent.initial_state(2), observation, begins, targets=other)
+        first = agent.evaluate(agent.initial_state(2), observation, begins)
+        second = agent.evaluate(agent.initial_state(2), replace(observation, target=other), begins)
+    assert (first.decision.logits != second.decision.logits).any()
+    for expected, found in ((first, both.games(slice(2))), (second, both.games(slice(2, 4)))):
+        torch.testing.assert_close(found.decision.logits, expected.decision.logits, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(found.dirs.flat, expected.dirs.flat, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(found.state.now.cell, expected.state.now.cell, atol=1e-4, rtol=1e-3)
+
+
+def test_hiders_choose_places_where_they_have_been(agent, chest):
+    with World([chest], copies=3, size=SMALL.image_size) as world, torch.no_grad():
+        cache, player = Cache(world, Dealer(seed=2, turned=True), LIMITS), RandomPlayer(1)
+        state, begins = agent.initial_state(3), torch.ones(3, dtype=torch.bool)
+        been: list[set] = [set(), set(), set()]
+        while (cache.stage == Stage.EM).all():
+            for b, place in enumerate(cache.relative_place().tolist()):
+                been[b].add(tuple(place))
+            state = agent.act(state, observe(cache), begins).state
+            begins[:] = False
+            cache.step(*player(cache, np.ones(3, bool)))
+        here = cache.relative_place()
+        places, choice, explored = agent.choose(
+            state, observe(cache), torch.arange(3), torch.Generator().manual_seed(3)
+        )
+        assert explored.visited.flatten(1).sum(1).tolist() == [len(each) for each in been]
+        assert choice.real.any(1).all()
+        chosen = places.numpy() + np.concatenate([here[:, :2], np.zeros((3, 2), int)], 1)
+        for b in range(3):
+            assert tuple(chosen[b].tolist()) in been[b]
+        outcome = cache.step(np.full(3, -1), places.numpy())
+        assert outcome.success.all() and (cache.relative_place() == chosen).all()
+
+
+def test_maps_are_surveyed_with_the_start_where_it_is(agent):
+    """Two places: the start, and one step to the left and two ahead of it, crouching, facing left."""
+    state = agent.memory.metric_map.initial_state(1, 4)
+    place = torch.tensor([[[0, 0, 0, 1]], [[-1, 2, 3, 0]]])
+    value = torch.randn(2, 1, SMALL.map_value)
+    flags = torch.ones(2, 1, dtype=torch.bool)
+    _, state = agent.memory.metric_map.write(state, place, value, flags, torch.zeros_like(flags))
+    explored, origin = surveyed(state.entries)
+    assert explored.values.shape[-2:] == (3, 2) and origin.tolist() == [[-1, 2]]
+    assert explored.start.tolist() == [[2, 1, 0, 1]]
+    assert explored.visited.nonzero().tolist() == [[0, 0, 1, 2, 1], [0, 3, 0, 0, 0]]
+
+
+class Blank(torch.nn.Module):
+    """An encoder that sees nothing."""
+
+    config = SMALL
+
+    def forward(self, image: torch.Tensor) -> Encoded:
+        sir = torch.zeros(len(image), SMALL.sir_channels, 7, 7)
+        return Encoded(image, sir, sir.mean((2, 3)), ())
+
+
+def test_any_encoder_can_take_the_place(played):
+    observation, begins = played
+    step = Agent(SMALL, encoder=Blank()).evaluate(Agent(SMALL).initial_state(2), observation, begins)
+    assert (step.readings()["sir"] == 0).all()
+
+
+def test_weights_come_back_and_others_are_refused(agent, played, tmp_path):
+    save_agent(agent, tmp_path / "agent")
+    again = load_agent(tmp_path / "agent")
+    observation, begins = played
+    with torch.no_grad():
+        one, other = (each.evaluate(each.initial_state(2), observation, begins) for each in (agent, again))
+    assert torch.equal(one.decision.value, other.decision.value)
+    with pytest.raises(WeightsError, match="encoder"):
+        load_agent(tmp_path / "agent", encoder=Blank())
+
+
+def test_bad_observations_say_which_field_is_wrong(agent, played):
+    observation, begins = played
+    first = observation.map(lambda tensor: tensor[0])
+    state = agent.initial_state(2)
+    small = Observation(**{**vars(first), "image": first.image[:, ::2, ::2]})
+    with pytest.raises(ValueError, match="image: its shape"):
+        agent.act(state, small, begins[0])
+    real = Observation(**{**vars(first), "image": first.image.float()})
+    with pytest.raises(ValueError, match="image: its type"):
+        agent.act(state, real, begins[0])
+    strange = Observation(**{**vars(first), "stage": torch.tensor([0, 9])})
+    with pytest.raises(ValueError, match="stage: 9"):
+        agent.act(state, strange, begins[0])
+
+
+def test_sizes():
+    """How many parameters each part has; the table is in docs/agent.md."""
+    counts = {
+        name: {part: sum(p.numel() for p in module.parameters()) for part, module in Agent(config).named_children()}
+        for name, config in (("paper", PAPER), ("small", SMALL))
+    }
+    assert list(counts["paper"]) == [
+        "encoder", "memory", "heads", "perspective", "dynamics", "foreseen_action", "expects", "recognises", "recalls",
+    ]  # fmt: skip
+    assert {name: sum(parts.values()) for name, parts in counts.items()} == {"paper": 15_988_219, "small": 1_443_587}
+    table = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
+    for part in ("encoder", "memory", "heads", "perspective", "dynamics"):
+        for parts in counts.values():
+            assert f"{parts[part]:,}" in table, part

@@ -1,0 +1,373 @@
+"""The memory: stages and resets, OM inside OH, sequences and steps, learning."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from scrubjay.agent.config import PAPER, SMALL, AgentConfig
+from scrubjay.agent.memory import Dir, Memory, MemoryState, Recurrent, Senses, Tiled
+from scrubjay.agent.metric_map import EMPTY, gru
+from scrubjay.agent.normalization import Usual
+from scrubjay.game.actions import Stage, number_of
+from scrubjay.game.observation import NO_ACTION, Observation
+
+EM, PS, OH, OM, S = (int(stage) for stage in Stage)
+TINY = AgentConfig(112, sir_channels=8, goal_embedding=4, gru_channels=6, lstm=10, tiled=5, map_read=9)
+GAME = [EM, EM, PS, OH, OH, OM, OM, OH, OM, OH, S, S, S]
+"""The stages of a short game with two manipulations."""
+
+
+def observed(stages: list[list[int]] | torch.Tensor, seed: int = 0) -> Observation:
+    """Anything at all, at stages (T, B)."""
+    stage = torch.as_tensor(stages)
+    draw = torch.Generator().manual_seed(seed)
+
+    def number(high: int, low: int = 0) -> torch.Tensor:
+        return torch.randint(low, high, stage.shape, generator=draw)
+
+    standing = number(2)
+    return Observation(
+        torch.zeros(*stage.shape, 1, 1, 3, dtype=torch.uint8),
+        number(NO_ACTION + 1),
+        number(2).bool(),
+        standing.bool(),
+        number(5),
+        stage,
+        torch.stack([number(2, -1), number(2), number(4), standing], -1),
+        torch.where(stage == OH, number(NO_ACTION + 1, NO_ACTION - 100), NO_ACTION),
+        torch.stack([number(3), number(7), number(7)], -1) * (stage == OM)[..., None],
+    )
+
+
+def seen(steps: int, games: int, config: AgentConfig = TINY, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """SIRs and their pooled vectors."""
+    sir = torch.randn(steps, games, config.sir_channels, 7, 7, generator=torch.Generator().manual_seed(seed)).double()
+    return sir, sir.mean((-1, -2))
+
+
+def made(config: AgentConfig = TINY) -> Memory:
+    torch.manual_seed(0)
+    return Memory(config).double()
+
+
+def run(
+    memory: Memory, state: MemoryState, observation: Observation, inputs: tuple, begins: torch.Tensor | None = None
+):
+    begins = torch.zeros(observation.stage.shape, dtype=torch.bool) if begins is None else begins
+    return memory.sequence(state, *inputs, observation, begins)
+
+
+def part(observation: Observation, inputs: tuple, which: slice) -> tuple[Observation, tuple]:
+    return observation.map(lambda tensor: tensor[which]), tuple(tensor[which] for tensor in inputs)
+
+
+def assert_same(first: Dir | Recurrent, second: Dir | Recurrent) -> None:
+    for name, tensor in vars(first).items():
+        torch.testing.assert_close(tensor, vars(second)[name], msg=lambda text, name=name: f"{name}: {text}")
+
+
+def test_the_papers_shapes():
+    with torch.device("meta"):
+        memory = Memory(PAPER)
+        assert memory.senses.target.shape == (3, 8, 13, 13)
+        assert memory.senses.action.weight.shape == (440, 16)
+        assert memory.senses.standing.weight.shape == (2, 4)
+        assert memory.senses.goal.weight.shape == (5, 16)
+        state = memory.initial_state(2)
+        assert state.now.grid.shape == (2, 257, 7, 7)
+        assert state.now.output.shape == state.now.cell.shape == (2, 512)
+        assert state.metric_map.values.shape == (2, 501, 144)
+        assert memory.gates.in_features == 256 + 356 + 512
+
+
+def test_a_tiled_convolution_is_a_convolution_of_tiled_numbers():
+    tiled = Tiled(3, 4).double()
+    numbers = torch.randn(2, 5, 3).double()
+    kernel = tiled.taps.weight.view(4, 3, 3, 3).permute(0, 3, 1, 2)
+    plain = nn.functional.conv2d(numbers.view(10, 3, 1, 1).expand(10, 3, 7, 7), kernel, padding=1)
+    torch.testing.assert_close(tiled(numbers), plain.view(2, 5, 4, 7, 7))
+
+
+def test_a_target_puts_the_middle_of_the_learned_tensor_on_its_cell():
+    senses = Senses(TINY)
+    observation = observed([[OM, OM, S]])
+    target = torch.tensor([[[2, 0, 0], [1, 6, 2], [0, 0, 0]]])
+    cut = senses.targets(replace(observation, target=target))
+    assert cut.shape == (1, 3, TINY.target_embedding, 7, 7)
+    assert torch.equal(cut[0, 0], senses.target[2, :, 6:13, 6:13])
+    assert torch.equal(cut[0, 1], senses.target[1, :, 0:7, 4:11])
+    assert torch.equal(cut[0, 1, :, 6, 2], senses.target[1, :, 6, 6])
+    assert not cut[0, 2].any()
+
+
+def test_where_an_object_landed_is_told_as_a_successful_placing():
+    senses, size = Senses(TINY), TINY.action_embedding
+    placed = number_of("PlaceAt|2,3,4")
+    observation = replace(
+        observed([[OH, OH]]),
+        last_action=torch.tensor([[placed, NO_ACTION]]),
+        last_success=torch.tensor([[True, False]]),
+        landed=torch.tensor([[placed, NO_ACTION]]),
+    )
+    told = senses.told(observation)[0]
+    assert told.shape == (2, senses.length)
+    assert torch.equal(told[0, :size], told[0, size : 2 * size])
+    assert told[1, :size].any() and not told[1, size : 2 * size].any()
+
+
+def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
+    memory, games = made(), 3
+    _, state = run(memory, memory.initial_state(games, 5), observed([[EM, OM, S]] * 3), seen(3, games))
+    observation, (sir, summary) = observed([[EM, OM, S]], seed=1), seen(1, games, seed=1)
+    with torch.no_grad():
+        for usual in (memory.usual_sir, memory.usual_input):
+            usual.mean.normal_(), usual.variance.uniform_(0.2, 2)
+        memory.balance.weight.uniform_(0.5, 2), memory.balance.bias.normal_()
+    dirs, after = run(memory, state, observation, (sir, summary))
+
+    def in_usual_terms(numbers: torch.Tensor, usual: Usual) -> torch.Tensor:
+        """Each column of (N, n) in deviations from its mean, 5 at most."""
+        columns = zip(numbers.T, usual.mean.tolist(), usual.variance.tolist(), strict=True)
+        return torch.stack([((x - mean) / variance**0.5).clamp(-5, 5) for x, mean, variance in columns], 1)
+
+    def tiled(numbers: torch.Tensor) -> torch.Tensor:
+        return numbers[..., None, None].expand(-1, -1, 7, 7)
+
+    def kernel(module: Tiled) -> torch.Tensor:
+        return module.taps.weight.unflatten(0, (-1, 3, 3)).permute(0, 3, 1, 2)
+
+    told, target = memory.senses.told(observation)[0], memory.senses.targets(observation)[0]
+    pixels = in_usual_terms(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.usual_sir)
+    image = pixels.view(games, 7, 7, -1).movedim(-1, 1)
+    assert (sir[0] - image).abs().max() > 0.1
+    inputs = torch.cat([image, target, tiled(told), tiled(state.now.output[:, : TINY.tiled])], 1)
+    weight = torch.cat([memory.seen.weight, kernel(memory.told), kernel(memory.recalled)], 1)
+    driven = nn.functional.conv2d(inputs, weight, memory.seen.bias, padding=1).chunk(3, 1)
+    old = memory.recurrent(state.now.grid).chunk(3, 1)
+    reset, update = torch.sigmoid(driven[0] + old[0]), torch.sigmoid(driven[1] + old[1])
+    grid = (1 - update) * torch.tanh(driven[2] + reset * old[2]) + update * state.now.grid
+    torch.testing.assert_close(after.now.grid, grid)
+
+    pooled = grid[:, : TINY.gru_channels].mean((2, 3))
+    entries = state.metric_map.entries
+    around, recalled = memory.reader.look(entries, observation.place[0]), memory.reader.recall(entries, pooled)
+    read = torch.cat([pooled, around, recalled], 1)
+    assert read.shape[1] == TINY.gru_channels + TINY.map_read
+    given_ = torch.cat([in_usual_terms(read, memory.usual_input), state.now.output], 1)
+    gates = (given_ @ memory.gates.weight.T).view(games, 4, TINY.lstm)
+    apart = gates - gates.mean(-1, keepdim=True)
+    level = apart / ((apart**2).mean(-1, keepdim=True) + 1e-5).sqrt()
+    level = level * memory.balance.weight.view(4, -1) + memory.balance.bias.view(4, -1)
+    (enter, keep, show), new = torch.sigmoid(level[:, [0, 1, 3]]).unbind(1), torch.tanh(level[:, 2])
+    cell = keep * state.now.cell + enter * new
+    output = show * torch.tanh(cell)
+    torch.testing.assert_close(dirs.flat[0], output)
+    torch.testing.assert_close(after.now.cell, cell)
+    value = torch.cat([summary[0], memory.senses.goal(observation.goal[0])], 1)
+    written, known = after.metric_map.entries.value_at(observation.place[0])
+    old_value, old_known = entries.value_at(observation.place[0])
+    start = torch.where(old_known[:, None], old_value, memory.metric_map.start)
+    passed = gru(memory.metric_map.driven(value), memory.metric_map.recurrent(start), start)
+    torch.testing.assert_close(written[[0, 2]], passed[[0, 2]])
+    assert known.tolist() == [True, False, True], "OM does not write"
+
+
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 10**6), data=st.data())
+def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(seed, data):
+    steps, games = 10, 3
+    stages = data.draw(st.lists(st.lists(st.sampled_from(GAME), min_size=3, max_size=3), min_size=10, max_size=10))
+    begins = torch.rand(steps, games, generator=torch.Generator().manual_seed(seed)) < 0.15
+    memory, observation, inputs = made(), observed(stages, seed), seen(steps, games, seed=seed)
+    together, after = run(memory, memory.initial_state(games, 10), observation, inputs, begins)
+    state = memory.initial_state(games, 10)
+    for t in range(steps):
+        now, given_ = part(observation, inputs, t)
+        dirs, state = memory.step(state, *given_, now, begins[t])
+        assert_same(dirs, together.map(lambda tensor, t=t: tensor[t]))
+    assert_same(state.now, after.now)
+    assert_same(state.aside, after.aside)
+    assert torch.equal(state.stage, after.stage)
+    assert torch.equal(state.metric_map.keys, after.metric_map.keys)
+
+
+def test_a_batch_with_beginnings_equals_separate_runs():
+    memory = made()
+    observation, inputs = observed([[EM, S], [EM, S], [EM, S], [EM, EM], [EM, EM]]), seen(5, 2)
+    begins = torch.tensor([[1, 1], [0, 0], [1, 0], [0, 0], [0, 1]]).bool()
+    together, _ = run(memory, memory.initial_state(2, 5), observation, inputs, begins)
+    for game, parts in ((0, [slice(0, 2), slice(2, 5)]), (1, [slice(0, 3), slice(3, 4), slice(4, 5)])):
+        for which in parts:
+            alone, given_ = part(observation, inputs, (which, slice(game, game + 1)))
+            dirs, _ = run(memory, memory.initial_state(1, 5), alone, given_)
+            assert_same(dirs, together.map(lambda tensor, which=which, game=game: tensor[which, game : game + 1]))
+
+
+def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
+    memory = made()
+    with_om, without = [OH, OH, OM, OM, OM, OH, OH], [0, 1, 5, 6]
+    observation, inputs = observed([[stage] for stage in with_om]), seen(7, 1)
+    dirs, after = run(memory, memory.initial_state(1, 7), observation, inputs)
+    plain, plain_after = run(memory, memory.initial_state(1, 7), *part(observation, inputs, without))
+    assert_same(dirs.map(lambda tensor: tensor[without]), plain)
+    assert_same(after.now, plain_after.now)
+    torch.testing.assert_close(after.metric_map.entries.as_tensor()[0], plain_after.metric_map.entries.as_tensor()[0])
+
+
+def test_without_hiding_it_is_the_same_with_nothing_put_aside():
+    memory, stages = made(), torch.tensor([[0, 3], [0, 3], [4, 3], [4, 3], [4, 3]])
+    begins = torch.tensor([[True, True], [False, False], [False, True], [False, False], [True, False]])
+    observation, inputs = observed(stages), seen(5, 2)
+    whole, after = memory.sequence(memory.initial_state(2), *inputs, observation, begins)
+    some, then = memory.sequence(memory.initial_state(2), *inputs, observation, begins, frozenset({0, 3, 4}))
+    assert_same(whole, some)
+    assert_same(after.now, then.now)
+
+
+@pytest.mark.parametrize("begun_at", [1, 2, 3])
+def test_a_game_that_begins_never_finds_what_an_earlier_one_put_aside(begun_at):
+    memory, begins = made(), torch.zeros(5, 1, dtype=torch.bool)
+    begins[begun_at] = True
+    observation, inputs = observed([[stage] for stage in (OH, OM, OM, OH, OH)]), seen(5, 1)
+    dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs, begins)
+    alone, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(begun_at, 5)))
+    assert_same(dirs.map(lambda tensor: tensor[begun_at:]), alone)
+
+
+def test_a_manipulation_begins_with_an_empty_state_and_the_maps_of_its_game():
+    memory = made()
+    observation, inputs = observed([[stage] for stage in (OH, OM, OM, OH, OM)]), seen(5, 1)
+    dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs)
+    _, hiding = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(0, 1)))
+    fresh = replace(memory.initial_state(1, 5), metric_map=hiding.metric_map)
+    first, _ = run(memory, fresh, *part(observation, inputs, slice(1, 3)))
+    assert_same(dirs.map(lambda tensor: tensor[1:3]), first)
+    without_map, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(1, 3)))
+    assert (first.flat - without_map.flat).abs().max() > 1e-6, "OM reads the map"
+
+
+def test_gradients_reach_hiding_across_a_manipulation():
+    memory = made()
+    observation, (sir, _) = observed([[stage] for stage in (OH, OM, OM, OH)]), seen(4, 1)
+    sir.requires_grad_()
+    dirs, _ = run(memory, memory.initial_state(1, 5), observation, (sir, sir.detach().mean((-1, -2))))
+    (gradient,) = torch.autograd.grad(dirs.flat[3].sum(), sir)
+    assert [bool(step.any()) for step in gradient] == [True, False, False, True]
+
+
+def test_every_stage_begins_afresh_and_the_map_goes_from_exploring_to_hiding():
+    memory = made()
+    observation, inputs = observed([[stage] for stage in GAME]), seen(len(GAME), 1)
+    counts, state = [], memory.initial_state(1, 13)
+    states = []
+    for t in range(len(GAME)):
+        _, state = run(memory, state, *part(observation, inputs, slice(t, t + 1)))
+        counts.append(int(state.metric_map.count))
+        states.append(state)
+    places = [tuple(place) for place in observation.place[:, 0].tolist()]
+    written = [0, 1, 3, 4, 7, 9]
+    for t, count in enumerate(counts[:10]):
+        assert count == len({places[s] for s in written if s <= t})
+    assert counts[10:] == [len(set(places[10 : t + 1])) for t in (10, 11, 12)]
+    for t, kept_map in ((3, True), (10, False)):
+        metric_map = states[t - 1].metric_map if kept_map else memory.initial_state(1, 13).metric_map
+        fresh = replace(memory.initial_state(1, 13), metric_map=metric_map)
+        _, alone = run(memory, fresh, *part(observation, inputs, slice(t, t + 1)))
+        assert_same(alone.now, states[t].now)
+
+
+def test_the_change_map_is_the_last_channel_of_the_new_state():
+    memory = made()
+    dirs, after = run(memory, memory.initial_state(2, 3), observed([[EM, S]] * 3), seen(3, 2))
+    assert dirs.flat.shape == (3, 2, 10) and dirs.grid.shape == (3, 2, 6, 7, 7) and dirs.change.shape == (3, 2, 7, 7)
+    assert torch.equal(dirs.change[-1], after.now.grid[:, -1])
+    assert torch.equal(dirs.grid[-1], after.now.grid[:, :-1])
+    assert torch.equal(dirs.flat[-1], after.now.output)
+
+
+def test_a_state_can_be_detached_and_taken_apart_by_game():
+    memory = made()
+    _, after = run(memory, memory.initial_state(3, 3), observed([[EM, S, OH]] * 3), seen(3, 3))
+    one = after.map(lambda tensor: tensor[1:2].detach())
+    assert not one.now.grid.requires_grad and not one.metric_map.values.requires_grad
+    observation, inputs = observed([[EM, S, OH]], seed=5), seen(1, 3, seed=5)
+    expected, _ = run(memory, after, observation, inputs)
+    dirs, _ = run(memory, one, *part(observation, inputs, (slice(None), slice(1, 2))))
+    assert_same(dirs, expected.map(lambda tensor: tensor[:, 1:2]))
+
+
+def test_half_precision_products_keep_full_precision_states():
+    memory = made(SMALL).float()
+    observation, inputs = observed([[EM, S]] * 4), tuple(tensor.float() for tensor in seen(4, 2, SMALL))
+    exact, _ = run(memory, memory.initial_state(2, 4), observation, inputs)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough, after = run(memory, memory.initial_state(2, 4), observation, inputs)
+    assert after.now.cell.dtype == after.now.grid.dtype == after.metric_map.values.dtype == torch.float32
+    assert 0 < (rough.flat - exact.flat).abs().max() < 0.02
+
+
+def test_the_memory_compiles_as_one_graph_and_stays_the_same():
+    memory = made()
+    observation, inputs = observed([[EM, OH], [EM, OM], [PS, OH]]), seen(3, 2)
+    begins = torch.zeros(3, 2, dtype=torch.bool)
+    plain, _ = memory.sequence(memory.initial_state(2, 3), *inputs, observation, begins)
+    torch._dynamo.reset()
+    compiled = torch.compile(memory.sequence, backend="eager", fullgraph=True)
+    assert_same(compiled(memory.initial_state(2, 3), *inputs, observation, begins)[0], plain)
+
+
+@pytest.mark.parametrize("name", ["sir", "summary", "begins", "the state's stage"])
+def test_a_wrong_shape_is_an_error_that_says_which(name):
+    memory, observation = made(), observed([[EM, S]] * 3)
+    (sir, summary), begins, state = seen(3, 2), torch.zeros(3, 2, dtype=torch.bool), memory.initial_state(2)
+    if name == "sir":
+        sir = sir[..., :5]
+    elif name == "summary":
+        summary = summary[:, :1]
+    elif name == "begins":
+        begins = begins[:2]
+    else:
+        state = memory.initial_state(3)
+    with pytest.raises(ValueError, match=name):
+        memory.sequence(state, sir, summary, observation, begins)
+
+
+def test_beginnings_that_are_numbers_are_an_error():
+    memory = made()
+    with pytest.raises(ValueError, match="begins"):
+        run(memory, memory.initial_state(2), observed([[EM, S]]), seen(1, 2), torch.zeros(1, 2))
+
+
+def test_the_memory_learns_to_recall_what_it_saw_steps_ago():
+    """One of four images is shown first and noise afterwards; nothing of it is written into the map."""
+    torch.manual_seed(0)
+    steps, games = 6, 32
+    config = replace(TINY, gru_channels=16, lstm=32, tiled=16, map_read=20)
+    memory, judge = Memory(config), nn.Linear(config.lstm, 4)
+    optimizer = torch.optim.Adam([*memory.parameters(), *judge.parameters()], 1e-2)
+    observation = observed(torch.full((steps, games), S))
+    pictures = torch.randn(4, config.sir_channels, 1, 1)
+
+    def lesson() -> tuple[torch.Tensor, float]:
+        shown = torch.randint(0, 4, (games,))
+        sir = 0.5 * torch.randn(steps, games, config.sir_channels, 7, 7)
+        sir[0] = pictures[shown]
+        dirs, _ = run(memory, memory.initial_state(games, steps), observation, (sir, torch.zeros(sir.shape[:3])))
+        guess = judge(dirs.flat[-1])
+        return nn.functional.cross_entropy(guess, shown), (guess.argmax(1) == shown).float().mean().item()
+
+    for _ in range(50):
+        loss, _ = lesson()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert sum(lesson()[1] for _ in range(5)) / 5 > 0.95
+
+
+def test_an_empty_map_is_empty_in_every_game():
+    state = made().initial_state(4, 7)
+    assert (state.metric_map.keys == EMPTY).all() and state.metric_map.capacity == 7

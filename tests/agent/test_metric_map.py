@@ -1,0 +1,281 @@
+"""The metric map against a dictionary of places, by finite differences, and learning."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from scrubjay.agent.config import SMALL
+from scrubjay.agent.metric_map import EMPTY, Entries, MapReader, MapState, MetricMap, pack, unpack
+
+LENGTH = 3
+
+
+class SlowMap:
+    """One game's map as a dictionary; writes through a GRU cell made of the same weights."""
+
+    def __init__(self, metric_map: MetricMap, capacity: int) -> None:
+        self.saved: dict[tuple[int, ...], torch.Tensor] = {}
+        self.start, self.capacity = metric_map.start, capacity
+        self.cell = nn.GRUCell(metric_map.length, metric_map.length).to(metric_map.start.dtype)
+        with torch.no_grad():
+            self.cell.weight_ih.copy_(metric_map.driven.weight), self.cell.bias_ih.copy_(metric_map.driven.bias)
+            self.cell.weight_hh.copy_(metric_map.recurrent.weight), self.cell.bias_hh.copy_(metric_map.recurrent.bias)
+
+    def write(self, place: tuple[int, ...], value: torch.Tensor) -> None:
+        if place in self.saved or len(self.saved) < self.capacity:
+            self.saved[place] = self.cell(value[None], self.saved.get(place, self.start)[None])[0]
+
+
+def made(seed: int = 0, length: int = LENGTH) -> MetricMap:
+    torch.manual_seed(seed)
+    metric_map = MetricMap(length).double()
+    nn.init.normal_(metric_map.start)
+    return metric_map
+
+
+def walk(seed: int, steps: int, games: int) -> tuple[torch.Tensor, ...]:
+    """Places in a small area, so that many are visited again; values, writes and resets."""
+    generator = torch.Generator().manual_seed(seed)
+    place = torch.stack([torch.randint(low, high, (steps, games), generator=generator) for low, high in AREA], -1)
+    value = torch.randn(steps, games, LENGTH, generator=generator, dtype=torch.float64)
+    writes = torch.rand(steps, games, generator=generator) < 0.8
+    resets = torch.rand(steps, games, generator=generator) < 0.1
+    return place, value, writes, resets
+
+
+AREA = ((-1, 2), (2, 4), (0, 2), (0, 2))
+
+
+def slow_walk(metric_map: MetricMap, capacity: int, walked: tuple[torch.Tensor, ...]) -> list[list[dict]]:
+    """What is saved in each game before each step, and after the last."""
+    place, value, writes, resets = walked
+    games = [SlowMap(metric_map, capacity) for _ in range(place.shape[1])]
+    history = []
+    for t in range(len(place)):
+        for b, game in enumerate(games):
+            if resets[t, b]:
+                game.saved = {}
+        history.append([dict(game.saved) for game in games])
+        for b, game in enumerate(games):
+            if writes[t, b]:
+                game.write(tuple(place[t, b].tolist()), value[t, b])
+    return [*history, [dict(game.saved) for game in games]]
+
+
+def as_dictionaries(entries: Entries) -> list[dict]:
+    """What can be read at one step, by game and place."""
+    found: list[dict] = []
+    for keys, values, written in zip(entries.keys, entries.values, entries.written, strict=True):
+        places = [tuple(place) for place in unpack(keys[written]).tolist()]
+        assert len(set(places)) == len(places), "a place is written twice"
+        found.append(dict(zip(places, values[written], strict=True)))
+    return found
+
+
+def assert_same(found: list[dict], expected: list[dict]) -> None:
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine.keys() == theirs.keys()
+        for place in mine:
+            torch.testing.assert_close(mine[place], theirs[place])
+
+
+def entries_of(*games: dict) -> Entries:
+    """Maps that hold these places and values, for reading."""
+    width = max(len(game) for game in games) + 1
+    keys = torch.full((len(games), width), EMPTY)
+    values = torch.randn(len(games), width, LENGTH, dtype=torch.float64)
+    for b, game in enumerate(games):
+        for m, (place, value) in enumerate(game.items()):
+            keys[b, m], values[b, m] = pack(torch.tensor(place)), torch.as_tensor(value, dtype=torch.float64)
+    return Entries(keys, values, keys != EMPTY)
+
+
+@given(place=st.tuples(st.integers(-2048, 2047), st.integers(-2048, 2047), st.integers(0, 3), st.integers(0, 1)))
+def test_a_packed_place_unpacks_to_itself(place):
+    key = pack(torch.tensor(place))
+    assert key >= 0
+    assert tuple(unpack(key).tolist()) == place
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6), steps=st.integers(1, 30), capacity=st.integers(1, 30), cut=st.integers(0, 30))
+def test_maps_hold_at_every_step_what_a_dictionary_of_places_holds(seed, steps, capacity, cut):
+    metric_map, walked = made(seed), walk(seed, steps, games=3)
+    expected = slow_walk(metric_map, capacity, walked)
+    state, t = metric_map.initial_state(3, capacity), 0
+    for part in (slice(0, cut), slice(cut, None)):
+        tensors = [tensor[part] for tensor in walked]
+        if len(tensors[0]):
+            entries, state = metric_map.write(state, *tensors)
+            for step in range(len(tensors[0])):
+                assert_same(as_dictionaries(entries.at(step)), expected[t])
+                t += 1
+    assert_same(as_dictionaries(state.entries), expected[-1])
+    assert state.count.tolist() == [len(game) for game in expected[-1]]
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10**6))
+def test_steps_one_by_one_leave_the_same_map_as_a_sequence(seed):
+    metric_map, walked = made(seed), walk(seed, steps=12, games=2)
+    entries, after = metric_map.write(metric_map.initial_state(2, 12), *walked)
+    state = metric_map.initial_state(2, 12)
+    for t in range(12):
+        now, state = metric_map.write(state, *(tensor[t : t + 1] for tensor in walked))
+        assert_same(as_dictionaries(now.at(0)), as_dictionaries(entries.at(t)))
+    assert torch.equal(state.keys, after.keys) and torch.equal(state.count, after.count)
+
+
+def test_games_do_not_touch_each_other():
+    metric_map, walked = made(), walk(seed=1, steps=10, games=4)
+    _, together = metric_map.write(metric_map.initial_state(4, 10), *walked)
+    for b in range(4):
+        _, alone = metric_map.write(metric_map.initial_state(1, 10), *(tensor[:, b : b + 1] for tensor in walked))
+        assert_same(as_dictionaries(alone.entries), as_dictionaries(together.map(lambda t, b=b: t[b : b + 1]).entries))
+
+
+def test_a_map_grows_and_keeps_what_it_holds():
+    metric_map, walked = made(), walk(seed=2, steps=10, games=2)
+    _, small = metric_map.write(metric_map.initial_state(2, 10), *walked)
+    large = small.with_capacity(20)
+    assert large.capacity == 20
+    assert_same(as_dictionaries(large.entries), as_dictionaries(small.entries))
+    again = [torch.cat([tensor, tensor]) for tensor in walk(seed=3, steps=10, games=2)]
+    again[3].zero_()
+    _, wide = metric_map.write(
+        metric_map.initial_state(2, 20), *(torch.cat([a, b]) for a, b in zip(walked, again, strict=True))
+    )
+    _, grown = metric_map.write(large, *again)
+    assert_same(as_dictionaries(grown.entries), as_dictionaries(wide.entries))
+    with pytest.raises(ValueError, match="capacity"):
+        large.with_capacity(5)
+
+
+def test_reading_at_a_place_gives_what_was_saved_there_and_nothing_elsewhere():
+    entries = entries_of({(0, 0, 0, 1): (1, 2, 3), (4, -2, 3, 0): (4, 5, 6)}, {(0, 0, 0, 1): (7, 8, 9)})
+    value, known = entries.value_at(torch.tensor([(4, -2, 3, 0), (4, -2, 3, 0)]))
+    assert value.tolist() == [[4, 5, 6], [0, 0, 0]]
+    assert known.tolist() == [True, False]
+
+
+def test_attention_weighs_what_is_saved_by_its_likeness_to_the_key():
+    entries = entries_of({(0, 0, 0, 0): (1, 0, 0), (1, 0, 0, 0): (0, 2, 0)}, {})
+    key = torch.tensor([[1.0, 3, 5], [0, 0, 0]], dtype=torch.float64).expand(2, 2, 3)
+    likeness = torch.exp(torch.tensor([1.0, 6.0, 0.0], dtype=torch.float64) / 3**0.5)
+    first = (likeness[:2] / likeness.sum()).tolist()
+    expected = torch.tensor([[first[0], 2 * first[1], 0], [1 / 3, 2 / 3, 0]], dtype=torch.float64)
+    read = entries.attend(key)
+    torch.testing.assert_close(read[0], expected)
+    assert not read[1].any(), "an empty map reads as 0"
+
+
+def test_a_map_as_a_tensor_has_north_up_and_begins_at_its_corner():
+    entries = entries_of({(-1, 2, 0, 1): (1, 1, 1), (2, 0, 3, 0): (2, 2, 2)}, {(5, 5, 1, 1): (3, 3, 3)}, {})
+    tensor, corner = entries.as_tensor()
+    assert tensor.shape == (3, 4, 2, LENGTH, 3, 4)
+    assert corner.tolist() == [[-1, 2], [5, 5], [0, 0]]
+    filled = {(0, 0, 1, 0, 0): 1, (0, 3, 0, 2, 3): 2, (1, 1, 1, 0, 0): 3}
+    for (b, rotation, standing, row, column), value in filled.items():
+        assert tensor[b, rotation, standing, :, row, column].tolist() == [value] * 3
+        tensor[b, rotation, standing, :, row, column] = 0
+    assert not tensor.any()
+    assert entries.as_tensor((2, 6))[0].shape == (3, 4, 2, LENGTH, 2, 6)
+    assert entries.as_tensor((2, 6))[0].sum() == 3 + 9, "what lies outside is left out"
+
+
+@pytest.mark.parametrize(
+    ("turn", "row", "column"), [(0, 1, 4), (1, 0, 1), (2, 3, 0), (3, 4, 3)], ids=["north", "east", "south", "west"]
+)
+def test_the_egocentric_map_is_turned_so_that_the_agent_faces_up(turn, row, column):
+    """The value lies two steps right and one ahead of the agent, as seen from the start, and was seen facing east."""
+    entries = entries_of({(12, -6, 1, 1): (1, 2, 3), (14, -7, 0, 0): (9, 9, 9), (10, -12, 0, 0): (9, 9, 9)})
+    window = entries.egocentric(torch.tensor([[10, -7, turn, 0]]), 5)
+    assert window.shape == (1, 4, 2, LENGTH, 5, 5)
+    assert window[0, (1 - turn) % 4, 1, :, row, column].tolist() == [1, 2, 3]
+    assert window.sum() == 6
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([1, 3, 5]))
+def test_windows_of_a_sequence_are_those_of_its_steps(seed, size):
+    metric_map, walked = made(seed), walk(seed, steps=8, games=2)
+    entries, _ = metric_map.write(metric_map.initial_state(2, 8), *walked)
+    windows, (values, known) = entries.egocentric(walked[0], size), entries.value_at(walked[0])
+    for t in range(8):
+        torch.testing.assert_close(windows[t], entries.at(t).egocentric(walked[0][t], size))
+        value, there = entries.at(t).value_at(walked[0][t])
+        torch.testing.assert_close(values[t], value)
+        assert torch.equal(known[t], there)
+        standing = walked[0][t, :, 3]
+        torch.testing.assert_close(windows[t, [0, 1], 0, standing, :, size // 2, size // 2], value)
+
+
+def test_gradients_through_writes_and_reads_are_finite_differences():
+    metric_map, (place, value, writes, resets) = made(), walk(seed=4, steps=4, games=2)
+    place[3] = place[1] = place[0]
+    writes[:, 0], resets[:, 0] = True, False
+    query = torch.randn(2, 2, LENGTH, dtype=torch.float64, requires_grad=True)
+    old = torch.randn(2, 5, LENGTH, dtype=torch.float64, requires_grad=True)
+    before = metric_map.write(metric_map.initial_state(2, 4), place, value, writes, resets)[1]
+
+    def read(*_: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        state = MapState(before.keys, old, before.count)
+        entries, after = metric_map.write(state, place, value, writes, resets)
+        return (
+            entries.at(3).attend(query),
+            entries.egocentric(place, 1),
+            entries.value_at(place)[0],
+            after.entries.as_tensor()[0].sum((1, 2)),
+        )
+
+    assert torch.autograd.gradcheck(read, (value.requires_grad_(), old, query, *metric_map.parameters()))
+
+
+def test_a_value_of_the_wrong_length_is_an_error():
+    metric_map = made()
+    place, value, writes, resets = walk(seed=0, steps=2, games=2)
+    with pytest.raises(ValueError, match=r"value: \(2, 2, 3\) is needed, not \(2, 2, 2\)"):
+        metric_map.write(metric_map.initial_state(2), place, value[..., :2], writes, resets)
+
+
+def test_the_reader_gives_as_many_numbers_as_the_config_says():
+    reader, metric_map = MapReader(SMALL), MetricMap(SMALL.map_value)
+    place = torch.zeros(2, 3, 4, dtype=torch.long)
+    entries, _ = metric_map.write(
+        metric_map.initial_state(3, 4),
+        place,
+        torch.randn(2, 3, SMALL.map_value),
+        torch.ones(2, 3, dtype=torch.bool),
+        torch.zeros(2, 3, dtype=torch.bool),
+    )
+    around, recalled = reader.look(entries, place), reader.recall(entries.at(1), torch.randn(3, SMALL.gru_channels))
+    assert around.shape == (2, 3, SMALL.gru_channels)
+    assert SMALL.gru_channels + recalled.shape[-1] == SMALL.map_read
+
+
+def test_the_map_learns_to_say_if_the_agent_has_been_here():
+    torch.manual_seed(0)
+    steps, games = 16, 32
+    metric_map, reader = MetricMap(SMALL.map_value), MapReader(SMALL)
+    judge = nn.Linear(SMALL.gru_channels, 1)
+    parameters = [*metric_map.parameters(), *reader.parameters(), *judge.parameters()]
+    optimizer = torch.optim.Adam(parameters, 3e-3)
+    writes, resets = torch.ones(steps, games, dtype=torch.bool), torch.zeros(steps, games, dtype=torch.bool)
+
+    def lesson() -> tuple[torch.Tensor, float]:
+        place = torch.stack([torch.randint(0, high, (steps, games)) for high in (3, 3, 2, 1)], -1)
+        value = torch.randn(steps, games, SMALL.map_value)
+        entries, _ = metric_map.write(metric_map.initial_state(games, steps), place, value, writes, resets)
+        been = entries.value_at(place)[1]
+        guess = judge(reader.look(entries, place))[..., 0]
+        right = ((guess > 0) == been).float().mean().item()
+        return nn.functional.binary_cross_entropy_with_logits(guess, been.float()), right
+
+    for _ in range(60):
+        loss, _ = lesson()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert lesson()[1] > 0.97

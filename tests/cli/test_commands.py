@@ -1,0 +1,163 @@
+"""The commands, as a user types them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+
+def scrubjay(*words: str, cwd) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "scrubjay", *words], cwd=cwd, capture_output=True, text=True)
+
+
+def test_rooms_as_json(tmp_path):
+    done = scrubjay("rooms", "FloorPlan1", "bathroom-7", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    kitchen, bathroom = map(json.loads, done.stdout.splitlines())
+    assert list(kitchen) == ["scene", "type", "objects", "object_types", "openables", "openables_reachable", "geoms",
+                             "positions", "build_s"]  # fmt: skip
+    assert kitchen["scene"] == "FloorPlan1" and kitchen["type"] == "kitchen" and kitchen["openables"] >= 12
+    assert bathroom["scene"] == "bathroom-7" and bathroom["type"] == "bathroom"
+
+
+def test_a_contact_sheet(tmp_path):
+    done = scrubjay("rooms", "FloorPlan501", "FloorPlan502", "--out", "sheet.png", "--size", "64", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "sheet.png"
+    assert Image.open(tmp_path / "sheet.png").size == (2 * 64 + 12, 84 + 8)
+
+
+def test_a_rooms_page_and_file(tmp_path):
+    done = scrubjay("room", "FloorPlan401", "--out", "page.html", "--save", "room.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    for word in ("FloorPlan401", "standing, north", "crouching, west", "normals", "Openables", "data:image/png;base64"):
+        assert word in page
+    again = scrubjay("room", "room.json", "--out", "again.html", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again.html").read_text().count("<img") == page.count("<img")
+
+
+def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
+    done = scrubjay("demo", "--out", "demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rooms = (tmp_path / "demo" / "rooms.html").read_text()
+    assert "contained in Drawer" in rooms
+    assert "Closed: 0 of its" in rooms
+    assert "A game of Cache" in (tmp_path / "demo" / "index.html").read_text()
+    assert "demo/index.html" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("room", "FloorPlan31"), "unknown scene 'FloorPlan31'"),
+        (("rooms", "castle-3", "--json"), "unknown scene 'castle-3'"),
+        (("room", "nowhere.json"), "not a room file"),
+        (("play", "--hider", "nobody", "--out", "new"), "unknown hider nobody; there are random"),
+        (("play", "--goal", "Car", "--out", "new"), "unknown goal objects ['Car']"),
+        (("replay", "nowhere.json"), "No such file"),
+        (("tournament", "--seekers", "nobody", "--out", "new"), "unknown seeker nobody; there are random"),
+        (("tournament", "--hiders", "easy", "--rooms", "FloorPlan26", "--out", "new"), "no spots of a Bread"),
+    ],
+)
+def test_mistakes_are_said_in_a_line(tmp_path, words, said):
+    done = scrubjay(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A game of players that need few steps, in its folder."""
+    folder = tmp_path_factory.mktemp("play")
+    words = ("--hider", "heuristic", "--seeker", "oracle", "--scene", "FloorPlan501", "--goal", "Cup", "--seed", "3")
+    done = scrubjay("play", *words, "--out", "game", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_a_game_is_played_and_told(played):
+    folder, said = played
+    record = json.loads((folder / "game" / "record.json").read_text())
+    assert record["scene"] == "FloorPlan501" and record["deal"]["goal"] == "Cup"
+    assert record["players"] == {"hider": "heuristic", "seeker": "oracle"}
+    page = (folder / "game" / "index.html").read_text()
+    assert "Cup in FloorPlan501" in page and 'href="game.mp4"' in page
+    assert (folder / "game" / "game.mp4").read_bytes()[4:8] == b"ftyp"
+    outcome = "found it" if record["found"] else "did not find it"
+    assert f"the seeker (oracle) {outcome}" in said and "visible from" in said
+    assert said.splitlines()[-1] == "game/index.html"
+
+
+def test_a_replay_is_the_same_or_says_where_not(played):
+    folder, _ = played
+    line = (folder / "game" / "record.json").read_text()
+    done = scrubjay("replay", "game/record.json", "--check", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(line)["hash"] in done.stdout
+    record = json.loads(line)
+    record["places"][5][0] += 1
+    (folder / "changed.json").write_text(json.dumps(record) + "\n" + line)
+    done = scrubjay("replay", "changed.json", "--check", cwd=folder)
+    assert done.returncode == 1
+    assert "1: Cup in FloorPlan501, not the same: step 6 of" in " ".join(done.stderr.split())
+    assert done.stdout.startswith("2: Cup in FloorPlan501"), "the second is the same"
+    (folder / "cut.json").write_text(line[:-30])
+    done = scrubjay("replay", "cut.json", "--check", cwd=folder)
+    assert done.returncode == 2 and "cut.json, line 1" in " ".join(done.stderr.split())
+
+
+def test_games_are_played_and_recorded(tmp_path):
+    words = ("--hider", "heuristic", "--seeker", "oracle", "--seed", "2")
+    done = scrubjay("games", "FloorPlan501", *words, "--out", "games.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = (tmp_path / "games.jsonl").read_text().splitlines()
+    record, told = json.loads(line), json.loads(done.stdout)
+    assert told["scene"] == record["scene"] == "FloorPlan501"
+    assert told["steps"] == len(record["actions"]) >= 202 and told["found"] == record["found"]
+    done = scrubjay("story", "games.jsonl", "--out", "story.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "FloorPlan501" in (tmp_path / "story.html").read_text()
+    missing = scrubjay("story", "games.jsonl", "--number", "2", cwd=tmp_path)
+    assert missing.returncode == 2 and "there is no number 2" in " ".join(missing.stderr.split())
+
+
+def test_a_tournament_of_two_seekers(tmp_path):
+    words = ("--hiders", "random", "--seekers", "random", "oracle", "--rooms", "FloorPlan501", "--games", "1")
+    done = scrubjay("tournament", *words, "--size", "56", "--out", "cup", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == json.loads((tmp_path / "cup" / "results.json").read_text())
+    assert list(found["searches"]["random"]) == ["random", "oracle"]
+    assert found["searches"]["random"]["oracle"]["found"]["games"] == 1
+    assert (tmp_path / "cup" / "table.md").read_text() in done.stdout
+    assert len((tmp_path / "cup" / "games.jsonl").read_text().splitlines()) == 3
+    assert Image.open(tmp_path / "cup" / "plot.png").format == "PNG"
+
+
+def test_spots_are_made_and_kept(tmp_path):
+    words = ("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
+    done = scrubjay(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "spots").rglob("*.json")
+    before = file.stat().st_mtime_ns
+    assert json.loads(file.read_text())["candidates"] == 12
+    assert scrubjay(*words, cwd=tmp_path).returncode == 0
+    assert file.stat().st_mtime_ns == before, "what is there is kept"
+    one = scrubjay("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--out", "cup.json", cwd=tmp_path)
+    assert one.returncode == 0 and (tmp_path / "cup.json").read_text() == file.read_text()
+    refused = scrubjay("spots", "FloorPlan501", "--out", "all.json", cwd=tmp_path)
+    assert refused.returncode == 2 and "name both" in refused.stderr and not (tmp_path / "all.json").exists()
+
+
+def test_bench_world_prints_one_object_last(tmp_path):
+    done = scrubjay("bench", "world", "--rooms", "2", "--seconds", "0.3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    for name in ("rgb_fps", "build_s", "hand_actions_per_s", "settle_s", "rss_mib"):
+        assert figures[name] > 0

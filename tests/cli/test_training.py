@@ -1,0 +1,227 @@
+"""Training from the command line: as one process, stopped and resumed, and as two that learn together."""
+
+import filecmp
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from scrubjay.cli.main import main
+from scrubjay.training.config import changed
+from scrubjay.training.run import Run, checkpoints
+from scrubjay.training.trainer import train
+
+SMALL = ["--scenes", "FloorPlan401", "--copies", "2", "--chunk", "2", "--interval", "2"]
+
+
+def command(*words: str, **more) -> list[str]:
+    return [sys.executable, "-m", "scrubjay", *words]
+
+
+def run(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        command(*words), capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+
+
+def said_by(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
+    """The command in this process: its exit code, what it prints, and what else it says."""
+    monkeypatch.setattr("sys.argv", ["scrubjay", *words])
+    code = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_run_is_trained_resumed_and_refused(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    done = run("train", "demo", "--out", str(out), "--updates", "2", *SMALL)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["update"] == 2 and said["steps"] == 2 * 2 * 16
+    assert list((out / "tensorboard").iterdir())
+    again = run("train", "demo", "--out", str(out), *SMALL)
+    assert again.returncode == 2 and "is a run already" in again.stderr and "Traceback" not in again.stderr
+    other = ["train", "demo", "--out", str(tmp_path / "other"), "--copies", "0"]
+    code, _, errors = said_by(monkeypatch, capsys, *other)
+    assert code == 2 and "copies: at least 1" in errors and not (tmp_path / "other").exists()
+    code, printed, _ = said_by(monkeypatch, capsys, "train", "--resume", str(out))
+    assert code == 0 and json.loads(printed)["update"] == 2
+
+
+def test_an_interrupted_run_saves(tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        command("train", "demo", "--out", str(out), "--updates", "500", "--scenes", "FloorPlan401", "--copies", "2"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    log = out / "metrics.jsonl"
+    until = time.monotonic() + 200
+    while not (log.exists() and log.read_text().count("\n") >= 2) and time.monotonic() < until:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    said = json.loads(stdout.splitlines()[-1])
+    assert said["update"] >= 2 and checkpoints(out)[-1].name == f"{said['update']:08d}"
+    assert "go on with" in stderr
+
+
+def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsys):
+    first, second = tmp_path / "first", tmp_path / "second"
+    code, _, said = said_by(monkeypatch, capsys, "train", "demo", "--out", str(first), "--updates", "1", *SMALL)
+    assert code == 0, said
+    begin = ["train", "demo", "--out", str(second), "--start", str(first), "--updates", "2", *SMALL]
+    code, printed, said = said_by(monkeypatch, capsys, *begin)
+    assert code == 0 and json.loads(printed)["update"] == 2, said
+    assert [path.name for path in checkpoints(second)] == ["00000000", "00000002"]
+    assert filecmp.cmp(checkpoints(first)[-1] / "config.json", checkpoints(second)[0] / "config.json", shallow=False)
+    code, _, said = said_by(monkeypatch, capsys, "train", "--resume", str(second), "--start", str(first))
+    assert code == 2 and "--start: for a new run" in said
+    other = str(tmp_path / "other")
+    code, _, said = said_by(monkeypatch, capsys, "train", "explore", "--out", other, "--start", str(first))
+    assert code == 2 and "other sizes than 'paper'" in said and not (tmp_path / "other").exists()
+    code, _, said = said_by(monkeypatch, capsys, "train", "demo", "--out", other, "--start", str(tmp_path / "nowhere"))
+    assert code == 2 and "nowhere" in said and not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--scenes", "FloorPlan999"), "unknown scene 'FloorPlan999'"), (("--scenes", "kitchen-abc"), "unknown scene"),
+        (("--asynchronous", "-1"), "asynchronous: 0 or more"), (("--seed", str(2**64)), "a seed is below 2^63"),
+        (("--copies", "100000000"), "copies: at most 65,536 games"), (("--minutes", "0"), "minutes: a number above 0"),
+        (("--minutes", "nan"), "minutes: a number above 0"), (("--device", "tpu"), "unknown device 'tpu'"),
+        (("--resume", "somewhere", "--updates", "3"), "--updates: for a new run"),
+        (("--resume", "somewhere", "--start", "elsewhere"), "--start: for a new run"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_trained_leaves_no_run_behind(words, said, tmp_path, monkeypatch, capsys):
+    code, _, errors = said_by(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *words)
+    assert code == 2 and said in errors and not (tmp_path / "run").exists()
+
+
+def test_workers_do_not_learn_beside_processes_of_torchrun(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RANK", "0")
+    words = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2"]
+    code, _, errors = said_by(monkeypatch, capsys, *words)
+    assert code == 2 and "under torchrun" in errors and not (tmp_path / "run").exists()
+
+
+def test_what_cannot_be_measured_is_said_before_rooms_are_built(tmp_path, monkeypatch, capsys):
+    Run.begin(tmp_path / "run", changed("demo")).close()
+    for words, said in (
+        ((), "has no checkpoint yet"),
+        (("--device", "tpu"), "unknown device"),
+        (("--games", "0"), "games: 1 or more"),
+        (("--seed", "-1"), "seed: 0 or more"),
+    ):
+        code, _, errors = said_by(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *words)
+        assert code == 2 and said in errors
+
+
+def test_hiding_spots_that_are_missing_leave_no_run_behind(tmp_path, monkeypatch, capsys):
+    words = ["train", "seek", "--out", str(tmp_path / "run"), "--spots", str(tmp_path / "nowhere"), *SMALL]
+    code, _, said = said_by(monkeypatch, capsys, *words)
+    assert code == 2 and "nowhere" in said
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_runs_agent_is_measured_beside_players_without_networks(tmp_path):
+    out = tmp_path / "run"
+    started = Run.begin(
+        out, changed("demo", task="manipulate", scenes=("FloorPlan401",), copies=2, updates=1, length=4)
+    )
+    train(started)
+    started.close()
+    done = run("evaluate", str(out), "--against", "random", "scripted", "--games", "1")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["player"] for row in rows] == ["agent", "random", "scripted"]
+    assert all(row["hit_target"][3] == 20 for row in rows)
+    refused = run("evaluate", str(out), "--against", "frontier")
+    assert refused.returncode == 2 and "there are random, possible, scripted" in refused.stderr
+
+
+@pytest.mark.slow
+def test_two_processes_learn_together(tmp_path):
+    out = tmp_path / "run"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*torchrun, "-m", "scrubjay", "train", "demo", "--out", str(out), "--updates", "2", "--copies", "2",
+         "--chunk", "2", "--interval", "1", "--scenes", "FloorPlan401", "FloorPlan402"],
+        capture_output=True, text=True, timeout=400, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [1, 2] and rows[-1]["steps"] == 2 * 2 * 16 * 2, "both play"
+
+
+@pytest.mark.slow
+def test_workers_that_do_not_wait_for_each_other(tmp_path):
+    out = tmp_path / "run"
+    done = run(
+        "train", "demo", "--out", str(out), "--updates", "4", "--copies", "2", "--chunk", "2", "--interval", "2",
+        "--scenes", "FloorPlan401", "FloorPlan402", "--asynchronous", "2",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [1, 2, 3, 4] and {row["worker"] for row in rows} == {0, 1}
+    assert checkpoints(out)[-1].name == "00000004"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_run(how, tmp_path):
+    """Ctrl-C, which all of them are told of, saves; and nobody works on for a run that was killed."""
+    out = tmp_path / "run"
+    words = [
+        "--updates",
+        "500",
+        "--scenes",
+        "FloorPlan401",
+        "--copies",
+        "2",
+        "--interval",
+        "100",
+        "--asynchronous",
+        "2",
+    ]
+    process = subprocess.Popen(
+        command("train", "demo", "--out", str(out), *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True,
+    )  # fmt: skip
+    log = out / "metrics.jsonl"
+    until = time.monotonic() + 200
+    while not (log.exists() and log.read_text().count("\n") >= 2) and time.monotonic() < until:
+        time.sleep(0.2)
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)
+        stdout, stderr = process.communicate(timeout=120)
+        assert process.returncode == 0 and "Traceback" not in stderr, stderr
+        said = json.loads(stdout.splitlines()[-1])
+        assert said["update"] >= 2 and checkpoints(out)[-1].name == f"{said['update']:08d}"
+        assert "--asynchronous 2" in stderr
+    else:
+        process.kill()
+    until = time.monotonic() + 60
+    while _alive(process.pid) and time.monotonic() < until:
+        process.poll()
+        time.sleep(0.2)
+    assert not _alive(process.pid)
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True

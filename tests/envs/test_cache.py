@@ -1,0 +1,267 @@
+"""The ecosystem's own checkers, and what they do not look at: masks, ends of games, seeds, who sees what."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from pettingzoo.test import api_test, parallel_api_test, seed_test
+
+from scrubjay.envs.cache import HIDER, NONE, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, cache_env, parallel
+from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.game.cache import LIMITS
+from scrubjay.game.episode import Deal
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
+
+SIZE = 56
+HERE = np.zeros(4, int)
+MIDDLE = Place(0.0, -1.0, 0.0, True)
+
+
+@pytest.fixture
+def world(chest):
+    with World([chest], size=SIZE) as world:
+        yield world
+
+
+@pytest.fixture
+def pair(chest):
+    with World([chest], copies=2, size=SIZE) as world:
+        yield world
+
+
+def named(name: str) -> dict:
+    return {"action": number_of(name), "place": HERE}
+
+
+def all_do(*numbers: int) -> dict:
+    return {"action": np.array(numbers), "place": np.zeros((len(numbers), 4), int)}
+
+
+def masked(env: CacheVectorEnv, seen: dict, rng: np.random.Generator) -> dict:
+    """Random actions that the masks allow."""
+    action = np.where(seen["action_mask"] > 0, rng.random(seen["action_mask"].shape), -1).argmax(1)
+    return {"action": action, "place": env.action_space["place"].sample()}
+
+
+def near_the_end(env) -> None:
+    """Puts the games into S, with one step left; the object lies where the hider began."""
+    cache = env.games
+    cache.world.hold(cache.goal)
+    cache.world.drop(np.ones(len(cache), bool))
+    cache.stage[:] = Stage.S
+    cache.time[:, Stage.S] = LIMITS[Stage.S] - 1
+    cache._view = None
+
+
+def test_the_single_environment_passes_gymnasiums_checker(world):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_env(CacheEnv(world, render_mode="rgb_array"))
+
+
+def test_the_game_of_two_passes_pettingzoos_checker(world):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        api_test(CacheAEC(world), num_cycles=1000)
+
+
+def test_the_parallel_game_passes_pettingzoos_checker(world):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parallel_api_test(parallel(world), num_cycles=60)
+
+
+def test_the_same_seed_is_the_same_game_of_two(chest):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seed_test(lambda: cache_env(chest, size=SIZE), num_cycles=120)
+
+
+def test_a_game_of_two_makes_its_own_world(chest):
+    env = cache_env(chest, goals=("Bread",), size=28, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape == (28, 28, 3) and env.observe(HIDER)["observation"]["goal"] == GOALS.index("Bread")
+    env.close()
+    with pytest.raises(ValueError, match="Cat"):
+        cache_env("no such room", goals=("Cat",))
+
+
+def test_hiders_are_told_where_the_object_landed(pair):
+    env = CacheVectorEnv(pair, goals=("Bread",))
+    env.reset(seed=0)
+    env.games.deal = lambda *_: Deal("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
+    env.games.begin(np.ones(2, bool))
+    for name in ("PlaceAt|1,1,1", *["MoveHandAhead"] * 3):
+        seen, *_ = env.step(all_do(*[number_of(name)] * 2))
+        assert seen["landed"].tolist() == [NONE, NONE]
+    seen, *_ = env.step(all_do(number_of("DropObject"), number_of("MoveHandBack")))
+    assert seen["landed"][1] == NONE and seen["stage"].tolist() == [Stage.OH, Stage.OM]
+    assert NAMES[seen["landed"][0]].startswith("PlaceAt|0,") and env.observation_space.contains(seen)
+
+
+def test_an_action_that_the_stage_does_not_have_takes_time_and_changes_nothing(world):
+    env = CacheEnv(world)
+    first, _ = env.reset(seed=1)
+    for number in (number_of("DropObject"), number_of("ClaimVisible"), NONE):
+        seen, reward, terminated, truncated, info = env.step({"action": number, "place": HERE})
+        assert np.array_equal(seen["image"], first["image"]) and seen["place"].tolist() == [0, 0, 0, 1]
+        assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
+        assert seen["last_action"] == NONE
+    assert env.games.time[0, Stage.EM] == 3
+
+
+def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
+    env = CacheEnv(world, goals=("Tomato",))
+    first, _ = env.reset(seed=4)
+    near_the_end(env)
+    place, pose = env.world.place(0), env.world.state.pose.copy()
+    seen, reward, terminated, truncated, info = env.step(named("RotateLeft"))
+    assert terminated and not truncated and reward == 0 and info["finished"] and not info["found"]
+    assert seen["stage"] == Stage.S and seen["last_action"] == number_of("RotateLeft") and seen["last_success"] == 1
+    assert seen["place"].tolist() == [0, 0, 3, 1], "it turned left of where the game began"
+    assert env.observation_space.contains(seen)
+    with World(env.world.rooms, size=SIZE) as other:
+        other.state = env.world.state.copy()
+        other.put(0, place._replace(rotation=(place.rotation - 90) % 360))
+        other.state.goal, other.state.pose = np.array([env.games.goal[0]]), pose
+        assert np.array_equal(other.view().rgb[0].numpy(), seen["image"])
+    again, _ = env.reset(seed=4)
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+
+
+def test_finding_the_object_is_rewarded(world):
+    env = CacheEnv(world, goals=("Bread",))
+    for seed in range(10):
+        env.reset(seed=seed)
+        near_the_end(env)
+        _, reward, terminated, _, info = env.step(named("ClaimVisible"))
+        assert terminated and reward == info["found"]
+        if info["found"]:
+            return
+    raise AssertionError("what was dropped before the seeker's feet was never seen")
+
+
+def test_the_seeker_wins_what_the_hider_loses(world):
+    env = CacheAEC(world, goals=("Bread",))
+    outcomes = set()
+    for seed in range(10):
+        env.reset(seed=seed)
+        near_the_end(env)
+        env.agent_selection = SEEKER
+        env.step(named("ClaimVisible"))
+        won = 1.0 if env.infos[SEEKER]["found"] else -1.0
+        last = {}
+        for agent in env.agent_iter():
+            _, last[agent], terminated, _, _ = env.last()
+            assert terminated
+            env.step(None)
+        assert last == {SEEKER: won, HIDER: -won}
+        outcomes.add(won)
+    assert 1.0 in outcomes, "what was dropped before the seeker's feet was never seen"
+
+
+def test_vector_observations_are_of_the_declared_space(pair):
+    env = CacheVectorEnv(pair)
+    assert env.observation_space == batch_space(env.single_observation_space, 2)
+    seen, _ = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    env.action_space.seed(0)
+    stages = set()
+    for _ in range(260):
+        assert env.observation_space.contains(seen)
+        assert (seen["action_mask"].sum(1) > 0).all()
+        assert (seen["action_mask"][:, NONE] == (seen["stage"] == Stage.PS)).all()
+        assert not seen["target"][seen["stage"] != Stage.OM].any()
+        seen, reward, *_ = env.step(masked(env, seen, rng))
+        assert reward.shape == (2,)
+        stages.update(seen["stage"].tolist())
+    assert {Stage.EM, Stage.PS, Stage.OH, Stage.OM} <= stages
+
+
+def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
+    env = CacheVectorEnv(pair)
+    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    env.reset(seed=2)
+    near_the_end(env)
+    env.games.time[1, Stage.S] = 0
+    seen, _, terminated, truncated, info = env.step(all_do(number_of("RotateLeft"), number_of("RotateRight")))
+    assert terminated.tolist() == [True, False] and not truncated.any()
+    assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
+    assert info["final_obs"][1] is None and env.single_observation_space.contains(info["final_obs"][0])
+    assert info["final_obs"][0]["stage"] == Stage.S and info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
+    assert seen["stage"].tolist() == [Stage.EM, Stage.S] and seen["place"][0].tolist() == [0, 0, 0, 1]
+    assert seen["last_action"].tolist() == [NONE, number_of("RotateRight")]
+    assert np.array_equal(seen["image"], pair.view().rgb.numpy()), "the picture is of the next game"
+
+
+def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
+    env = CacheVectorEnv(pair, tensors=True, last_looks=False, reward=lambda cache, outcome: outcome.stage * 1.0)
+    env.reset(seed=2)
+    near_the_end(env)
+    seen, reward, terminated, _, info = env.step(all_do(*[number_of("RotateLeft")] * 2))
+    assert terminated.all() and "final_obs" not in info and info["final_info"]["finished"].all()
+    assert isinstance(seen["image"], torch.Tensor) and torch.equal(seen["image"], pair.view().rgb)
+    assert reward.tolist() == [Stage.S, Stage.S], "a reward of one's own"
+
+
+def test_vector_actions_outside_the_mask_are_an_error_before_anything_changes(pair):
+    env = CacheVectorEnv(pair)
+    env.reset(seed=0)
+    for wrong in (number_of("DropObject"), NONE, NONE + 1):
+        with pytest.raises(ValueError, match="action"):
+            env.step(all_do(number_of("RotateLeft"), wrong))
+    assert not env.games.time.any() and env.games.relative_place()[0].tolist() == [0, 0, 0, 1]
+
+
+def test_the_same_seed_plays_the_same_games(pair):
+    env = CacheVectorEnv(pair, turned=True)
+    runs = []
+    for seed in (5, 5, 6):
+        seen, _ = env.reset(seed=seed)
+        rng, pictures = np.random.default_rng(0), [seen["image"]]
+        env.action_space.seed(0)
+        env.games.time[:, Stage.EM] = LIMITS[Stage.EM] - 5
+        for _ in range(12):
+            seen, *_ = env.step(masked(env, seen, rng))
+            pictures.append(seen["image"])
+        runs.append(np.stack(pictures))
+    assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])
+
+
+def test_turns_follow_the_stages_and_only_who_plays_sees(world):
+    env = CacheAEC(world)
+    env.reset(seed=3)
+    start = env.world.place(0)
+    env.games.time[0, Stage.EM] = LIMITS[Stage.EM] - 1
+    env.step(named("RotateLeft"))
+    assert env.agent_selection == HIDER and env.observe(HIDER)["observation"]["stage"] == Stage.PS
+    assert np.flatnonzero(env.observe(HIDER)["action_mask"]["action"]).tolist() == [NONE]
+    assert env.observe(HIDER)["observation"]["image"].any() and not env.observe(SEEKER)["observation"]["image"].any()
+    env.step({"action": NONE, "place": np.array([0, 0, 2, 0])})
+    assert env.world.place(0).rotation == (start.rotation + 180) % 360 and not env.world.place(0).standing
+    with pytest.raises(ValueError, match="OH"):
+        env.step(named("MoveAhead"))
+    for _ in range(LIMITS[Stage.OH]):
+        assert env.agent_selection == HIDER
+        env.step(named("ReadyForSeeker"))
+    assert env.agent_selection == SEEKER and env.world.place(0) == start
+    assert env.observe(SEEKER)["observation"]["image"].any() and not env.observe(HIDER)["observation"]["image"].any()
+    env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
+    env.step(named("RotateLeft"))
+    assert env.rewards == {HIDER: 1.0, SEEKER: -1.0} and all(env.terminations.values())
+    assert env.observe(SEEKER)["observation"]["stage"] == Stage.S
+    env.step(None)
+    env.step(None)
+    assert env.agents == []
+
+
+def test_one_game_needs_one_world(pair):
+    for kind in (CacheEnv, CacheAEC):
+        with pytest.raises(ValueError, match="one room in one copy"):
+            kind(pair)

@@ -1,0 +1,58 @@
+"""Games in which others play between a learner's turns: where it is not their turn, nothing at all happens."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrubjay.envs.stage_games import StageGames
+from scrubjay.envs.tasks import Hide
+from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.cache import LIMITS
+from scrubjay.players.base import RandomPlayer
+from scrubjay.sim.world import World
+
+
+@pytest.fixture(scope="module")
+def world(chest):
+    with World([chest], copies=3, size=28) as world:
+        yield world
+
+
+def all_of(games: StageGames, b: int) -> dict[str, np.ndarray]:
+    """Everything that a game is."""
+    own = ("stage", "time", "last_action", "last_success", "landed", "target", "placed", "start", "goal", "games")
+    trail = ("visited", "extrapolated", "size", "opened")
+    parts = {name: getattr(games, name) for name in own} | {name: getattr(games.trail, name) for name in trail}
+    return {name: values[b].copy() for name, values in {**parts, **vars(games.world.state)}.items()}
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**31), steps=st.integers(1, 5))
+def test_games_stand_still_while_others_play_elsewhere(world, seed, steps):
+    games = StageGames(world, Hide(manipulator=RandomPlayer), np.random.default_rng(seed), False, False)
+    games.time[:, Stage.OH] = LIMITS[Stage.OH] - 2
+    games.step(np.array([number_of("PlaceAt|0,4,4"), number_of("Crouch"), number_of("OpenAt|4,4")]))
+    games.landed[1] = number_of("PlaceAt|0,1,1")
+    assert games.stage.tolist() == [Stage.OM, Stage.OH, Stage.OH], "the others have one step left"
+    before = [all_of(games, b) for b in range(3)]
+    for step in range(1, steps + 1):
+        outcome = games._others_step(np.array([True, False, False]))
+        assert games.games[0] > 1 or games.stage[0] == Stage.OH or games.time[0, Stage.OM] == step
+        assert not outcome.ended[1:].any() and not outcome.finished[1:].any()
+        assert outcome.action[1:].tolist() == [NOTHING, NOTHING]
+        if games.stage[0] != Stage.OM:
+            break
+    for b in (1, 2):
+        after = all_of(games, b)
+        assert all(np.array_equal(values, after[name]) for name, values in before[b].items())
+
+
+def test_actions_are_checked_before_anything_changes(world):
+    games = StageGames(world, Hide(), np.random.default_rng(0), False, False)
+    before = [all_of(games, b) for b in range(3)]
+    for wrong in ([0, 1], [0, 1, 200], [0, -1, 0], [0.0, 1.0, 2.0]):
+        with pytest.raises(ValueError, match="action"):
+            games.act(np.array(wrong))
+    after = [all_of(games, b) for b in range(3)]
+    assert all(np.array_equal(after[b][name], before[b][name]) for b in range(3) for name in before[b])

@@ -1,0 +1,111 @@
+"""What the games of a stage alone are dealt, and who plays the rest of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scrubjay.envs.tasks import ByStage, Explore, Hide, Manipulate, Seek
+from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.cache import Cache
+from scrubjay.players.base import RandomPlayer
+from scrubjay.players.manipulator import Manipulator
+from scrubjay.sim.world import World
+from scrubjay.spots.spots import SpotError, make_spots, save_spots, spots_file
+
+
+@pytest.fixture
+def world(chest):
+    with World([chest], copies=4, size=28) as world:
+        yield world
+
+
+def dealt(task, world, seed=0):
+    """A game for each world."""
+    deals = task.deals(seed)
+    return [deals(world, number) for number in range(len(world))]
+
+
+@pytest.mark.parametrize(
+    ("task", "first", "last"),
+    [
+        (Explore(), Stage.EM, Stage.EM),
+        (Manipulate(), Stage.OM, Stage.OM),
+        (Hide(), Stage.OH, Stage.OH),
+        (Hide(opponent="frontier"), Stage.OH, Stage.S),
+        (Seek(), Stage.S, Stage.S),
+        (Seek(opponent="heuristic"), Stage.EM, Stage.S),
+    ],
+)
+def test_games_have_the_stages_that_their_learner_and_opponent_need(world, task, first, last):
+    for deal in dealt(task, world):
+        assert (deal.first, deal.last) == (first, last)
+    assert dealt(task, world, 1) == dealt(task, world, 1) != dealt(task, world, 2)
+
+
+def test_goals_and_turns_are_as_asked_for(world):
+    for task in (Explore, Manipulate, Hide, Seek):
+        deals = [deal for seed in range(4) for deal in dealt(task(goals="Bread", turned=True), world, seed)]
+        assert {deal.goal for deal in deals} == {"Bread"}
+        turned = [deal.start.rotation % 90 != 0 for deal in deals]
+        assert any(turned) and not all(turned)
+        assert not any(deal.start.rotation % 90 for deal in dealt(task(), world))
+
+
+def test_what_is_sought_lies_still_where_it_was_dealt(world):
+    cache = Cache(world, Seek().deals(0))
+    before = world.state.pose.copy()
+    assert (world.state.goal == cache.goal).all() and not world.state.held.any()
+    world.state.held[:] = True
+    world.drop(np.ones(len(world), bool))
+    assert np.linalg.norm(world.state.pose[:, :3] - before[:, :3], axis=1).max() < 0.01
+
+
+def test_spots_are_given_as_they_are_or_in_files(world, chest, tmp_path):
+    tomatoes, breads = (make_spots(chest, goal, candidates=4) for goal in ("Tomato", "Bread"))
+    for some in (tomatoes, breads):
+        save_spots(some, spots_file(tmp_path, "hut", some.goal))
+    hard = {spot.pose for spot in tomatoes.spots["hard"]}
+    for given in ([tomatoes], spots_file(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
+        task = Seek(spots=given, goals="Tomato", difficulties="hard").loaded(["hut"])
+        assert {deal.pose for deal in dealt(task, world)} <= hard
+    both = Seek(spots=tmp_path, goals=("Tomato", "Bread")).loaded(["hut"])
+    assert {deal.goal for seed in range(6) for deal in dealt(both, world, seed)} == {"Tomato", "Bread"}
+    with pytest.raises(SpotError, match="Plunger"):
+        Seek(spots=tmp_path, goals="Plunger").loaded(["hut"])
+    with pytest.raises(SpotError, match="hut"):
+        dealt(Seek(spots=[replace(tomatoes, scene="elsewhere")]), world)
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "message"),
+    [
+        (Seek, {"opponent": RandomPlayer, "spots": "folder"}, "not both"),
+        (Seek, {"difficulties": ("impossible",)}, "impossible"),
+        (Seek, {"goals": ()}, "goal"),
+        (Seek, {"opponent": "frontier"}, "unknown hider 'frontier'"),
+        (Hide, {"opponent": "heuristic"}, "unknown seeker 'heuristic'"),
+        (Hide, {"goals": ("Cat",)}, "Cat"),
+    ],
+)
+def test_wrong_options_are_clear_errors(task, options, message):
+    with pytest.raises(ValueError, match=message):
+        task(**options)
+
+
+def test_hiding_has_a_script_for_the_hand_and_whoever_seeks():
+    assert isinstance(Hide().players(0).of[Stage.OM], Manipulator) and Stage.S not in Hide().players(0).of
+    assert set(Hide(opponent="oracle").players(0).of) == {Stage.OM, Stage.S}
+
+
+def test_players_play_their_stages_only(world):
+    def always(name):
+        number = number_of(name)
+        return lambda cache, games: (np.where(games, number, NOTHING), np.full((len(cache), 4), number))
+
+    cache = Cache(world, Explore().deals(0))
+    cache.stage[:] = [Stage.EM, Stage.S, Stage.OM, Stage.S]
+    both = ByStage({Stage.EM: always("MoveAhead"), Stage.S: always("ClaimVisible")})
+    action, place = both(cache, np.array([True, True, True, False]))
+    assert action.tolist() == [number_of("MoveAhead"), number_of("ClaimVisible"), NOTHING, NOTHING]
+    assert place[:, 0].tolist() == [number_of("MoveAhead"), number_of("ClaimVisible"), 0, 0]

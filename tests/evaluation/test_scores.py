@@ -1,0 +1,104 @@
+"""The measures of games, on records of games played by hand and at random."""
+
+import numpy as np
+import pytest
+
+from scrubjay.evaluation.scores import grid_of, named, on_grid, score, summaries
+from scrubjay.game.actions import Stage, number_of
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.record import Record, Recorder
+from scrubjay.players.base import RandomPlayer, play
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
+
+SIZE = 56
+LIMITS = np.array([30, 1, 6, 8, 20])
+
+
+def played(world: World, deal, names: list[str], limits: np.ndarray = LIMITS) -> Record:
+    """The record of a game whose actions are given; PS stays where it is."""
+    cache = Cache(world, deal, limits)
+    recorder = Recorder(cache)
+    for name in names:
+        action = np.array([-1 if name == "PS" else number_of(name)])
+        place = np.array([[0, 0, cache.relative_place()[0, 2], 1]])
+        if done := recorder.note(cache.step(action, place), place):
+            return done[0]
+    raise AssertionError("the game has not ended")
+
+
+@pytest.fixture(scope="module")
+def games(chest) -> tuple[list[Record], list[list[tuple[float, float, bool]]]]:
+    """Random games on turned grids, and where their hiders were in the room while exploring."""
+    with World([chest], copies=2, size=SIZE) as world:
+        cache = Cache(world, Dealer(seed=6, turned=True), LIMITS)
+        recorder, player, records = Recorder(cache), RandomPlayer(3), []
+        been: list[list] = [[], []]
+        paths = []
+        while len(records) < 6:
+            for b in np.flatnonzero(cache.stage == Stage.EM):
+                been[b].append((*cache.world.state.position[b], cache.world.state.standing[b]))
+            action, place = play(cache, player, player)
+            outcome = cache.step(action, place)
+            records += recorder.note(outcome, place)
+            for b in np.flatnonzero(outcome.finished):
+                paths.append(been[b])
+                been[b] = []
+    return records, paths
+
+
+def test_coverage_is_the_share_of_positions_and_heights(games, chest):
+    """Against the positions themselves, with a tolerance, without any lattice."""
+    for record, path in zip(*games, strict=True):
+        grid = grid_of(record, chest)
+        # The last step of exploring leads to a place that the loop above does not see: it is in the record.
+        last = on_grid(record, grid, np.array(record.places[LIMITS[Stage.EM] - 1 : LIMITS[Stage.EM]]))[0]
+        there = grid.positions[(grid.cells == last[:2]).all(1)][0]
+        path = [*path, (*there, bool(last[3]))]
+        seen = {
+            (number, standing)
+            for x, y, standing in path
+            for number in np.flatnonzero(np.linalg.norm(grid.positions - (x, y), axis=1) < 0.01).tolist()
+        }
+        assert score(record, chest, sight=False).coverage == pytest.approx(len(seen) / (2 * len(grid)))
+
+
+def test_a_game_by_hand(chest):
+    """Two steps ahead and a turn: three positions, and those that lead on from them, in a room of 13 x 13 or so."""
+    start = Place(-0.5, -0.75, 90.0, True)
+    explored = ["MoveAhead", "MoveAhead", "RotateRight"]
+    limits = np.array([3, 1, 2, 2, 3])
+    hidden = ["PS", "ReadyForSeeker", "ReadyForSeeker"]
+    sought = ["ClaimVisible", "RotateLeft", "RotateLeft"]
+    with World([chest], size=SIZE) as world:
+        record = played(world, lambda *_: Deal("Cup", start), explored + hidden + sought, limits)
+    grid = grid_of(record, chest)
+    measures = score(record, chest)
+    assert measures.coverage == pytest.approx(3 / (2 * len(grid)))
+    # Facing east, three cells each at x = -0.25, 0 and 0.25; the three south of the last place are among them.
+    assert measures.coverage_plus == pytest.approx(9 / (2 * len(grid)))
+    assert measures.opened == 0 and measures.placed == 0 and np.isnan(measures.hit_target)
+    assert measures.found == 0 and measures.steps == 500
+    claims = sum(name == "ClaimVisible" for name in record.actions)
+    assert measures.false_claims == claims == 1
+    assert 0 < measures.visible_from < 1 and measures.bfs_found == 1 and 0 < measures.bfs_steps <= 1
+
+
+def test_searches_alone_have_no_measures_of_hiding(chest):
+    pose = (0.0, 0.75, 0.06, 1.0, 0.0, 0.0, 0.0)
+    deal = Deal("Bread", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
+    with World([chest], size=SIZE) as world:
+        record = played(world, lambda *_: deal, ["Crouch", "ClaimVisible"])
+    measures = score(record, chest)
+    assert record.found and measures.found == 1 and measures.steps == 2 and measures.false_claims == 0
+    assert np.isnan(measures.coverage) and np.isnan(measures.placed)
+    assert set(named(measures)) == {"visible_from", "bfs_found", "bfs_steps", "found", "steps", "false_claims"}
+
+
+def test_summaries_know_shares_from_numbers(games, chest):
+    scores = [score(record, chest, sight=False) for record in games[0]]
+    means = summaries(scores)
+    assert means["found"].games == len(scores) and 0 <= means["found"].low <= means["found"].high <= 1
+    assert means["steps"].mean == pytest.approx(np.mean([each.steps for each in scores]))
+    assert means["visible_from"].games == 0

@@ -1,0 +1,384 @@
+"""Whole games, played by hand in a room whose numbers are known."""
+
+import numpy as np
+import pytest
+from helpers import hut
+
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+from scrubjay.game.cache import LIMITS, Cache
+from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.observation import NO_ACTION, observe
+from scrubjay.rooms.floor import Floor
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.compile import compile_room
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
+
+NO_PLACE = np.zeros((1, 4), int)
+
+
+def one(name: str) -> np.ndarray:
+    return np.array([number_of(name)])
+
+
+@pytest.fixture
+def world(chest):
+    with World([chest]) as world:
+        yield world
+
+
+@pytest.fixture
+def game(world) -> Cache:
+    return Cache(world, Dealer(seed=3, goals=("Tomato",)))
+
+
+def explore(game: Cache) -> None:
+    """Two hundred turns on the spot, and so back to the first heading."""
+    for _ in range(200):
+        game.step(np.full(len(game), number_of("RotateRight")))
+
+
+def go_before_the_drawer(game: Cache) -> None:
+    """Chooses the place 1.2 m south of the drawer's front, facing it."""
+    start = game.start[0]
+    facing = np.array([np.sin(np.radians(start[2])), np.cos(np.radians(start[2]))])
+    right = np.array([facing[1], -facing[0]])
+    away = (np.array([0.0, 0.25]) - game.world.state.position[0]) / 0.25
+    place = np.array([[round(away @ right), round(away @ facing), round(-start[2] / 90) % 4, 1]])
+    outcome = game.step(np.array([-1]), place)
+    assert outcome.success[0] and game.stage[0] == Stage.OH
+
+
+def open_the_drawer(game: Cache) -> None:
+    for row in range(1, 8):
+        if game.step(one(f"OpenAt|{row},4")).success[0]:
+            return
+    raise AssertionError("no cell opens the drawer")
+
+
+def put_into_the_drawer(game: Cache) -> np.ndarray:
+    """Moves the hand over the open drawer and lets go; returns whether the target was hit."""
+    for move in ("Ahead",) * 5 + ("Down",) * 5:
+        game.step(one(f"MoveHand{move}"))
+    return game.step(one("DropObject")).hit
+
+
+def test_the_stages_come_in_their_order_and_end_at_their_limits(game):
+    assert game.stage[0] == Stage.EM
+    explore(game)
+    assert game.stage[0] == Stage.PS and game.time[0, Stage.EM] == 200
+    go_before_the_drawer(game)
+    assert game.world.state.held[0]
+    for _ in range(14):
+        game.step(one("ReadyForSeeker"))
+    assert game.stage[0] == Stage.OH
+    outcome = game.step(one("ReadyForSeeker"))
+    assert not outcome.success[0] and outcome.ended[0], "nothing was placed"
+    assert game.stage[0] == Stage.S and not game.world.state.held[0]
+    assert game.world.state.pose[0, 2] < 0.2, "the object was dropped to the floor"
+    assert game.world.place(0)[:3] == pytest.approx(tuple(game.start[0, :3]))
+    for step in range(LIMITS[Stage.S]):
+        outcome = game.step(one("RotateLeft"))
+        assert outcome.finished[0] == (step == LIMITS[Stage.S] - 1)
+    assert not outcome.found[0]
+    assert game.stage[0] == Stage.EM and game.games[0] == 2 and game.world.state.goal[0] == -1
+
+
+def test_an_object_is_hidden_in_a_drawer_and_found(game, chest):
+    explore(game)
+    go_before_the_drawer(game)
+    open_the_drawer(game)
+    hits = []
+    for row in range(1, 8):
+        if game.placed[0]:
+            break
+        assert game.step(one(f"PlaceAt|1,{row},4")).success[0] and game.stage[0] == Stage.OM
+        hits.append(bool(put_into_the_drawer(game)[0]))
+        assert game.stage[0] == Stage.OH
+        assert chest.things[game.world.contained()[0]] == "Drawer_0"
+    assert game.placed[0]
+    assert not game.step(one("PlaceAt|0,1,1")).success[0], "it is placed: further attempts fail"
+    assert game.step(one("CloseObjects")).success[0]
+    outcome = game.step(one("ReadyForSeeker"))
+    assert outcome.success[0] and outcome.ended[0] and game.stage[0] == Stage.S
+    assert not game.step(one("ClaimVisible")).success[0], "it is in a closed drawer"
+    game.world.state.position[0], game.world.state.rotation[0] = (0.0, 0.5), 0.0
+    open_the_drawer(game)
+    game.step(one("MoveAhead"))
+    outcome = game.step(one("ClaimVisible"))
+    assert outcome.success[0] and outcome.found[0] and outcome.finished[0]
+    assert game.games[0] == 2
+
+
+def test_a_manipulation_runs_inside_object_hiding_and_leaves_its_clock_alone(game):
+    explore(game)
+    go_before_the_drawer(game)
+    game.step(one("Crouch"))
+    game.step(one("PlaceAt|0,4,4"))
+    assert game.stage[0] == Stage.OM and game.time[0, Stage.OH] == 2
+    assert game.target[0].tolist() == [0, 3, 3]
+    for _ in range(LIMITS[Stage.OM]):
+        outcome = game.step(one("MoveHandUp"))
+    assert outcome.ended[0] and not outcome.hit[0]
+    assert game.stage[0] == Stage.OH and game.time[0, Stage.OH] == 2 and not game.placed[0]
+    game.step(one("PlaceAt|0,4,4"))
+    assert game.time[0, Stage.OM] == 0
+
+
+def test_the_fifteenth_step_of_hiding_may_still_be_a_manipulation(game):
+    explore(game)
+    go_before_the_drawer(game)
+    for name in ("Crouch", "Stand") * 7:
+        game.step(one(name))
+    game.step(one("PlaceAt|0,1,1"))
+    assert game.stage[0] == Stage.OM
+    game.step(one("DropObject"))
+    assert game.stage[0] == Stage.S
+
+
+def test_an_impossible_place_is_a_failed_action_and_the_hider_stays(game):
+    explore(game)
+    before = game.world.place(0)
+    outcome = game.step(np.array([-1]), np.array([[50, 0, 0, 1]]))
+    assert not outcome.success[0] and outcome.ended[0]
+    assert game.world.place(0) == before and game.stage[0] == Stage.OH
+
+
+def test_relative_places_by_hand(game):
+    assert game.relative_place().tolist() == [[0, 0, 0, 1]]
+    done = game.step(one("MoveAhead")).success[0]
+    game.step(one("RotateRight"))
+    game.step(one("Crouch"))
+    assert game.relative_place().tolist() == [[0, int(done), 1, 0]]
+
+
+def test_a_turned_grid_keeps_its_angle(chest):
+    with World([chest]) as world:
+        game = Cache(world, Dealer(seed=5, turned=True))
+        while (angle := world.state.rotation[0] % 90) == 0:
+            game = Cache(world, game.deal)
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            game.step(rng.choice(np.flatnonzero(ALLOWED[Stage.EM])[:5], 1))
+            assert world.state.rotation[0] % 90 == pytest.approx(angle)
+            assert game.relative_place()[0, :2] * 0.25 == pytest.approx(
+                np.linalg.solve(_axes(game.start[0, 2]), world.state.position[0] - game.start[0, :2]), abs=1e-6
+            )
+
+
+def _axes(rotation: float) -> np.ndarray:
+    facing = np.array([np.sin(np.radians(rotation)), np.cos(np.radians(rotation))])
+    return np.stack([[facing[1], -facing[0]], facing], 1)
+
+
+def test_games_at_different_stages_go_on_together():
+    """Random play: every game goes through the stages in order, and a batch plays like its games alone would."""
+    compiled = compile_room(hut())
+    rng = np.random.default_rng(0)
+    with World([compiled], copies=3, size=28) as world:
+        game = Cache(world, Dealer(seed=1))
+        game.time[1, Stage.EM], game.time[2, Stage.EM] = 150, 190
+        seen = [[] for _ in range(3)]
+        for _ in range(450):
+            action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in game.allowed])
+            outcome = game.step(action, np.tile([0, 1, 0, 1], (3, 1)))
+            for b, stage in enumerate(outcome.stage):
+                if not seen[b] or seen[b][-1] != stage:
+                    seen[b].append(int(stage))
+    for stages in seen:
+        assert stages[:3] == [Stage.EM, Stage.PS, Stage.OH]
+        assert set(stages[3:-1]) <= {Stage.OH, Stage.OM, Stage.S}
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (one("ClaimVisible"), "ClaimVisible is not an action of EM"),
+        (np.array([-1]), "nothing is not an action of EM"),
+        (np.array([219]), "numbers from 0 to 218"),
+        (np.array([0, 0]), "one action's number for each of 1 games"),
+    ],
+)
+def test_what_is_not_allowed_is_refused(game, action, said):
+    before = game.world.place(0)
+    with pytest.raises(ValueError, match=said):
+        game.step(action)
+    assert game.world.place(0) == before and game.time.sum() == 0
+
+
+def test_choosing_needs_a_place(game):
+    explore(game)
+    with pytest.raises(ValueError, match="games in PS need places"):
+        game.step(np.array([-1]))
+    with pytest.raises(ValueError, match="MoveAhead is not an action of PS"):
+        game.step(one("MoveAhead"), NO_PLACE)
+
+
+def test_unknown_goals_are_refused(world):
+    with pytest.raises(ValueError, match="unknown goal objects"):
+        Dealer(goals=("Sofa",))
+    assert {GOALS[goal] for goal in Cache(world, Dealer(goals=("Cup",))).goal} == {"Cup"}
+
+
+def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
+    explore(game)
+    go_before_the_drawer(game)
+    open_the_drawer(game)
+    game.step(one("PlaceAt|1,1,1"))
+    seen = observe(game)
+    assert seen.stage[0] == Stage.OM and seen.last_action[0] == NO_ACTION, "a manipulation begins without a past"
+    assert seen.target[0].tolist() == [1, 0, 0] and seen.landed[0] == NO_ACTION
+    put_into_the_drawer(game)
+    seen = observe(game)
+    assert seen.stage[0] == Stage.OH and seen.last_action[0] == number_of("PlaceAt|1,1,1")
+    assert not seen.last_success[0] and seen.target[0].tolist() == [0, 0, 0]
+    modality, row, column = [int(n) for n in NAMES[seen.landed[0]].split("|")[1].split(",")]
+    assert modality == 1, "in a drawer the object is contained, with at least as many pixels as on top"
+    masks = game.world.goal_pixels()
+    centre = masks[1][0].nonzero().float().mean(0) // 32 + 1
+    assert abs(row - centre[0]) <= 1 and abs(column - centre[1]) <= 1
+    game.step(one("CloseObjects"))
+    assert observe(game).landed[0] == NO_ACTION, "it is told once"
+
+
+def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
+    start = Place(0.0, 0.0, 90.0, True)
+    pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
+    with World([chest]) as world:
+        game = Cache(world, lambda *_: Deal("Tomato", start, Stage.S, Stage.S, pose=pose, open=(0,)))
+        assert game.stage[0] == Stage.S and world.state.open[0, 0] and world.place(0) == start
+        assert world.state.pose[0].tolist() == list(pose) and not world.state.held[0]
+        for _ in range(LIMITS[Stage.S]):
+            outcome = game.step(one("RotateLeft"))
+        assert outcome.finished[0] and game.games[0] == 2 and game.stage[0] == Stage.S
+
+
+def test_a_dealt_manipulation_ends_with_the_drop(chest):
+    with World([chest]) as world:
+        game = Cache(world, Dealer(seed=1, first=Stage.OM, last=Stage.OM))
+        target = game.target[0].copy()
+        assert game.stage[0] == Stage.OM and world.state.held[0] and tuple(target) == game.dealt[0].target
+        outcome = game.step(one("DropObject"))
+        assert outcome.success[0] and outcome.finished[0] and (outcome.target[0] == target).all()
+        assert outcome.counts[0].sum() > 0 and game.games[0] == 2 and game.stage[0] == Stage.OM
+
+
+def test_drops_are_judged_as_if_nobody_played_beside(chest):
+    """Objects are dropped in turn from the same places: their pixels, targets and hits are those of a game alone."""
+    drawer = Place(0.0, 0.25, 0.0, True)
+    deals = [
+        Deal(GOALS[b], Place(0.0, 0.0, 0.0, True), Stage.OM, Stage.OM, place, (0, row, 3))
+        for b, (place, row) in enumerate(((drawer, 2), (Place(0.0, -0.5, 180.0, False), 5), (drawer, 5)))
+    ]
+    drops, stays = number_of("DropObject"), number_of("MoveHandUp")
+    alone, together = [], []
+    for deal in deals:
+        with World([chest]) as world:
+            alone.append(Cache(world, lambda *_, deal=deal: deal).step(np.array([drops])))
+    with World([chest], copies=3) as world:
+        game = Cache(world, lambda _, number: deals[number])
+        for dropping in ([0, 2], [1]):
+            now = np.isin(np.arange(3), dropping)
+            game.begin(np.ones(3, bool))
+            together.append((now, game.step(np.where(now, drops, stays))))
+    for now, outcome in together:
+        assert not outcome.counts[~now].any() and not outcome.hit[~now].any()
+        for b in np.flatnonzero(now).tolist():
+            assert alone[b].counts[0].sum() > 0 and (outcome.counts[b] == alone[b].counts[0]).all()
+            assert outcome.hit[b] == alone[b].hit[0] and outcome.placed[b] == alone[b].placed[0]
+
+
+def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
+    """Asked twice it is the same; after a turn it is what is seen then."""
+    pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
+    with World([chest]) as world:
+        game = Cache(world, lambda *_: Deal("Tomato", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose))
+        for turn, visible in ((None, True), ("RotateLeft", False), ("RotateRight", True)):
+            if turn:
+                game.step(one(turn))
+            for _ in range(2):
+                seen, near = game.in_sight()
+                assert seen.tolist() == [visible] and near.tolist() == [True]
+        assert game.step(one("ClaimVisible")).found[0]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_deals_are_drawn_from_all_positions_of_their_grids(chest, turned):
+    """The same numbers as if each deal's grid were found anew."""
+    rng, floor = np.random.default_rng(11), Floor(chest.room, chest.shapes)
+    with World([chest]) as world:
+        dealer = Dealer(11, turned=turned, first=Stage.OM, last=Stage.OM)
+        for _ in range(40):
+            deal, everywhere = dealer(world, 0), chest.floor.reachable().positions
+            x, z = everywhere[rng.integers(len(everywhere))]
+            turn = float(rng.integers(360)) if turned and rng.random() < 0.5 else 90.0 * rng.integers(4)
+            assert deal.start == (x, z, turn, True) and GOALS[rng.integers(len(GOALS))] == deal.goal
+            grid = floor.grid((x, z), turn % 90)
+            there = grid.positions[rng.integers(len(grid))]
+            assert deal.place == (*there, (turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
+            assert deal.target == (rng.integers(3), rng.integers(7), rng.integers(7))
+
+
+def test_dealt_stages_end_where_they_should(chest):
+    with World([chest]) as world:
+        game = Cache(world, Dealer(seed=1, last=Stage.EM))
+        for step in range(200):
+            assert game.step(one("RotateLeft")).finished[0] == (step == 199)
+        game = Cache(world, Dealer(seed=1, first=Stage.OH, last=Stage.OH), limits=np.array([200, 1, 3, 50, 500]))
+        assert world.state.held[0]
+        for step in range(3):
+            assert game.step(one("ReadyForSeeker")).finished[0] == (step == 2)
+        game = Cache(world, Dealer(seed=1, first=Stage.OH), limits=np.array([200, 1, 3, 50, 5]))
+        for step in range(8):
+            assert game.step(one("ReadyForSeeker" if step < 3 else "Stand")).finished[0] == (step == 7)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"goal": "Sofa"}, "unknown goal object"),
+        ({"first": Stage.S}, "begins with seeking has a pose"),
+        ({"first": Stage.OM, "last": Stage.OM}, "begins with manipulating has a target"),
+        ({"first": Stage.OM, "target": (0, 0, 0)}, "no game goes from OM to S"),
+        ({"first": Stage.OM, "last": Stage.OM, "target": (3, 0, 0)}, "a target is a modality to 2"),
+        ({"first": Stage.S, "pose": (0.0,)}, "seven numbers"),
+    ],
+)
+def test_deals_that_make_no_game_are_refused(change, said):
+    with pytest.raises(ValueError, match=said):
+        Deal(**{"goal": "Cup", "start": Place(0, 0, 0, True)} | change)
+
+
+def test_what_is_new_by_hand(chest):
+    """Out and back: three cells extend each new heading, and going back along the way is no news."""
+    with World([chest]) as world:
+        game = Cache(world, lambda *_: Deal("Cup", Place(0.0, -0.5, 90.0, True)))
+        assert game.trail.size[0] == 3
+        news = game.step(one("MoveAhead")).news
+        assert news.place[0] and (news.extrap_before[0], news.extrap_after[0]) == (3, 6)
+        news = game.step(one("RotateRight")).news
+        assert not news.place[0] and news.extrap_after[0] == 9
+        game.step(one("RotateRight"))
+        news = game.step(one("MoveAhead")).news
+        assert not news.place[0] and news.extrap_after[0] - news.extrap_before[0] == 3
+        assert game.step(one("Crouch")).news.place[0]
+        assert not game.step(one("Crouch")).news.place[0]
+        assert not game.step(one("Stand")).news.place[0]
+
+
+def test_a_drop_anywhere_is_a_placement_where_the_deal_says_so(chest):
+    for anywhere in (False, True):
+        with World([chest]) as world:
+            start = Place(0.0, -0.5, 180.0, True)
+            game = Cache(world, lambda *_, anywhere=anywhere: Deal("Cup", start, Stage.OH, anywhere=anywhere))  # noqa: B023
+            game.step(one("PlaceAt|2,1,1"))
+            outcome = game.step(one("DropObject"))
+            assert not outcome.hit[0] and outcome.placed[0] == game.placed[0] == anywhere
+
+
+def test_forgiven_actions_fail_and_take_their_time(world):
+    game = Cache(world, Dealer(seed=3), forgiving=True)
+    before = world.place(0)
+    outcome = game.step(one("ClaimVisible"))
+    assert not outcome.success[0] and outcome.action[0] == -1
+    assert game.time[0, Stage.EM] == 1 and world.place(0) == before

@@ -1,0 +1,127 @@
+"""What steps earn, on outcomes made by hand: all branches of the four algorithms, and when a PlaceAt is paid."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.cache import Outcome
+from scrubjay.game.novelty import News
+from scrubjay.game.paying import em, oh, om, placement, rewards_of, s
+from scrubjay.game.rewards import total
+
+FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended", "finished", "found")
+
+
+def step(stage: Stage, action: str, **what) -> dict:
+    """One game's step: flags are False and numbers 0 unless they are given."""
+    return {"stage": stage, "action": number_of(action) if action else NOTHING, **what}
+
+
+def outcome(*steps: dict) -> Outcome:
+    """The steps of several games together."""
+
+    def of(name: str, default) -> np.ndarray:
+        return np.array([one.get(name, default) for one in steps])
+
+    news = News(of("new_place", False), of("new_opened", False), of("before", 0), of("after", 0))
+    flags = {name: of(name, False) for name in FLAGS}
+    return Outcome(
+        stage=of("stage", 0), action=of("action", 0), counts=of("counts", np.zeros((3, 7, 7), int)),
+        target=of("target", (0, 0, 0)), news=news, pose=np.zeros((len(steps), 7)), place=np.zeros((len(steps), 4), int),
+        opened=np.full(len(steps), NOTHING), open=np.zeros((len(steps), 1), bool), **flags,
+    )  # fmt: skip
+
+
+def pixels(modality: int, row: int, column: int, count: int) -> np.ndarray:
+    counts = np.zeros((3, 7, 7), int)
+    counts[modality, row, column] = count
+    if modality == 1:
+        counts[0, row, column] = count - 1  # What is contained and seen also counts as on top.
+    return counts
+
+
+EM, PS, OH, OM, S = Stage
+BY_HAND = [
+    (step(EM, "MoveAhead", success=True, new_place=True, before=3, after=6), -0.01 + 0.2),
+    (step(EM, "RotateLeft", success=True, before=6, after=7), -0.01 + 0.2 / 3),
+    (step(EM, "MoveAhead", before=3, after=3), -0.03),
+    (step(EM, "OpenAt|4,4", success=True, new_opened=True), -0.01 + 0.4),
+    (step(EM, "OpenAt|4,4", success=True), -0.001),
+    (step(EM, "OpenAt|4,4"), -0.001),
+    (step(PS, ""), 0.0),
+    (step(PS, "", success=True, new_place=True, before=0, after=9), 0.0),
+    (step(OH, "Crouch", success=True), -0.01),
+    (step(OH, "Stand"), -0.02),
+    (step(OH, "OpenAt|1,7", success=True, new_opened=True), 0.19),
+    (step(OH, "OpenAt|1,7", success=True), -0.01),
+    (step(OH, "PlaceAt|0,1,1", success=True), 0.0),
+    (step(OH, "PlaceAt|0,1,1", placed_before=True), -0.11),
+    (step(OH, "ReadyForSeeker"), -0.11),
+    (step(OH, "ReadyForSeeker", success=True, placed_before=True, ended=True), -0.01),
+    (step(OM, "MoveHandUp", success=True), -0.01),
+    (step(OM, "MoveHandUp"), -0.03),
+    (step(OM, "OpenAt|1,1", success=True, new_opened=True), 0.09),
+    (step(OM, "DropObject", success=True, ended=True), -1.01),
+    (step(OM, "DropObject", success=True, ended=True, counts=pixels(0, 2, 2, 50), target=(0, 2, 2)), 1.99),
+    (step(OM, "DropObject", success=True, ended=True, counts=pixels(0, 2, 2, 50), target=(0, 3, 2)), 0.24),
+    (step(OM, "DropObject", success=True, ended=True, counts=pixels(1, 5, 0, 50), target=(1, 5, 0)), 2.99),
+    (step(OM, "DropObject", success=True, ended=True, counts=pixels(1, 5, 0, 50), target=(1, 5, 2)), 0.99 + 0.25**2),
+    (step(OM, "MoveHandUp", success=True, full=True, ended=True), -1.01),
+    (step(S, "MoveAhead", success=True, new_place=True), 0.0),
+    (step(S, "MoveAhead", success=True), -0.01),
+    (step(S, "MoveAhead"), -0.03),
+    (step(S, "OpenAt|1,1", success=True, new_opened=True), 0.05),
+    (step(S, "ClaimVisible"), -0.06),
+    (step(S, "ClaimVisible", visible=True), -0.01),
+    (step(S, "ClaimVisible", visible=True, success=True, finished=True, found=True), 0.99),
+]
+
+
+@pytest.mark.parametrize(("one", "earned"), BY_HAND)
+def test_a_step_earns_what_its_algorithm_says(one, earned):
+    assert rewards_of(outcome(one)) == pytest.approx([earned], abs=1e-12)
+
+
+@given(st.permutations(range(len(BY_HAND))))
+def test_games_do_not_change_what_others_earn(order):
+    paid = rewards_of(outcome(*(BY_HAND[k][0] for k in order)))
+    assert paid == pytest.approx([BY_HAND[k][1] for k in order], abs=1e-12)
+
+
+def test_a_place_worth_hiding_at_is_paid_where_something_was_new():
+    new = step(EM, "MoveAhead", success=True, new_place=True)
+    steps = outcome(new, new, step(EM, "RotateLeft", success=True), step(S, "MoveAhead", success=True))
+    assert rewards_of(steps, hide=np.array([0.1, 0.0, 0.1, 0.1])) == pytest.approx([0.09, -0.01, -0.01, -0.01])
+
+
+def test_a_place_at_is_paid_when_its_manipulation_ends():
+    dropped = dict(success=True, ended=True)
+    steps = outcome(
+        step(OH, "PlaceAt|0,1,1", success=True),
+        step(OM, "MoveHandUp", success=True),
+        step(OM, "DropObject", placed=True, **dropped),
+        step(OM, "DropObject", placed=True, **dropped),
+        step(OM, "DropObject", **dropped),
+        step(OM, "MoveHandUp", full=True, ended=True),
+        step(S, "ClaimVisible", finished=True, **dropped),
+    )
+    chance = np.array([0.5, 0.5, 1.0, 0.1, 0.1, 0.1, 0.1])
+    paid = total(placement(steps, chance))
+    assert paid == pytest.approx([0, 0, 0.01 + 0.5 / 100, 0.01 + 0.5, -0.02, -0.02, 0])
+    assert total(placement(steps))[2:4] == pytest.approx([0.015, 0.015])
+
+
+def test_the_terms_have_names_and_add_up_to_the_reward():
+    for stage, terms_of in ((EM, em), (OH, oh), (OM, om), (S, s)):
+        steps = outcome(*(one for one, _ in BY_HAND if one["stage"] == stage))
+        terms = terms_of(steps)
+        assert "step" in terms and total(terms) == pytest.approx(rewards_of(steps))
+
+
+def test_outcomes_made_by_hand_have_all_that_a_game_s_have():
+    made = outcome(BY_HAND[0][0])
+    assert {len(getattr(made, f.name)) for f in fields(Outcome) if f.name != "news"} == {1}

@@ -1,0 +1,52 @@
+"""Placements, on pixel counts made by hand."""
+
+import numpy as np
+import pytest
+
+from scrubjay.game.placement import hits, modality_counts, placed
+
+
+def counts(seen: dict, alone: dict, contained: bool) -> np.ndarray:
+    grids = np.zeros((2, 1, 7, 7), int)
+    for grid, pixels in zip(grids, (seen, alone), strict=True):
+        for cell, number in pixels.items():
+            grid[0][cell] = number
+    return modality_counts(grids[0], grids[1], np.array([contained]))
+
+
+def target(*numbers: int) -> np.ndarray:
+    return np.array([numbers])
+
+
+def test_modalities_by_hand():
+    made = counts({(3, 3): 20}, {(3, 3): 50, (4, 3): 5}, True)[0]
+    assert made[0, 3, 3] == 20 and made[1, 3, 3] == 50 and made[2, 3, 3] == 30
+    assert made[1, 4, 3] == made[2, 4, 3] == 5
+    assert counts({(3, 3): 20}, {(3, 3): 50}, False)[0][1].sum() == 0
+
+
+def test_the_cell_with_most_pixels_counts_and_those_within_five_percent():
+    made = counts({(2, 2): 100, (2, 3): 95, (2, 4): 94}, {(2, 2): 100, (2, 3): 95, (2, 4): 94}, False)
+    assert hits(made, target(0, 2, 2)) and hits(made, target(0, 2, 3))
+    assert not hits(made, target(0, 2, 4)) and not hits(made, target(2, 2, 2))
+
+
+@pytest.mark.parametrize(("pixels", "enough"), [(10, False), (11, True)])
+def test_more_than_ten_pixels(pixels, enough):
+    assert hits(counts({(0, 0): pixels}, {(0, 0): pixels}, False), target(0, 0, 0))[0] == enough
+
+
+def test_contained_and_behind_may_be_a_row_off_and_on_top_may_not():
+    hidden = counts({}, {(4, 1): 40}, True)
+    assert hits(hidden, target(1, 4, 1)) and hits(hidden, target(2, 4, 1))
+    for row in (3, 5):
+        assert not hits(hidden, target(1, row, 1)) and placed(hidden, target(1, row, 1))
+        assert placed(hidden, target(2, row, 1))
+    assert not placed(hidden, target(1, 2, 1)) and not placed(hidden, target(1, 4, 2))
+    seen = counts({(4, 1): 40}, {(4, 1): 40}, False)
+    assert placed(seen, target(0, 4, 1)) and not placed(seen, target(0, 3, 1))
+
+
+def test_rows_outside_the_image_are_no_neighbours():
+    edge = counts({}, {(0, 0): 40}, True)
+    assert placed(edge, target(1, 0, 0)) and placed(edge, target(1, 1, 0)) and not placed(edge, target(1, 6, 0))

@@ -1,0 +1,87 @@
+"""Records: what is written down replays to the same game, and nothing else passes for it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from scrubjay.game.actions import Stage
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.game.record import Recorder, RecordError, load_records, replay, save_records
+from scrubjay.rooms.generate import make_room
+from scrubjay.sim.compile import compile_room
+from scrubjay.sim.world import World
+
+SIZE = 56
+
+
+@pytest.fixture(scope="module")
+def kitchen():
+    return compile_room(make_room("FloorPlan9"))
+
+
+@pytest.fixture(scope="module")
+def records(kitchen):
+    """Two short random games, turned, in a batch."""
+    rng = np.random.default_rng(4)
+    with World([kitchen], copies=2, size=SIZE) as world:
+        cache = Cache(world, Dealer(seed=2, turned=True))
+        recorder, done = Recorder(cache), []
+        while len(done) < 2:
+            action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in cache.allowed])
+            place = np.stack([rng.integers(-3, 4, 2), rng.integers(-3, 4, 2), rng.integers(4, size=2), [1, 0]], 1)
+            done += recorder.note(cache.step(action, place), place)
+    return done
+
+
+def test_a_record_replays_bit_by_bit(records, kitchen):
+    for record in records:
+        with World([kitchen], size=SIZE) as world:
+            stages = [int(outcome.stage[0]) for _, outcome in replay(record, world)]
+        assert len(stages) == len(record.actions)
+        assert [stage for stage in stages if stage == Stage.EM] == [Stage.EM] * 200
+        assert stages == record.stages()
+
+
+def test_records_survive_a_file(records, tmp_path):
+    save_records(records, tmp_path / "games.jsonl")
+    assert load_records(tmp_path / "games.jsonl") == records
+
+
+def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
+    save_records(records[:1], tmp_path / "games.jsonl")
+    (changed,) = load_records(tmp_path / "games.jsonl")
+    changed.success[7] = not changed.success[7]
+    with World([kitchen], size=SIZE) as world, pytest.raises(RecordError, match="step 7"):
+        list(replay(changed, world))
+    (changed,) = load_records(tmp_path / "games.jsonl")
+    changed.pose[0] += 1e-9
+    with World([kitchen], size=SIZE) as world, pytest.raises(RecordError, match="ends differently"):
+        list(replay(changed, world))
+    (changed,) = load_records(tmp_path / "games.jsonl")
+    changed.hash = "0" * 64
+    with World([kitchen], size=SIZE) as world, pytest.raises(RecordError, match="another hash"):
+        list(replay(changed, world))
+    with World([kitchen], size=28) as world, pytest.raises(RecordError, match="at 56 pixels"):
+        list(replay(changed, world))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data | {"version": 9}, "not a record of version 2"),
+        (lambda data: data | {"extra": 1}, "a record has"),
+        (lambda data: data | {"success": []}, "lists of the same length"),
+        (lambda data: data | {"actions": ["Fly"] * len(data["actions"])}, "unknown action 'Fly'"),
+    ],
+)
+def test_broken_records_are_refused(records, tmp_path, change, said):
+    path = tmp_path / "games.jsonl"
+    save_records(records[:1], path)
+    path.write_text(json.dumps(change(json.loads(path.read_text()))) + "\n")
+    with pytest.raises(RecordError, match=said):
+        load_records(path)
+    path.write_text("no JSON\n")
+    with pytest.raises(RecordError, match="line 1"):
+        load_records(path)

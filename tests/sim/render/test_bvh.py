@@ -1,0 +1,137 @@
+"""Trees of triangles, and rays through them, against every triangle one by one."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+from scrubjay.sim.build import build_room
+from scrubjay.sim.render import raycast, shading
+from scrubjay.sim.render.buffers import Rows, Shared
+from scrubjay.sim.render.bvh import LEAF, LEAF_BITS, build
+from scrubjay.sim.render.warp import Warp
+
+
+def soup(rng, count: int) -> np.ndarray:
+    """Small triangles here and there, (count, 3, 3)."""
+    return rng.uniform(-1, 1, (count, 1, 3)) + rng.normal(size=(count, 3, 3)) * 0.1
+
+
+def leaves(trees, node: int) -> list[int]:
+    """All triangles under a node, each box checked on the way."""
+    found = []
+    for side, reference in enumerate(trees.nodes[node, :2, 3].copy().view(np.int32)):
+        if reference >= 0:
+            found += leaves(trees, reference)
+        else:
+            first, count = ~reference >> LEAF_BITS, ~reference & (1 << LEAF_BITS) - 1
+            found += list(range(first, first + count))
+            assert count <= LEAF or side == 0
+    return found
+
+
+@pytest.mark.parametrize("counts", [[1], [2, 1], [500], [300, 1, 40, 7]])
+def test_every_triangle_is_in_its_tree_once(counts):
+    corners = soup(np.random.default_rng(0), sum(counts))
+    trees = build(corners, counts)
+    assert sorted(trees.order) == list(range(sum(counts)))
+    start = 0
+    for root, count in zip(trees.roots, counts, strict=True):
+        held = leaves(trees, root)
+        assert sorted(trees.order[held]) == list(range(start, start + count))
+        start += count
+
+
+def test_triangles_all_in_one_place_are_divided_too():
+    trees = build(np.tile(soup(np.random.default_rng(1), 1), (64, 1, 1)), [64])
+    assert len(leaves(trees, 0)) == 64
+
+
+def hits_one_by_one(corners, origin, ray):
+    """Distances (n,) to every triangle, infinite where it is missed."""
+    a, e, f = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    h = np.cross(ray, f)
+    det = (e * h).sum(1)
+    s = origin - a
+    u = (s * h).sum(1) / det
+    q = np.cross(s, e)
+    v = (q @ ray) / det
+    far = (f * q).sum(1) / det
+    return np.where((u >= 0) & (v >= 0) & (u + v <= 1) & (far > 0), far, np.inf)
+
+
+@wp.kernel
+def probe(nodes: wp.array[float], triangles: wp.array[float], origins: wp.array[wp.vec3], rays: wp.array[wp.vec3],
+          found: wp.array[wp.vec4]):  # fmt: skip
+    i = wp.tid()
+    found[i] = raycast.nearest(nodes, triangles, 0, origins[i], rays[i], 100.0, False)
+
+
+def test_rays_find_the_nearest_triangle():
+    rng = np.random.default_rng(2)
+    corners = soup(rng, 800)
+    trees = build(corners, [800])
+    ordered = corners[trees.order]
+    rows = np.zeros((800, 3, 4), np.float32)
+    rows[:, 0, :3], rows[:, 1, :3], rows[:, 2, :3] = (
+        ordered[:, 0], ordered[:, 1] - ordered[:, 0], ordered[:, 2] - ordered[:, 0],
+    )  # fmt: skip
+    origins = rng.uniform(-3, 3, (300, 3))
+    rays = rng.uniform(-1, 1, (300, 3)) - origins
+    rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+    found = wp.zeros(300, dtype=wp.vec4, device="cpu")
+    wp.launch(probe, 300, [wp.array(trees.nodes.ravel(), device="cpu"), wp.array(rows.ravel(), device="cpu"),
+                           wp.array(origins, dtype=wp.vec3, device="cpu"), wp.array(rays, dtype=wp.vec3, device="cpu")],
+              [found], device="cpu")  # fmt: skip
+    hit = 0
+    for (far, u, v, face), origin, ray in zip(found.numpy(), origins, rays, strict=True):
+        each = hits_one_by_one(ordered, origin, ray)
+        if face < 0:
+            assert each.min() == np.inf
+            continue
+        hit += 1
+        assert far == pytest.approx(each.min(), abs=1e-4)
+        a, b, c = ordered[int(face)]
+        assert u * a + v * b + (1 - u - v) * c == pytest.approx(origin + far * ray, abs=1e-3)
+    assert hit > 100
+
+
+def test_rows_are_lent_and_taken_back():
+    import torch
+
+    rows = Rows("cpu", numbers=(2, torch.float32))
+    first, second, third = rows.lend(1000), rows.lend(20000), rows.lend(5)
+    assert len({*first, *second, *third}) == 21005
+    rows.write(second, numbers=np.ones((20000, 2)))
+    assert rows.columns["numbers"][second.start : second.stop].sum() == 40000
+    size = len(rows)
+    rows.take_back(second)
+    assert rows.lend(20000) == second and len(rows) == size
+
+
+def test_swapping_rooms_piles_nothing_up():
+    """After a hundred swaps, textures, materials and rows are no more than after the first ones."""
+    rooms = [build_room(f"foyer-{seed}") for seed in range(4)]
+    renderer = Warp(rooms[:2], 1, 28)
+    sizes = []
+    for turn in range(100):
+        renderer.replace(turn % 2, rooms[turn % 4])
+        store = renderer._store
+        sizes.append((len(store.textures.made), len(store.materials.made), len(store.faces), len(store.nodes)))
+    assert max(sizes[50:]) <= max(sizes[:8])
+
+
+def test_what_is_shared_is_made_once_and_its_number_reused():
+    shared = Shared()
+    first, second = shared.number(("a",), lambda: "A"), shared.number(("b",), lambda: "B")
+    shared.hold({first, second})
+    shared.hold({first})
+    assert shared.number(("a",), lambda: "again") == first and shared.made == ["A", "B"]
+    shared.let_go({first, second})
+    assert shared.number(("c",), lambda: "C") == second and shared.made == ["A", "C"]
+
+
+def test_the_kernels_compile_for_a_gpu(tmp_path):
+    """NVIDIA's run-time compiler comes with Warp and needs no GPU, so that an error in them shows everywhere."""
+    for module in (raycast, shading):
+        wp.compile_aot_module(module, arch=80, module_dir=tmp_path, use_ptx=True)
+    assert len(list(tmp_path.glob("*.ptx"))) == 2

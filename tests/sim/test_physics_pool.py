@@ -1,0 +1,259 @@
+"""Physics in processes of its own: the same bits as in threads, and nothing hangs or stays behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from sim.test_world import random_play
+
+from scrubjay.envs.tasks import Manipulate
+from scrubjay.game import actions
+from scrubjay.game.actions import Stage
+from scrubjay.game.cache import Cache
+from scrubjay.sim.build import build_room
+from scrubjay.sim.physics_pool import EngineError, Processes
+from scrubjay.sim.world import World
+from scrubjay.training.config import changed
+from scrubjay.training.distributed import Group
+from scrubjay.training.run import Run
+from scrubjay.training.trainer import Trainer, TrainingError, physics_processes, train
+
+SCENES = ("FloorPlan6", "FloorPlan208", "FloorPlan306")
+
+
+@pytest.fixture(scope="module")
+def rooms():
+    return [build_room(scene) for scene in SCENES]
+
+
+@pytest.fixture
+def engines():
+    engines = Processes(2)
+    yield engines
+    engines.close()
+
+
+def holding(world: World) -> World:
+    """All hold a tomato."""
+    assert world.hold(np.full(len(world), 4)).all()
+    return world
+
+
+def with_cores(monkeypatch, count: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+
+
+def everyone(world: World) -> np.ndarray:
+    return np.ones(len(world), bool)
+
+
+def test_random_play_is_the_same_bit_by_bit(rooms, engines):
+    stories = []
+    for chosen in (None, engines):
+        with World(rooms, copies=4, engines=chosen) as world:
+            stories.append(random_play(world, np.random.default_rng(5), 120))
+    assert stories[0] == stories[1]
+
+
+def test_games_are_the_same_bit_by_bit(rooms, engines):
+    """Manipulations by random hands, from their first step to the pixels of what they dropped."""
+    hands = [
+        number
+        for number, name in enumerate(actions.NAMES)
+        if actions.ALLOWED[Stage.OM, number] and (not name.startswith("OpenAt") or name in ("OpenAt|4,4", "OpenAt|6,4"))
+    ]
+    stories = []
+    for chosen in (None, engines):
+        rng = np.random.default_rng(2)
+        with World(rooms, copies=4, size=28, engines=chosen) as world:
+            cache, story = Cache(world, Manipulate().deals(3)), []
+            for _ in range(25):
+                outcome = cache.step(rng.choice(hands, len(cache)))
+                story += [outcome.pose.tobytes(), outcome.success.tobytes(), outcome.counts.tobytes()]
+            stories.append(story)
+    assert stories[0] == stories[1]
+
+
+def test_two_worlds_share_processes_and_leave_them_open(rooms, engines):
+    with World(rooms, engines=engines) as one, World(rooms[1:], copies=2, engines=engines) as other:
+        for world in (one, other, one):
+            assert holding(world).drop(everyone(world)).all()
+    with World(rooms, engines=engines) as world:
+        assert holding(world).drop(everyone(world)).all()
+
+
+def test_a_room_that_is_replaced_is_played_in(rooms, engines, chest):
+    poses = []
+    for chosen in (None, engines):
+        with World(rooms, engines=chosen) as world:
+            holding(world).drop(everyone(world))
+            world.replace(1, chest)
+            assert rooms[1] not in getattr(chosen, "_numbers", {})
+            holding(world).drop(everyone(world))
+            poses.append(world.state.pose.tobytes())
+    assert poses[0] == poses[1]
+
+
+def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, engines):
+    with World(rooms, copies=4, engines=engines) as world:
+        before = holding(world).state.copy()
+        os.kill(engines._workers[0].process.pid, signal.SIGKILL)
+        with pytest.raises(EngineError, match="ended unexpectedly, with exit code -9"):
+            world.drop(everyone(world))
+        assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
+        with pytest.raises(EngineError, match="processes are closed"):
+            world.drop(everyone(world))
+
+
+def test_a_process_that_dies_at_work_is_an_error(rooms, engines):
+    others = [worker.process for worker in engines._workers]
+    with World(rooms, copies=40, engines=engines) as world:
+        holding(world).drop(everyone(world))
+        holding(world)
+        killer = threading.Timer(0.05, others[1].kill)
+        killer.start()
+        with pytest.raises(EngineError, match="exit code -9"):
+            for _ in range(100):
+                world.drop(everyone(world))
+                holding(world)
+        killer.join()
+    assert all(process.poll() is not None for process in others), "the others end, too"
+
+
+def test_what_goes_wrong_in_a_process_is_told(rooms, engines):
+    with World(rooms, engines=engines) as world, pytest.raises(EngineError, match="AssertionError"):
+        engines.run(rooms, "drop", world.state)
+
+
+def test_an_interruption_ends_the_processes(rooms, engines):
+    """Their answers would be taken for those to the next question."""
+    processes = [worker.process for worker in engines._workers]
+    with World(rooms, copies=40, engines=engines) as world:
+        holding(world).drop(everyone(world))
+        holding(world)
+        timer = threading.Timer(0.05, lambda: signal.raise_signal(signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(100):
+                world.drop(everyone(world))
+                holding(world)
+    assert all(process.poll() is not None for process in processes)
+
+
+def test_closing_ends_the_processes_and_can_be_done_twice(rooms):
+    engines = Processes(2)
+    processes = [worker.process for worker in engines._workers]
+    with World(rooms, engines=engines) as world:
+        holding(world).drop(everyone(world))
+        engines.close()
+        engines.close()
+        assert [process.poll() for process in processes] == [0, 0]
+        world.replace(0, rooms[0])
+        with pytest.raises(EngineError, match="closed"):
+            holding(world).drop(everyone(world))
+
+
+def test_there_is_at_least_one_process():
+    with pytest.raises(ValueError, match="at least one process, not 0"):
+        Processes(0)
+
+
+PLAYING = """
+import os, signal, sys, time
+from scrubjay.sim.build import build_room
+from scrubjay.sim.physics_pool import Processes
+from scrubjay.sim.world import World
+import numpy as np
+
+world = World([build_room("FloorPlan401")], 4, engines=Processes(2))
+assert world.hold(np.full(4, 4)).all() and world.drop(np.ones(4, bool)).all()
+print("playing", flush=True)
+"""
+
+PLAYING_ON = """
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print(world.hold(np.full(4, 4)).all() and world.drop(np.ones(4, bool)).all())
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("", 0), ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL)], ids=["ended", "killed"]
+)
+def test_no_process_outlives_the_one_that_began_it(end, code):
+    """They write to the same pipe, which is at its end only when all of them have ended."""
+    found = subprocess.run([sys.executable, "-c", PLAYING + end], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout, found.stderr) == (code, "playing\n", "")
+
+
+def test_ctrl_c_is_heard_by_the_player_alone():
+    """A terminal sends it to all processes of a session."""
+    player = subprocess.Popen(
+        [sys.executable, "-c", PLAYING + PLAYING_ON],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert player.stdout is not None and player.stdout.readline() == "playing\n"
+    time.sleep(0.2)
+    os.killpg(player.pid, signal.SIGINT)
+    assert player.communicate(timeout=60) == ("True\n", "") and player.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "cores", "beside", "expected"),
+    [
+        ("manipulate", 16, 1, 14),
+        ("seek", 5, 1, 3),
+        ("cache", 4, 1, 0),
+        ("explore", 16, 1, 0),
+        ("manipulate", 16, 2, 6),
+        ("manipulate", 16, 4, 0),
+        ("manipulate", 128, 1, 16),
+    ],
+)
+def test_processes_are_as_many_as_cores_allow(monkeypatch, task, cores, beside, expected):
+    with_cores(monkeypatch, cores)
+    group = Group()
+    group.size = beside
+    assert physics_processes(task, group) == expected
+
+
+MANIPULATING = changed(
+    "demo", task="manipulate", scenes=("FloorPlan401",), copies=16, length=10, chunk=16, updates=1, interval=1,
+    dynamics_batches=0,
+)  # fmt: skip
+
+
+def test_training_is_the_same_with_few_cores_and_with_many(monkeypatch):
+    weights = []
+    for cores in (2, 5):
+        with_cores(monkeypatch, cores)
+        trainer = Trainer(MANIPULATING)
+        assert (trainer.engines is not None) == (cores == 5)
+        trainer.run(lambda row: None, lambda: False, lambda: None)
+        assert trainer.engines is None or trainer.engines._numbers, "no physics was needed, so nothing was tested"
+        trainer.close()
+        weights.append([parameter.detach().numpy().tobytes() for parameter in trainer.agent.parameters()])
+    assert weights[0] == weights[1]
+    assert trainer.engines is not None and not trainer.engines._workers
+
+
+def test_a_run_whose_physics_dies_says_so(monkeypatch, tmp_path):
+    with_cores(monkeypatch, 5)
+    begin = Processes.__init__
+
+    def killed(engines: Processes, count: int) -> None:
+        begin(engines, count)
+        engines._workers[0].process.kill()
+
+    monkeypatch.setattr(Processes, "__init__", killed)
+    run = Run.begin(tmp_path / "run", MANIPULATING)
+    with pytest.raises(TrainingError, match=r"exit code -9.*the last checkpoint is intact"):
+        train(run)
+    run.close()

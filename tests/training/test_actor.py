@@ -1,0 +1,99 @@
+"""An agent's steps, recorded or not: the same numbers, and what is kept stays as it was."""
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import PAPER, SMALL, AgentConfig
+from scrubjay.game.observation import Observation
+from scrubjay.training.actor import Acting
+from scrubjay.training.augmentation import Augmentation
+
+GAMES = 3
+
+
+def observed(seed: int, device: str, games: int = GAMES, config: AgentConfig = SMALL) -> Observation:
+    rng = torch.Generator().manual_seed(seed)
+
+    def below(most: int, *shape: int) -> torch.Tensor:
+        return torch.randint(most, (games, *shape), generator=rng).to(device)
+
+    image = below(256, config.image_size, config.image_size, 3).byte()
+    return Observation(
+        image, below(7), below(2).bool(), below(2).bool(), below(5), torch.zeros(games, dtype=torch.int64).to(device),
+        below(2, 4), below(7), below(1, 3),
+    )  # fmt: skip
+
+
+def acting(device: str, recorded: bool, games: int = GAMES, config: AgentConfig = SMALL, half: bool = False) -> Acting:
+    torch.manual_seed(0)
+    agent = Agent(config).to(device)
+    context = lambda: torch.autocast(device, torch.bfloat16, enabled=half)  # noqa: E731
+    return Acting(agent, games, context, Augmentation(games, 0, device), recorded)
+
+
+def test_a_step_that_is_not_remembered_leaves_the_memory():
+    player, nothing = acting("cpu", False), torch.zeros(GAMES, dtype=torch.bool)
+    with torch.no_grad():
+        player(observed(0, "cpu"), ~nothing)
+        before = player.remembered()
+        first, said = player(observed(1, "cpu"), nothing, remember=False)
+        assert player.remembered() is before
+        again, same = player(observed(1, "cpu"), nothing)
+    assert torch.equal(first.image, again.image) and torch.equal(said.decision.logits, same.decision.logits)
+    assert not torch.equal(player.remembered().now.output, before.now.output)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
+def test_recorded_steps_are_the_same_steps():
+    plain, recorded = acting("cuda", False), acting("cuda", True)
+    kept = []
+    with torch.no_grad():
+        for step in range(5):
+            begins = torch.tensor([step == 0, step in (0, 3), step == 0], device="cuda")
+            if step == 2:
+                for each in (plain, recorded):
+                    each.augmentation.renew(np.array([True, False, True]))
+                    with torch.no_grad():
+                        each.agent.heads.stages["EM"].actor.weight += 0.1
+            expected = plain(observed(step, "cuda"), begins)
+            found = recorded(observed(step, "cuda"), begins)
+            assert torch.equal(expected[0].image, found[0].image)
+            torch.testing.assert_close(found[1].decision.logits, expected[1].decision.logits, rtol=1e-4, atol=1e-4)
+            kept.append((found[0].image, expected[0].image, recorded.remembered(), plain.remembered()))
+    for mine, its, state, same in kept:
+        assert torch.equal(mine, its)
+        torch.testing.assert_close(state.now.output, same.now.output, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(state.metric_map.values, same.metric_map.values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
+def test_steps_of_two_worlds_at_the_same_time_do_not_disturb_each_other():
+    """They have memory of their own, down to the scratch memory of matrix products."""
+    games, steps = 48, 40
+    seen = [observed(seed, "cuda", games, PAPER) for seed in range(4)]
+    first, never = (
+        torch.ones(games, dtype=torch.bool, device="cuda"),
+        torch.zeros(games, dtype=torch.bool, device="cuda"),
+    )
+
+    def play(players: list[Acting], streams: list[torch.cuda.Stream]) -> list[list[torch.Tensor]]:
+        said: list[list[torch.Tensor]] = [[], []]
+        torch.cuda.synchronize()
+        with torch.no_grad():
+            for step in range(steps):
+                for which, (player, stream) in enumerate(zip(players, streams, strict=True)):
+                    with torch.cuda.stream(stream):
+                        decision = player(seen[(step + which) % 4], never if step else first)[1].decision
+                        said[which].append(decision.logits.clone())
+        torch.cuda.synchronize()
+        return said
+
+    main = torch.cuda.current_stream()
+    beside = [torch.cuda.Stream(), torch.cuda.Stream()]
+    alone = play([acting("cuda", True, games, PAPER, half=True) for _ in range(2)], [main, main])
+    together = play([acting("cuda", True, games, PAPER, half=True) for _ in range(2)], beside)
+    for mine, its in zip(together, alone, strict=True):
+        for a, b in zip(mine, its, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-2)

@@ -1,0 +1,46 @@
+"""Learning from a recording: the same losses and gradients as without one."""
+
+import copy
+
+import pytest
+import torch
+
+from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.training.config import changed
+from scrubjay.training.cuda_graphs import RecordedLearner
+from scrubjay.training.trainer import Trainer
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
+SMALL = {"agent": "small", "scenes": ("FloorPlan401",), "copies": 8, "length": 8, "chunk": 4, "examined": 0}
+
+
+@pytest.mark.parametrize("task", ["explore", "manipulate", "seek"])
+def test_a_recorded_step_is_the_same_step(task, tmp_path):
+    trainer = Trainer(changed(task, candidates=4, **SMALL), "cuda", folder=tmp_path)
+    collector, _ = trainer.segment()
+    plain = copy.deepcopy(trainer.learner)
+    recorded = None
+    for turn in range(4):
+        part = collector.collect(8).games(torch.arange(4, device="cuda") + turn)
+        plain.zero_grad(set_to_none=True)
+        expected = plain(part)
+        torch.stack(list(expected.values())).sum().backward()
+        adapt(plain)
+        half = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
+        recorded = recorded or RecordedLearner(trainer.learner, half, part.games(torch.arange(4, device="cuda")))
+        found = recorded(part)
+        assert set(found) == set(expected)
+        for name, loss in found.items():
+            torch.testing.assert_close(loss, expected[name], rtol=1e-3, atol=1e-4, msg=name)
+        for (name, mine), its in zip(trainer.learner.named_parameters(), plain.parameters(), strict=True):
+            assert (mine.grad is None) == (its.grad is None), name
+            if mine.grad is not None:
+                torch.testing.assert_close(mine.grad, its.grad, rtol=1e-2, atol=1e-4, msg=name)
+        assert trainer.agent.memory.usual_sir.batches == turn + 1
+        for mine, its in zip(usual_parts(trainer.learner), usual_parts(plain), strict=True):
+            assert mine.batches == its.batches
+            torch.testing.assert_close(mine.mean, its.mean, rtol=1e-3, atol=1e-4)
+        with torch.no_grad():
+            for mine, its in zip(trainer.learner.parameters(), plain.parameters(), strict=True):
+                mine.mul_(1.01), its.mul_(1.01)
+    trainer.close()

@@ -1,0 +1,145 @@
+"""Processes that learn together agree on numbers, and end with the same agent; each runs this file under torchrun."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import torch as safetensors
+
+from scrubjay.game.actions import number_of
+from scrubjay.training.config import Training, changed, from_json, to_json
+from scrubjay.training.distributed import Group, group_of
+from scrubjay.training.hiding_learner import HidingObjective
+from scrubjay.training.replay import Triplets
+from scrubjay.training.trainer import Trainer
+
+SCENES = ("FloorPlan401", "FloorPlan402")
+# Three rooms for two processes: one has twice as many games.
+EXPLORE = changed(
+    "demo", scenes=(*SCENES, "FloorPlan403"), copies=2, length=4, chunk=2, updates=3, interval=2, replay_size=256,
+    dynamics_batches=3,
+)  # fmt: skip
+CACHE = changed(
+    "demo", task="cache", scenes=SCENES, copies=3, length=8, chunk=3, updates=8, interval=4, replay_size=64,
+    limits=(6, 1, 2, 3, 4), finished=2,
+)  # fmt: skip
+
+
+def two_processes(*words: str) -> None:
+    """Runs this file as two processes that know of each other."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*torchrun, __file__, *words],
+        capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def learned_by_two(training: Training, out: Path) -> list[tuple[dict[str, torch.Tensor], list[dict]]]:
+    """Each process's agent at the end, and its rows."""
+    (out / "training.json").write_text(to_json(training))
+    two_processes("learn", str(out))
+    return [
+        (safetensors.load_file(out / f"{rank}.safetensors"), json.loads((out / f"{rank}.json").read_text()))
+        for rank in range(2)
+    ]
+
+
+def assert_same_agent(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> None:
+    assert first.keys() == second.keys()
+    # How many batches a process has seen is its own: not all have every stage in every batch.
+    different = [k for k in first if not torch.equal(first[k], second[k]) and not k.endswith(".batches")]
+    assert not different
+
+
+def test_one_process_agrees_with_itself():
+    tensor = torch.tensor([1.0, 2.0])
+    Group().agree([tensor])
+    assert tensor.tolist() == [1, 2]
+    assert Group().share(SCENES) == SCENES
+
+
+def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
+    two_processes("agree", str(tmp_path))
+    for rank in range(2):
+        said = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert said == {
+            "agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "share": [SCENES[rank]], "one": ["a"],
+            "most": 3, "total": 5,
+        }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_two_processes_that_see_different_rooms_end_with_the_same_agent(tmp_path):
+    (first, rows), (second, others) = learned_by_two(EXPLORE, tmp_path)
+    assert_same_agent(first, second)
+    assert [row["update"] for row in rows] == [row["update"] for row in others] == [1, 2, 3]
+    assert all(mine["loss"]["em_value"] != its["loss"]["em_value"] for mine, its in zip(rows, others, strict=True))
+    usual = [name for name in first if name.endswith(".variance")]
+    assert any((first[name] != 1).any() for name in usual), "and something was usual in both"
+    assert all("dynamics_inverse" in row["loss"] for row in (*rows, *others))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("early", [5000, 2])
+def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_path):
+    """Also where it is early only until the second game of all is over."""
+    training = changed("demo", **{**vars(CACHE), "hiding": HidingObjective(early=early)})
+    (first, rows), (second, others) = learned_by_two(training, tmp_path)
+    assert_same_agent(first, second)
+    for some in (rows, others):
+        said = set().union(*(row["loss"] for row in some))
+        assert said >= {"em_policy", "oh_policy", "oh_modality", "ps_outcome", "mental_policy", "s_policy"}
+    assert [row["games"] for row in rows] == [row["games"] for row in others], "games are those of both"
+    hid = [row["games"] for row in rows if "oh_policy" in row["loss"] and "oh_modality" not in row["loss"]]
+    assert bool(hid) == (early == 2) and all(games >= early for games in hid)
+
+
+class Uneven(Trainer):
+    """A trainer whose process has one or two batches to replay, by its rank, before it plays."""
+
+    def segment(self):
+        collector, replay = super().segment()
+        names = ("MoveAhead", "Crouch", "DropObject", "MoveHandUp", "RotateLeft", "CloseObjects", "OpenAt|1,1", "Stand")
+        action = torch.tensor([number_of(name) for name in names]).repeat(8 * (1 + self.group.rank))
+        size = self.agent.config.image_size
+        image = torch.zeros(len(action), size, size, 3, dtype=torch.uint8)
+        replay.add(Triplets(image, action, image, action > 0))
+        return collector, replay
+
+
+def agree(group: Group, out: Path) -> None:
+    """Means of what two processes have: 0 and 1, 1 and 3, 1 and 2; of gradients only where there are some."""
+    vector, scalar = torch.tensor([float(group.rank), 1.0 + 2 * group.rank]), torch.tensor(1.0 + group.rank)
+    group.agree([vector, scalar])
+    some, none = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
+    some.grad = torch.tensor([2.0 * group.rank])
+    group.average([some, none])
+    said = {
+        "agreed": [vector.tolist(), scalar.item()], "gradients": [some.grad.tolist(), none.grad],
+        "share": group.share(SCENES), "one": group.share(["a"]),
+        "most": group.most(3 - group.rank, "cpu"), "total": group.total(3 - group.rank, "cpu"),
+    }  # fmt: skip
+    (out / f"{group.rank}.json").write_text(json.dumps(said))
+
+
+def learn(group: Group, out: Path) -> None:
+    """Trains to the end and writes down what this process has then."""
+    trainer = Uneven(from_json(json.loads((out / "training.json").read_text())), "cpu", group)
+    rows: list[dict] = []
+    trainer.run(rows.append, lambda: False, lambda: None)
+    trainer.close()
+    tensors = {name: tensor.contiguous() for name, tensor in trainer.agent.state_dict().items()}
+    safetensors.save_file(tensors, out / f"{group.rank}.safetensors")
+    (out / f"{group.rank}.json").write_text(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    mine, _ = group_of("cpu")
+    {"agree": agree, "learn": learn}[sys.argv[1]](mine, Path(sys.argv[2]))
+    mine.close()

@@ -1,0 +1,56 @@
+"""What is counted while an agent learns: whole games only, and games of all ages are played at once."""
+
+import numpy as np
+import pytest
+
+from scrubjay.envs.tasks import Explore
+from scrubjay.game.actions import Stage, number_of
+from scrubjay.game.cache import LIMITS
+from scrubjay.sim.world import World
+from scrubjay.training.config import changed
+from scrubjay.training.episode_stats import TalliedCache, Tally
+from scrubjay.training.trainer import Trainer
+
+GAMES = 6
+STAND = number_of("Stand")
+
+
+@pytest.fixture
+def world(empty):
+    with World([empty], GAMES, size=28) as world:
+        yield world
+
+
+def stand(cache: TalliedCache, steps: int) -> np.ndarray:
+    """Plays without moving; (steps, B) bool: which games ended when."""
+    return np.array([cache.step(np.full(len(cache), STAND)).finished for _ in range(steps)])
+
+
+def test_a_whole_game_of_standing_covers_one_place(world):
+    tally = Tally()
+    cache = TalliedCache(world, Explore().deals(0), tally)
+    finished = stand(cache, LIMITS[Stage.EM])
+    assert finished[-1].all() and not finished[:-1].any() and tally.games == GAMES
+    assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
+
+
+def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world):
+    tally, limit = Tally(), LIMITS[Stage.EM]
+    cache = TalliedCache(world, Explore().deals(0), tally)
+    cache.stagger(np.random.default_rng(0))
+    ages = cache.time[:, Stage.EM].copy()
+    assert len(set(ages.tolist())) > 1 and ages.min() >= 0 and ages.max() < limit
+    finished = stand(cache, limit)
+    assert (finished.argmax(0) + 1 == limit - ages).all() and (finished.sum(0) == 1).all()
+    assert tally.games == 0 and set(tally.take()) == {"success"}
+    stand(cache, limit)
+    assert tally.games == GAMES
+    assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
+
+
+def test_training_begins_with_games_of_all_ages_the_same_for_the_same_seed():
+    trainer = Trainer(changed("demo", scenes=("FloorPlan401",), copies=8, dynamics_batches=0))
+    ages = [trainer.segment()[0].caches[0].time[:, Stage.EM] for _ in range(2)]
+    trainer.close()
+    assert len(set(ages[0].tolist())) > 4
+    assert (ages[0] == ages[1]).all()

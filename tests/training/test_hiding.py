@@ -1,0 +1,409 @@
+"""What is kept of whole games until they are over, against the games themselves, and what is learned from it."""
+
+import json
+import shutil
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.config import SMALL
+from scrubjay.agent.hiding_outcomes import NONE, SPOTS
+from scrubjay.agent.mental_seeker import CLAIM, SEEKER_ACTIONS
+from scrubjay.agent.metric_map import unpack
+from scrubjay.game import actions, paying
+from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.cache import LIMITS, Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.game.observation import NO_ACTION, Observation, observe
+from scrubjay.game.rewards import OH_PERCENTILE, total
+from scrubjay.sim.world import World
+from scrubjay.training import perspective_losses
+from scrubjay.training.config import changed
+from scrubjay.training.hiding_buffer import Finished, Hiding, HidingBook, Seeking, Shelf, each
+from scrubjay.training.hiding_learner import (
+    HidingLearner,
+    HidingObjective,
+    earned,
+    left_open,
+    places_on_maps,
+    to_recall,
+)
+from scrubjay.training.rollout import Collector
+from scrubjay.training.run import Run, checkpoints
+from scrubjay.training.trainer import train
+
+SHORT = np.array([10, 1, 4, 5, 8])
+OH_LOSSES = {
+    f"oh_{name}" for name in ("policy", "value", "entropy", "recall_tried", "recall_landed", "attainable", "closing")
+}  # fmt: skip
+EARLY_LOSSES = {"oh_modality", "oh_spatial"}
+PS_LOSSES = {"ps_outcome", "ps_ranking", "mental_policy", "mental_success", "mental_claim"}
+
+
+class Anywhere(Dealer):
+    """Deals games in which every drop is a placement: those succeed that random hiders try."""
+
+    def __call__(self, world, number):
+        return replace(super().__call__(world, number), anywhere=True)
+
+
+def eager() -> Agent:
+    """An agent that drops what it holds, claims, and says that it is ready, more often than a new one would."""
+    torch.manual_seed(0)
+    agent = Agent(SMALL)
+    for stage, name in (("OM", "DropObject"), ("S", "ClaimVisible"), ("OH", "ReadyForSeeker"), ("OH", "CloseObjects")):
+        head = agent.heads.stages[stage]
+        with torch.no_grad():
+            head.actor.bias[head.numbers.tolist().index(number_of(name))] = 3.0
+    return agent
+
+
+@pytest.fixture(scope="module")
+def played(chest):
+    """An agent, its collector, what it saw (all steps of 4 games), all outcomes, and the games that are over."""
+    agent, told = eager(), []
+    with World([chest], copies=4, size=SMALL.image_size) as world:
+        cache = Cache(world, Anywhere(3), SHORT)
+        collector = Collector(agent, [cache], 1, watch=lambda _, __, outcome: told.append(outcome), hiding=True)
+        rollouts = [collector.collect(30) for _ in range(4)]
+        names = ("begins", "action", "log_probability", "success", "claimable")
+        rows = {name: torch.cat([getattr(rollout, name) for rollout in rollouts]) for name in names}
+        seen = each(lambda *parts: torch.cat(parts), *(rollout.observation for rollout in rollouts))
+    games = collector.shelf.take(len(collector.shelf))
+    return agent, collector, (seen, rows), told, games
+
+
+def straightforward(told):
+    """Each finished game, in the order in which they ended: its number, its steps by stage, and its OH rewards.
+
+    One game and one step at a time, with a chance of one in five for every PlaceAt and no percentile.
+    """
+    found, under_way = [], {}
+    for time, outcome in enumerate(told):
+        at_once, later = total(paying.oh(outcome)), total(paying.placement(outcome, 0.2))
+        for game, stage in enumerate(outcome.stage.tolist()):
+            about = under_way.setdefault(game, {"game": game, **{s: [] for s in Stage}, "reward": [], "success": []})
+            about[Stage(stage)].append(time)
+            if stage == Stage.OH:
+                about["reward"].append(at_once[game])
+                places = actions.PLACE_AT[outcome.action[game]] != NOTHING
+                about["success"].append(bool(outcome.success[game]) and not places)
+            if stage == Stage.OM and outcome.ended[game]:
+                about["reward"][-1] += later[game]
+                about["success"][-1] = bool(outcome.placed[game])
+            if outcome.finished[game]:
+                found.append(under_way.pop(game) | {"found": bool(outcome.found[game])})
+    return found
+
+
+def test_a_book_says_what_happened(played):
+    _, _, (seen, rows), told, games = played
+    expected = straightforward(told)
+    assert len(games) == len(expected) > 8
+    hid, sought = games.hiding, games.seeking
+    for n, about in enumerate(expected):
+        b, times = about["game"], about[Stage.OH]
+        assert hid.steps[n] == len(times) and hid.success[n, : len(times)].tolist() == about["success"]
+        assert hid.action[n, : len(times)].tolist() == [told[t].action[b] for t in times]
+        assert hid.opened[n, : len(times)].tolist() == [bool(told[t].news.opened[b]) for t in times]
+        assert not hid.success[n, len(times) :].any() and not hid.within[n, len(times) :].any()
+        for field in fields(Observation):
+            kept = getattr(hid.observation, field.name)[n, : len(times)]
+            assert torch.equal(kept, getattr(seen, field.name)[times, b]), field.name
+        torch.testing.assert_close(hid.log_probability[n, : len(times)], rows["log_probability"][times, b])
+        times = about[Stage.S]
+        assert sought.steps[n] == len(times) and bool(sought.found[n]) == about["found"]
+        for name in ("action", "success", "claimable"):
+            assert torch.equal(getattr(sought, name)[n, : len(times)], rows[name][times, b]), name
+        assert torch.equal(sought.place[n, : len(times)].long(), seen.place[times, b])
+        among = torch.tensor([SEEKER_ACTIONS.index(int(a)) for a in rows["action"][times, b]])
+        chance = sought.policy[n, torch.arange(len(times)), among].float()
+        torch.testing.assert_close(chance.log(), rows["log_probability"][times, b], atol=2e-3, rtol=1e-3)
+    placed = hid.success & (hid.spot >= 0)
+    assert placed.any() and (~placed.any(1)).any(), "some games hide and some do not"
+    again = (hid.spot >= 0) & (placed.cumsum(1) > placed)
+    assert again.any() and sought.found.any() and (hid.success & (hid.action == number_of("ReadyForSeeker"))).any()
+
+
+def test_the_kept_map_is_what_was_explored(played):
+    _, _, (seen, _), told, games = played
+    _, origins = surveyed(games.metric_map.entries)
+    for n, about in enumerate(straightforward(told)):
+        keys = games.metric_map.keys[n]
+        visited = {tuple(place) for place in seen.place[about[Stage.EM], about["game"]].tolist()}
+        assert {tuple(place) for place in unpack(keys[keys >= 0]).tolist()} == visited
+        # The hider went where it chose to, and hid from there.
+        row, column, quarter = games.thought.place[n].tolist()
+        (west, north), there = origins[n].tolist(), games.hiding.observation.place[n, 0, :3].tolist()
+        assert there == [west + column, north - row, quarter]
+
+
+def test_rewards_are_those_of_a_straightforward_count(played):
+    *_, told, games = played
+    percentile = torch.linspace(-1, 1, len(games))
+    hid = replace(games.hiding, probability=torch.full_like(games.hiding.probability, 0.2))
+    paid = earned(hid, percentile)
+    for n, about in enumerate(straightforward(told)):
+        expected, times = list(about["reward"]), about[Stage.OH]
+        act = [told[t].action[about["game"]] for t in times]
+        done = [i for i, success in enumerate(about["success"]) if success and actions.READY[act[i]] == NOTHING]
+        if any(actions.PLACE_AT[act[i]] != NOTHING for i in done):
+            expected[done[-1]] += OH_PERCENTILE * percentile[n].item()
+        np.testing.assert_allclose(paid[n, : len(times)], expected, atol=1e-5)
+        assert not paid[n, len(times) :].any()
+
+
+def test_evaluating_kept_steps_gives_the_probabilities_that_were_drawn_with(played):
+    agent, *_, games = played
+    learner = HidingLearner(agent, HidingObjective())
+    hid = games.hiding
+    with torch.no_grad():
+        observation = hid.observation.map(lambda tensor: tensor.transpose(0, 1))
+        said = agent.evaluate(learner._before(games), observation, torch.zeros_like(observation.last_success))
+    logs = said.decision.logits.log_softmax(-1).gather(-1, hid.action.T[..., None])[..., 0].T
+    within = hid.within
+    torch.testing.assert_close(logs[within], hid.log_probability[within], atol=1e-4, rtol=1e-3)
+    n, t = (hid.spot >= 0).nonzero().unbind(1)
+    chance = said.decision.hittable.sigmoid().flatten(-3)[t, n, hid.spot[n, t]]
+    torch.testing.assert_close(hid.probability[n, t], chance, atol=1e-4, rtol=1e-3)
+    empty = replace(games, metric_map=each(lambda kept: torch.full_like(kept, -1), games.metric_map))
+    with torch.no_grad():
+        other = agent.evaluate(learner._before(empty), observation, torch.zeros_like(observation.last_success))
+    assert not torch.allclose(other.decision.logits[0], said.decision.logits[0]), "the map matters"
+
+
+def hiding_of(names, success, landed=(), standing=()) -> Hiding:
+    """OH's steps of one game from the names of its actions; `landed` are names or None."""
+    count = len(names)
+    zeros, many = torch.zeros(1, count, dtype=torch.int64), torch.zeros(1, count, 4, dtype=torch.int64)
+    where = torch.tensor([[NO_ACTION if name is None else number_of(name) for name in landed or [None] * count]])
+    observation = Observation(
+        torch.zeros(1, count, 2, 2, 3, dtype=torch.uint8), zeros, zeros > 0,
+        torch.tensor([standing or [True] * count]), zeros, zeros + Stage.OH, many, where, many[..., :3],
+    )  # fmt: skip
+    action = torch.tensor([[number_of(name) for name in names]])
+    return Hiding(
+        observation, torch.zeros(1, count), torch.full((1, count), 0.5), action, torch.tensor([success]), zeros > 0,
+        torch.tensor([count]),
+    )  # fmt: skip
+
+
+def test_what_to_recall_and_to_close_by_hand():
+    """A try that lands nowhere in view, one that lands beside, one that succeeds, one too many; then closing, twice."""
+    names = [
+        "PlaceAt|0,1,1",
+        "PlaceAt|0,1,2",
+        "Crouch",
+        "PlaceAt|1,1,3",
+        "PlaceAt|2,1,1",
+        "CloseObjects",
+        "CloseObjects",
+    ]
+    landed = [None, None, "PlaceAt|0,2,2", None, "PlaceAt|1,1,4", None, None]
+    hid = hiding_of(
+        names, [False, False, True, True, False, False, True], landed, [True, True, True, False, *[True] * 3]
+    )
+    tried, lay = to_recall(hid)
+    assert tried.tolist() == [[-1, 0, 1, 1, 49 + 2, 98, 98]]
+    assert lay.tolist() == [[-1, -1, 8, 8, 49 + 3, 49 + 3, 49 + 3]]
+    assert left_open(hid).tolist() == [[False] * 4 + [True] * 3]
+    assert hid.outcome.tolist() == [49 + 2], "crouching, contained, row 1, column 3"
+    stood = replace(hid, observation=replace(hid.observation, standing=torch.ones(1, 7, dtype=torch.bool)))
+    assert stood.outcome.tolist() == [SPOTS + 49 + 2]
+    failed = replace(hid, success=hid.success & False)
+    assert failed.outcome.tolist() == [NONE] and not left_open(failed).any()
+    closed = hiding_of(["PlaceAt|1,1,3", "CloseObjects", "Stand"], [True, True, True])
+    assert left_open(closed).tolist() == [[False, True, False]]
+    on_top = hiding_of(["PlaceAt|0,1,3", "CloseObjects", "Stand"], [True, True, True])
+    assert not left_open(on_top).any()
+    short = replace(hid, steps=torch.tensor([2]), success=hid.success & False)
+    assert short.spot.tolist() == [[0, 1, *[-1] * 5]]
+
+
+def test_seekers_are_where_they_were_on_the_hiders_map():
+    """The map's first cell is two steps left and three ahead of the start."""
+    place = torch.tensor([[[0, 0, 0, 1], [-2, 3, 3, 0], [1, -1, 2, 1]]], dtype=torch.int16)
+    nothing = torch.zeros(1, 3, dtype=torch.int64)
+    seeking = Seeking(place, torch.zeros(1, 3, 58), nothing, nothing > 0, nothing > 0, nothing[:, 0], nothing[:, 0] > 0)
+    on_map = places_on_maps(seeking, torch.tensor([[-2, 3]]))
+    assert on_map.tolist() == [[[3, 2, 0, 1], [0, 0, 3, 0], [4, 3, 2, 1]]]
+
+
+def test_every_loss_is_a_number_and_changes_its_own_part(played):
+    agent, *_, games = played
+    learner = HidingLearner(agent, HidingObjective())
+    percentile = learner.percentile(games, torch.Generator().manual_seed(0))
+    hiding, imagined = learner.hiding(games, percentile, early=True), learner.perspective(games)
+    assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
+    assert set(learner.hiding(games, percentile, early=False)) == OH_LOSSES
+    moved = {
+        "oh": ("encoder.stem.weight", "heads.stages.OH.actor.weight", "recalls.weight", "heads.hittable_all.bias"),
+        "ps": ("perspective.glance.weight", "perspective.blocks.0.weight"),
+        "mental": ("perspective.seeker.policy.weight", "perspective.spread.0.weight", "perspective.outcome.weight"),
+    }
+    for losses, kinds in ((hiding, ("oh",)), (imagined, ("ps", "mental"))):
+        assert all(torch.isfinite(loss) and loss.ndim == 0 for loss in losses.values())
+        agent.zero_grad()
+        torch.stack(list(losses.values())).sum().backward()
+        given = {name: p.grad for name, p in agent.named_parameters() if p.grad is not None and p.grad.abs().sum() > 0}
+        assert all(torch.isfinite(gradient).all() for gradient in given.values())
+        assert set(given) >= {name for kind in kinds for name in moved[kind]}
+        assert {name.startswith("perspective") for name in given} == {"oh" not in kinds}
+        assert not any(name.startswith(("dynamics", "heads.stages.S", "heads.stages.OM.actor")) for name in given)
+    agent.zero_grad()
+
+
+def test_games_are_learned_from(played):
+    """On the same games over and over: what hiding comes to is foreseen, and what paid becomes likely."""
+    agent, *_, games = played
+    torch.manual_seed(1)
+    other = Agent(SMALL)
+    other.load_state_dict(agent.state_dict())
+    learner = HidingLearner(other, HidingObjective())
+    optimiser = torch.optim.Adam(other.parameters(), 3e-3)
+    percentile = torch.where(torch.arange(len(games)) % 2 == 0, 1.0, -1.0)
+    first = last = {}
+    for _ in range(12):
+        last = learner.perspective(games) | learner.hiding(games, percentile, early=False)
+        first = first or last
+        optimiser.zero_grad()
+        torch.stack(list(last.values())).sum().backward()
+        optimiser.step()
+    for name in (*PS_LOSSES, "oh_value", "oh_recall_tried", "oh_recall_landed"):
+        assert last[name] < first[name], name
+
+
+def test_percentiles_compare_the_seeker_with_mental_ones(played):
+    agent, *_, games = played
+    other = Agent(SMALL)
+    other.load_state_dict(agent.state_dict())
+    learner, seeker = HidingLearner(other, HidingObjective()), other.perspective.seeker
+
+    def percentiles(steps: int, found: bool) -> torch.Tensor:
+        seeking = replace(
+            games.seeking,
+            steps=torch.full_like(games.seeking.steps, steps),
+            found=torch.full_like(games.seeking.found, found),
+        )
+        return learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0))
+
+    assert (percentiles(0, True) == -1).all() and (percentiles(8, False) == 1).all()
+    assert (percentiles(100, True) == 1).all()
+    assert (percentiles(50, True) > -1).all(), "a new mental seeker finds something now and then"
+    # One that claims at every other step, as often in vain, has found it after k steps with a chance of 1 - (3/4)^k.
+    with torch.no_grad():
+        for layer in (seeker.policy, seeker.success):
+            layer.weight.zero_(), layer.bias.zero_()
+        seeker.policy.bias[CLAIM] = np.log(len(SEEKER_ACTIONS) - 1)
+    for steps, expected in ((1, -0.5), (2, -0.125), (3, 0.15625)):
+        between, chance = percentiles(steps, True), (expected + 1) / 2
+        deviation = 2 * (chance * (1 - chance) / 100) ** 0.5
+        assert (between - expected).abs().max() < 5 * deviation, "of 100 mental seekers in each game"
+        assert abs(between.mean() - expected) < 5 * deviation / len(games) ** 0.5
+
+
+def test_places_that_are_not_real_rank_nothing():
+    rng = torch.Generator().manual_seed(0)
+    values, steps = torch.randn(3, 30, generator=rng), torch.randn(3, 30, generator=rng)
+    real = torch.rand(3, 30, generator=rng) < 0.7
+    pairs = [
+        torch.nn.functional.softplus(-(values[b, i] - values[b, j]) * torch.sign(steps[b, i] - steps[b, j]))
+        for b in range(3) for i in range(30) for j in range(i) if real[b, i] and real[b, j]
+    ]  # fmt: skip
+    torch.testing.assert_close(perspective_losses.ranking(values, steps, real), torch.stack(pairs).mean())
+    torch.testing.assert_close(
+        perspective_losses.ranking(values, steps, real | True), perspective_losses.ranking(values, steps)
+    )
+
+
+def test_games_leave_the_shelf_once_and_in_their_order(played):
+    *_, games = played
+    shelf = Shelf()
+    shelf.add(each(lambda tensor: tensor[:3], games))
+    shelf.add(each(lambda tensor: tensor[3:7], games))
+    taken = [shelf.take(2), shelf.take(4)]
+    assert [len(some) for some in taken] == [2, 4] and len(shelf) == 1
+    joined = each(lambda *parts: torch.cat(parts), *taken, shelf.take(1))
+    assert torch.equal(joined.hiding.action, games.hiding.action[:7])
+    assert torch.equal(joined.hiding.observation.image, games.hiding.observation.image[:7])
+    with pytest.raises(ValueError, match="count"):
+        shelf.take(1)
+
+
+def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
+    agent = eager()
+    with World([chest], copies=2, size=SMALL.image_size) as world:
+        cache = Cache(world, Dealer(1, first=Stage.OH), SHORT)
+        collector = Collector(agent, [cache], 1, hiding=True)
+        collector.collect(40)
+        assert cache.games.sum() > 2 and not len(collector.shelf)
+
+
+def test_a_game_takes_the_memory_that_is_said(chest):
+    agent = Agent(SMALL)
+    with World([chest], copies=2, size=SMALL.image_size) as world:
+        cache = Cache(world, Dealer(), LIMITS)
+        book = HidingBook(agent, cache)
+        book.open[:], cache.stage[:] = True, Stage.OH
+        seen = observe(cache)
+        said = agent.act(agent.initial_state(2), seen, torch.ones(2, dtype=torch.bool))
+        book.decided(seen, said.decision, torch.full((2,), number_of("Stand")))
+        size = sum(weighed(value) for value in vars(book).values()) / 2
+    assert 0.65e6 < size < 0.75e6, "as the module says, for the small networks"
+
+
+def weighed(thing) -> int:
+    """Bytes of all tensors in something."""
+    if isinstance(thing, torch.Tensor):
+        return thing.nbytes
+    return sum(weighed(getattr(thing, f.name)) for f in fields(thing)) if is_dataclass(thing) else 0
+
+
+TINY = changed(
+    "demo", task="cache", scenes=("FloorPlan401",), copies=3, length=8, chunk=3, updates=8, interval=4, replay_size=64,
+    limits=(6, 1, 2, 3, 4), finished=2,
+)  # fmt: skip
+
+
+def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
+    run = Run.begin(tmp_path / "whole", TINY)
+    train(run)
+    run.close()
+    rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    said = set().union(*(row["loss"] for row in rows))
+    assert said >= OH_LOSSES | EARLY_LOSSES | PS_LOSSES | {"em_policy", "om_policy", "s_policy", "s_imitation"}
+    play = set().union(*(row["play"] for row in rows))
+    assert play >= {"placed", "percentile", "found", "seeker_steps"}
+    assert rows[-1]["games"] > 2
+    shutil.copytree(tmp_path / "whole", tmp_path / "broken")
+    shutil.rmtree(checkpoints(tmp_path / "broken")[-1])
+    run = Run.open(tmp_path / "broken")
+    train(run)
+    run.close()
+    one, other = (
+        {file.name: file.read_bytes() for file in checkpoints(tmp_path / name)[-1].glob("*.safetensors")}
+        for name in ("whole", "broken")
+    )
+    assert len(one) == 2 and one == other
+
+
+@pytest.mark.parametrize("change", [{"limits": (6, 2, 2, 3, 4)}, {"limits": (6, 1)}, {"finished": 0},
+                                    {"perspective_rate": 0.0}, {"agent": "paper", "finished": 10_000}])  # fmt: skip
+def test_impossible_numbers_are_refused(change):
+    with pytest.raises(ValueError, match=next(reversed(change))):
+        changed("cache", **change)
+    with pytest.raises(ValueError, match="gamma and tau"):
+        HidingObjective(gamma=1.5)
+
+
+def test_finished_games_are_dataclasses_of_tensors_alone(played):
+    """So that a batch with a loss that is no number can be saved."""
+    *_, games = played
+
+    def only_tensors(thing) -> bool:
+        return isinstance(thing, torch.Tensor) or all(only_tensors(getattr(thing, f.name)) for f in fields(thing))
+
+    assert isinstance(games, Finished) and only_tensors(games)

@@ -1,0 +1,133 @@
+"""E&M's reward for good hiding places, against the paper's formulas computed the slow way from recorded values."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.config import SMALL
+from scrubjay.game.actions import Stage
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.game.rewards import em_hide, em_mean_value
+from scrubjay.sim.world import World
+from scrubjay.training.hiding_reward import HidingValue, place_values
+from scrubjay.training.rollout import Collector
+
+
+@pytest.fixture(scope="module")
+def agent() -> Agent:
+    """One that has strong opinions about places, and likes to walk."""
+    torch.manual_seed(0)
+    made = Agent(SMALL)
+    with torch.no_grad():
+        made.perspective.glance.weight *= 30
+        made.heads.stages["EM"].actor.bias[:7] += 4
+    return made
+
+
+def slow_values(agent: Agent, metric_map, place: torch.Tensor) -> torch.Tensor:
+    """The same from the scores of whole maps, headings counted in that were never taken."""
+    explored, origin = surveyed(metric_map.entries)
+    scores = agent.perspective.scores(agent.perspective.survey(explored), torch.ones_like(explored.places))
+    right, ahead, quarter, _ = place.T
+    return scores[torch.arange(len(place)), quarter, origin[:, 1] - ahead, right - origin[:, 0]]
+
+
+@torch.no_grad()
+def test_a_place_is_worth_what_the_whole_map_s_scores_say(agent):
+    generator = torch.Generator().manual_seed(1)
+    steps, games = 40, 5
+    place = torch.stack([torch.randint(-3, 4, (steps, games), generator=generator) for _ in range(2)], -1)
+    views = torch.stack([torch.randint(n, (steps, games), generator=generator) for n in (4, 2)], -1)
+    place = torch.cat([place * torch.tensor([1, 2]), views], -1)
+    value = torch.randn(steps, games, SMALL.map_value, generator=generator)
+    yes = torch.ones(steps, games, dtype=torch.bool)
+    begun = agent.memory.metric_map.initial_state(games)
+    _, metric_map = agent.memory.metric_map.write(begun, place, value, yes, ~yes)
+    found = []
+    for there in place:
+        found.append(place_values(agent, metric_map, there))
+        torch.testing.assert_close(found[-1], slow_values(agent, metric_map, there), atol=1e-5, rtol=1e-4)
+    turned = place[0].clone()
+    turned[:, 2] = (turned[:, 2] + 1) % 4
+    torch.testing.assert_close(place_values(agent, metric_map, turned), slow_values(agent, metric_map, turned))
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = place_values(agent, metric_map, place[0])
+    torch.testing.assert_close(rough, found[0], atol=0.1, rtol=0)
+    assert torch.stack(found).std() > 0.1, "places must differ for the test to mean anything"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 4), st.integers(1, 30), st.integers(0, 10_000))
+def test_what_is_paid_is_the_paper_s_formula(games, steps, seed):
+    """Games of random lengths, some of whose steps are in other stages; now and then a state is seen twice."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(steps, games)).astype(np.float32)
+    begins, new = rng.random((steps, games)) < 0.2, rng.random((steps, games)) < 0.6
+    begins[0] = True
+    # A game explores first and never again.
+    exploring = np.zeros((steps, games), bool)
+    for t in range(steps):
+        exploring[t] = begins[t] | (exploring[t - 1] & (rng.random(games) < 0.8))
+    stage = torch.from_numpy(np.where(exploring, int(Stage.EM), int(Stage.S)))
+    running = HidingValue(games, torch.device("cpu"))
+    for t in range(steps):
+        running.unseen = torch.from_numpy(new[t])
+        told = torch.from_numpy(values[t]), stage[t], torch.from_numpy(begins[t])
+        if rng.random() < 0.3:
+            first = running.pay(*told, keep=False)
+            assert torch.equal(first, running.pay(*told, keep=False)), "nothing was counted"
+        paid = running.pay(*told).numpy()
+        for b in range(games):
+            since = np.flatnonzero(begins[: t + 1, b])[-1]
+            expected = 0.0
+            if exploring[t, b] and t > since:
+                unseen = new[since : t + 1, b].copy()
+                unseen[0] = True
+                mean = em_mean_value(values[since:t, b], unseen[:-1])
+                expected = em_hide(values[t, b], mean, unseen[-1])
+            assert paid[b] == pytest.approx(float(expected), abs=1e-6)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("last", [Stage.EM, Stage.PS])
+def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
+    """The same games, played with and without the reward, differ by the formula on values recorded step by step."""
+    limits, told = np.array([9, 1, 2, 2, 5]), []
+    rollouts = {}
+    for valued in (False, True):
+        told.clear()
+        with World([chest], copies=3, size=SMALL.image_size) as world:
+            cache = Cache(world, Dealer(3, last=last), limits)
+            watch = lambda number, cache, outcome: told.append(outcome)  # noqa: E731
+            collector = Collector(agent, [cache], seed=1, watch=watch, valued=valued)
+            rollouts[valued] = [collector.collect(13), collector.collect(13)]
+
+    for without, with_it in zip(*rollouts.values(), strict=True):
+        assert torch.equal(without.action, with_it.action), "rewards do not change how games go"
+    rewards = {valued: torch.cat([part.reward for part in parts]) for valued, parts in rollouts.items()}
+    paid = (rewards[True] - rewards[False]).numpy()
+
+    seen = [part.observation.map(lambda tensor, t=t: tensor[t]) for part in rollouts[True] for t in range(len(part))]
+    seen.append(rollouts[True][-1].last)
+    begins = torch.cat([*(part.begins for part in rollouts[True]), torch.from_numpy(told[-1].finished)[None]])
+    stage = torch.stack([one.stage for one in seen])
+    values, state = [], rollouts[True][0].state
+    for observation, first in zip(seen, begins, strict=True):
+        state = agent.act(state, observation, first).state
+        # Places in PS may be off the map; nobody asks for their values.
+        place = torch.where((observation.stage == Stage.EM)[:, None], observation.place, 0)
+        values.append(slow_values(agent, state.metric_map, place).numpy())
+    values, unseen = np.array(values), np.array([one.success & (one.news.place | one.news.opened) for one in told])
+    expected = np.zeros_like(paid)
+    for t, b in np.ndindex(*paid.shape):
+        since = np.flatnonzero(begins[: t + 1, b])[-1]
+        if stage[t + 1, b] == Stage.EM and not begins[t + 1, b]:
+            new = np.array([True, *unseen[since : t + 1, b]])
+            expected[t, b] = em_hide(values[t + 1, b], em_mean_value(values[since : t + 1, b], new[:-1]), new[-1])
+    assert paid == pytest.approx(expected, abs=1e-4)
+    assert (expected > 1e-3).sum() > 3, "some steps must be paid"
+    assert (expected[[12, 25]] > 1e-3).any() or last != Stage.EM, "among them the last of a sequence"

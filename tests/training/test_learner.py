@@ -1,0 +1,225 @@
+"""Rollouts against the games they come from, and what is learned from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import SMALL
+from scrubjay.agent.normalization import adapt
+from scrubjay.game.actions import Stage, number_of
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.sim.world import World
+from scrubjay.training.actor_critic import advantages
+from scrubjay.training.learner import (
+    Learner,
+    Objective,
+    at_end,
+    begun_within,
+    ends_of,
+    episodes,
+    opened_before,
+    relabelled,
+)  # fmt: skip
+from scrubjay.training.rollout import Collector
+
+LIMITS = np.array([8, 1, 3, 4, 6])
+
+
+def column(*values) -> torch.Tensor:
+    return torch.tensor(values)[:, None]
+
+
+def test_episodes_by_hand():
+    """Exploring, a choice, hiding, two steps of manipulation, hiding; then a new game in the same stage."""
+    stage = column(0, 0, 1, 2, 3, 3, 2, 0, 0)
+    begins = column(False, False, False, False, False, False, False, True, False)
+    assert episodes(stage, begins).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
+    assert begun_within(stage, begins).flatten().tolist() == [False, False, *[True] * 7]
+    chosen = stage == 3
+    ended = column(False, True, True, False, False, True, False, False, False)
+    assert ends_of(chosen, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]
+    assert at_end(stage * 10, ends_of(chosen, ended))[4].item() == 30
+    assert ends_of(stage == 0, ended).flatten().tolist() == [1, 1, -1, -1, -1, -1, -1, -1, -1], "the last goes on"
+    opened = column(False, True, False, False, False, True, False, False, True)
+    assert opened_before(opened, episodes(stage, begins)).flatten().tolist() == [*[False] * 9]
+    assert opened_before(opened, torch.zeros(9, 1, dtype=torch.long)).flatten().tolist() == [False, False, *[True] * 7]
+
+
+def test_targets_are_relabelled_where_the_object_landed():
+    agent_sees = collected(Stage.OM)[1].observation
+    other = relabelled(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
+    assert (other == torch.tensor([1, 2, 3])).all()
+    assert torch.equal(relabelled(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
+
+
+def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_object_landed():
+    """Against two passes: the second game misses at its sixth step, the first one hits, and a later one goes on."""
+    agent, rollout, *_ = collected(Stage.OM)
+    step, begins = torch.arange(12)[:, None], torch.zeros(12, 2, dtype=torch.bool)
+    begins[[0, 6]] = True
+    ended = ((step == 5) & torch.tensor([True, True])) | ((step == 11) & torch.tensor([True, False]))
+    landed = torch.where(ended, torch.tensor([4 * 7 + 2, 49 + 2 * 7 + 3]), -1)
+    observation = replace(rollout.observation, stage=torch.full_like(rollout.action, int(Stage.OM)))
+    rollout = replace(
+        rollout, observation=observation, begins=begins, ended=ended, landed=landed,
+        hit=ended & torch.tensor([True, False]), stages=frozenset({int(Stage.OM)}),
+    )  # fmt: skip
+    found = Learner(agent, Objective(hindsight=2.0))(rollout)
+    missed = (step < 6) & torch.tensor([False, True])
+    target = torch.where(missed[..., None], torch.tensor([1, 2, 3]), observation.target)
+    with torch.no_grad():
+        again = agent.evaluate(rollout.state, replace(observation, target=target), begins).decision.logits
+    logs = again.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
+    assert found["om_hindsight"].item() == pytest.approx(-2 * logs[missed].mean().item(), rel=1e-4)
+    plain = Learner(agent, Objective(hindsight=0.0))(rollout)
+    for name, loss in plain.items():
+        assert found[name].item() == pytest.approx(loss.item(), rel=1e-4, abs=1e-6), name
+
+
+_KEPT: dict = {}
+
+
+def collected(first: Stage, chest=None, worlds: int = 1):
+    """An agent and a rollout of games that begin with a stage, made once."""
+    if (first, worlds) not in _KEPT:
+        torch.manual_seed(0)
+        agent = Agent(SMALL)
+        made = [World([_KEPT["chest"]], copies=2, size=SMALL.image_size) for _ in range(worlds)]
+        last = first if first == Stage.OM else Stage.S
+        caches = [Cache(world, Dealer(3 + k, first=first, last=last), LIMITS) for k, world in enumerate(made)]
+        told = []
+        collector = Collector(
+            agent, caches, seed=1, watch=lambda number, cache, outcome: told.append((number, outcome))
+        )
+        rollouts = [collector.collect(12), collector.collect(12)]
+        for world in made:
+            world.close()
+        _KEPT[first, worlds] = agent, rollouts, told
+    agent, rollouts, told = _KEPT[first, worlds]
+    return agent, rollouts[0], rollouts[1], told
+
+
+@pytest.fixture(autouse=True)
+def _room(chest):
+    _KEPT["chest"] = chest
+
+
+def test_a_rollout_says_what_happened():
+    _, first, second, told = collected(Stage.EM)
+    for t in range(24):
+        rollout, outcome = (first if t < 12 else second), told[t][1]
+        step = t % 12
+        assert (rollout.observation.stage[step].numpy() == outcome.stage).all()
+        assert (rollout.success[step].numpy() == outcome.success).all()
+        assert (rollout.ended[step].numpy() == outcome.ended).all()
+        acted = outcome.stage != Stage.PS
+        assert (rollout.action[step].numpy() == outcome.action)[acted].all()
+        if t:
+            assert (rollout.begins[step].numpy() == told[t - 1][1].finished).all()
+    assert {int(s) for s in torch.cat([first.observation.stage, second.observation.stage]).flatten()} >= {0, 1, 2}
+    assert torch.equal(first.last.place, second.observation.place[0]), "the next sequence goes on where this one ends"
+    assert torch.equal(first.last.image, second.observation.image[0])
+
+
+def test_evaluating_a_rollout_gives_the_probabilities_that_its_actions_were_drawn_with():
+    agent, first, second, _ = collected(Stage.EM)
+    for rollout in (first, second):
+        with torch.no_grad():
+            said = agent.evaluate(rollout.state, rollout.observation, rollout.begins)
+        logs = said.decision.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
+        acted = rollout.observation.stage != Stage.PS
+        torch.testing.assert_close(logs[acted], rollout.log_probability[acted], atol=1e-4, rtol=1e-3)
+
+
+def test_worlds_are_collected_side_by_side():
+    _, rollout, _, told = collected(Stage.EM, worlds=2)
+    assert rollout.action.shape == (12, 4) and rollout.state.stage.shape == (4,)
+    assert [number for number, _ in told[:4]] == [0, 1, 0, 1]
+    assert (rollout.success[0, 2:].numpy() == told[1][1].success).all()
+    part = rollout.games(slice(2, 4))
+    assert torch.equal(part.observation.image, rollout.observation.image[:, 2:]) and part.following.shape == (2,)
+    mixed = rollout.games(torch.tensor([3, 0]))
+    assert torch.equal(mixed.observation.image, rollout.observation.image[:, [3, 0]])
+    assert torch.equal(mixed.state.now.grid, rollout.state.now.grid[[3, 0]]) and mixed.stages == rollout.stages
+
+
+@pytest.mark.parametrize("first", [Stage.EM, Stage.OM])
+def test_every_loss_is_a_number_with_a_gradient(first):
+    agent, rollout, _, _ = collected(first)
+    learner = Learner(agent, Objective())
+    losses = learner(rollout)
+    named = {"self_prediction", "change"} | (
+        {"om_opening", "om_attainable", "om_hindsight"} if first == Stage.OM else set()
+    )
+    played = {"om"} if first == Stage.OM else {"em"}
+    assert rollout.stages == set(rollout.observation.stage.flatten().tolist())
+    assert set(losses) >= named | {f"{s}_{k}" for s in played for k in ("policy", "value", "entropy", "openable")}
+    assert not any(name.startswith("om") for name in losses) or Stage.OM in rollout.stages
+    for name, loss in losses.items():
+        assert torch.isfinite(loss) and loss.ndim == 0, name
+    agent.zero_grad()
+    sum(losses.values()).backward()
+    for part in ("encoder", "memory", "heads"):
+        for name, parameter in getattr(agent, part).named_parameters():
+            assert parameter.grad is None or torch.isfinite(parameter.grad).all(), name
+    stem = agent.encoder.stem.weight.grad
+    assert stem is not None and stem.abs().sum() > 0
+    agent.zero_grad()
+
+
+def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
+    agent, rollout, _, _ = collected(Stage.EM)
+    other = Agent(SMALL)
+    other.load_state_dict(agent.state_dict())
+    other.heads.of(Stage.EM).returns.variance.fill_(4)
+    losses = Learner(other, Objective(normalised=True))(rollout)
+    with torch.no_grad():
+        said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
+    ahead = advantages(rollout.reward, said.value, rollout.following, rollout.ended)
+    stage, target = rollout.observation.stage, (ahead + said.value).numpy()
+    exploring = (stage == Stage.EM).numpy()
+    error, gain = (target - said.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
+    logs = said.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0].numpy()[exploring]
+    assert losses["em_value"].item() == pytest.approx(0.5 * (error**2).mean(), rel=1e-3)
+    expected = -((gain - gain.mean()) / gain.std() * logs).mean()
+    assert losses["em_policy"].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    adapt(other)
+    for which in (Stage.EM, Stage.OH, Stage.OM, Stage.S):
+        watched = which in rollout.stages and which != Stage.OH
+        returns, its = other.heads.of(which).returns, target[(stage == which).numpy()]
+        assert returns.batches == watched, "hiding is learned from later"
+        if watched:
+            assert returns.mean.item() == pytest.approx(its.mean(), rel=1e-3, abs=1e-4)
+            assert returns.variance.item() == pytest.approx(its.var(), rel=1e-3, abs=1e-5)
+    assert other.heads.of(Stage.EM).returns.batches == 1
+
+
+def test_an_agent_learns_to_do_what_pays():
+    """Turning right pays, all else costs: a few updates on its own play make it likely."""
+    torch.manual_seed(1)
+    agent = Agent(SMALL)
+    right = number_of("RotateRight")
+    learner, optimiser = Learner(agent, Objective(hindsight=0)), torch.optim.Adam(agent.parameters(), 3e-3)
+    with World([_KEPT["chest"]], copies=4, size=SMALL.image_size) as world:
+        collector = Collector(agent, [Cache(world, Dealer(last=Stage.EM))], seed=2)
+        shares = []
+        for _ in range(14):
+            rollout = collector.collect(8)
+            paid = torch.where(rollout.action == right, 1.0, -0.1)
+            losses = learner(type(rollout)(**{**vars(rollout), "reward": paid}))
+            optimiser.zero_grad()
+            sum(losses.values()).backward()
+            optimiser.step()
+            shares.append(rollout.log_probability.exp()[rollout.action == right].mean().item())
+    assert shares[0] < 0.03 and shares[-1] > 0.15, shares
+
+
+def test_impossible_numbers_are_refused():
+    with pytest.raises(ValueError, match="gamma and tau"):
+        Objective(gamma=1.5)
+    with pytest.raises(ValueError, match="entropy"):
+        Objective(entropy=-1)

@@ -1,0 +1,307 @@
+"""The mental map's shortest ways: against a search with a queue, by hand, and along whole games."""
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.config import SMALL
+from scrubjay.agent.hiding_outcomes import NONE
+from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION
+from scrubjay.agent.metric_map import MapState
+from scrubjay.agent.perspective import PerspectiveSimulation
+from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.sim.world import World
+from scrubjay.training.learner import Learner, Objective
+from scrubjay.training.path_teacher import FAR, Guide, claimable, distances, first_steps
+from scrubjay.training.rollout import Collector
+
+CPU = torch.device("cpu")
+NORTH, EAST, SOUTH, WEST = range(4)
+WAYS = {NORTH: (-1, 0), EAST: (0, 1), SOUTH: (1, 0), WEST: (0, -1)}
+TURNED = {"MoveAhead": 0, "MoveRight": 1, "MoveLeft": 3}
+
+
+def after(place: tuple, action: str) -> tuple:
+    """Where an action leads from row, column, quarter, standing, were all of the plane floor."""
+    row, column, quarter, standing = place
+    if action in TURNED:
+        down, right = WAYS[(quarter + TURNED[action]) % 4]
+        return row + down, column + right, quarter, standing
+    if action.startswith("Rotate"):
+        return row, column, (quarter + (1 if action == "RotateRight" else 3)) % 4, standing
+    return row, column, quarter, int(action == "Stand")
+
+
+ACTIONS = (*TURNED, "RotateLeft", "RotateRight", "Stand", "Crouch")
+
+
+def searched(aims: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    """Distances by breadth-first search forward from every place, one after another."""
+    found = np.full(aims.shape, FAR)
+    for start in np.ndindex(*aims.shape):
+        if not floor[start[:2]]:
+            continue
+        seen, queue = {start}, deque([(start, 0)])
+        while queue:
+            place, steps = queue.popleft()
+            if aims[place]:
+                found[start] = steps
+                break
+            for action in ACTIONS:
+                there = after(place, action)
+                on = all(0 <= there[k] < floor.shape[k] for k in range(2)) and floor[there[:2]]
+                if on and there not in seen:
+                    seen.add(there)
+                    queue.append((there, steps + 1))
+    return found
+
+
+def random_maps(seed: int, games: int, height: int, width: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.random((games, height, width, 4, 2)) < share, rng.random((games, height, width)) < 0.7
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.0, 0.02, 0.3]))
+def test_distances_are_those_of_a_breadth_first_search(seed, height, width, share):
+    aims, floor = random_maps(seed, 2, height, width, share)
+    found = distances(torch.from_numpy(aims), torch.from_numpy(floor)).numpy()
+    for b in range(2):
+        assert (found[b] == searched(aims[b] & floor[b][..., None, None], floor[b])).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 7), st.integers(1, 7), st.sampled_from([0.0, 0.01, 0.3]))
+def test_first_steps_come_nearer_by_one(seed, height, width, share):
+    aims, floor = (torch.from_numpy(made) for made in random_maps(seed, 2, height, width, share))
+    away = distances(aims, floor)
+    steps = first_steps(away)
+    assert ((steps == NOTHING) == (away >= FAR)).all() and ((steps == number_of("ClaimVisible")) == (away == 0)).all()
+    names = {number_of(name): name for name in ACTIONS}
+    for b, *place in ((steps >= 0) & (away > 0)).nonzero().tolist():
+        there = after(tuple(place), names[steps[(b, *place)].item()])
+        assert min(there[:2]) >= 0 and away[(b, *there)] == away[(b, *place)] - 1
+
+
+def test_a_long_way_is_found_to_its_end():
+    """A corridor of 60 positions, claimed from its east end, facing west: longer than the steps between two checks."""
+    aims = torch.zeros(1, 1, 60, 4, 2, dtype=torch.bool)
+    aims[0, 0, 59, WEST, 1] = True
+    away = distances(aims, torch.ones(1, 1, 60, dtype=torch.bool))
+    assert away[0, 0, 0, NORTH, 1] == 59 + 1, "sideways, and turned once"
+    assert away[0, 0, 0, EAST, 1] == 59 + 2, "ahead, and turned twice"
+    assert away[0, 0, 0, WEST, 0] == 1 + 59 + 1 + 1, (
+        "no step leads backwards: turned, sideways, turned back; and stood up"
+    )
+
+
+def by_hand() -> tuple[Guide, torch.Tensor]:
+    """Floor in the shape of an L: (2, 0), (1, 0), (0, 0), (0, 1); claimed crouching at (0, 1), facing east."""
+    floor = torch.tensor([[[1, 1], [1, 0], [1, 0]]], dtype=torch.bool)
+    aims = torch.zeros(1, 3, 2, 4, 2, dtype=torch.bool)
+    aims[0, 0, 1, EAST, 0] = True
+    guide = Guide(3, CPU)
+    # The game's start is at (1, 0): the window's first position is a step ahead of it.
+    guide.set(torch.tensor([1]), first_steps(distances(aims, floor)), torch.tensor([[0, 1]]))
+    return guide, distances(aims, floor)
+
+
+@pytest.mark.parametrize(
+    ("place", "action", "steps"),
+    [
+        ((0, -1, NORTH, 1), "MoveAhead", 5),
+        ((0, 0, NORTH, 1), "MoveAhead", 4),
+        ((0, 0, NORTH, 0), "MoveAhead", 3),
+        ((0, 1, NORTH, 0), "MoveRight", 2),
+        ((0, 1, SOUTH, 0), "MoveLeft", 2),
+        ((0, 1, EAST, 1), "MoveAhead", 2),
+        ((1, 1, NORTH, 0), "RotateRight", 1),
+        ((1, 1, SOUTH, 0), "RotateLeft", 1),
+        ((1, 1, EAST, 1), "Crouch", 1),
+        ((1, 1, EAST, 0), "ClaimVisible", 0),
+        ((1, 0, EAST, 0), None, FAR),
+        ((2, 1, EAST, 0), None, None),
+        ((0, 2, EAST, 0), None, None),
+        ((-9, -9, EAST, 0), None, None),
+    ],
+)
+def test_where_to_go_by_hand(place, action, steps):
+    guide, away = by_hand()
+    found = guide.toward(torch.tensor([place] * 3))
+    assert found.tolist() == [NOTHING, number_of(action) if action else NOTHING, NOTHING]
+    if steps is not None:
+        assert away[0, 1 - place[1], place[0], place[2], place[3]] == steps
+
+
+def test_what_is_known_stays_when_the_window_grows_and_goes_with_the_game():
+    guide, _ = by_hand()
+    here = torch.tensor([[0, 0, NORTH, 1]] * 3)
+    larger = torch.full((2, 2, 5, 4, 2), number_of("Stand"))
+    guide.set(torch.tensor([0, 2]), larger, torch.tensor([[-4, 0], [-4, 9]]))
+    assert guide.toward(here).tolist() == [number_of("Stand"), number_of("MoveAhead"), NOTHING]
+    smaller = torch.full((1, 1, 1, 4, 2), number_of("Crouch"))
+    guide.set(torch.tensor([0]), smaller, torch.tensor([[-4, 0]]))
+    assert guide.toward(here).tolist() == [NOTHING, number_of("MoveAhead"), NOTHING], "nothing is left of the last game"
+    guide.forget(torch.tensor([False, True, False]))
+    assert guide.toward(here).tolist() == [NOTHING] * 3
+
+
+CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
+
+
+def simulation() -> PerspectiveSimulation:
+    """One whose mental seeker says of some places that a claim would succeed there, and of others not."""
+    torch.manual_seed(3)
+    made = PerspectiveSimulation(CONFIG)
+    with torch.no_grad():
+        made.outcome.weight *= 3
+        made.seeker.success.weight[CLAIM] *= 20
+    return made
+
+
+@torch.no_grad()
+def test_claims_succeed_where_the_mental_seeker_says_so_of_its_first_step():
+    seeker, generator = simulation().seeker, torch.Generator().manual_seed(0)
+    maps = torch.randn(2, 3, 4, CONFIG.mental_channels, generator=generator)
+    floor = torch.rand(2, 3, 4, generator=generator) < 0.7
+    found = claimable(seeker, maps, floor)
+    assert (
+        found.shape == (2, 3, 4, 4, 2) and not found[~floor].any() and not claimable(seeker, maps, floor & False).any()
+    )
+    odds = np.full(found.shape, -np.inf)
+    for b, row, column in floor.nonzero().tolist():
+        for quarter, standing in np.ndindex(4, 2):
+            place = torch.tensor([[[row, column, quarter, standing]]])
+            said = seeker.follow(maps[b : b + 1], place, torch.tensor([[NO_ACTION]]), torch.tensor([[False]]))
+            odds[b, row, column, quarter, standing] = said.success[0, 0, CLAIM].item()
+    assert (found.numpy() == (odds > 0)).all() and 0 < found.sum() < 8 * floor.sum()
+    # A seeker that believes in no claim: the likeliest one of each game counts.
+    with torch.no_grad():
+        seeker.success.bias[CLAIM] -= 100
+    found = claimable(seeker, maps, floor).numpy()
+    assert (found.reshape(2, -1).sum(1) == 1).all()
+    assert (found.reshape(2, -1).argmax(1) == odds.reshape(2, -1).argmax(1)).all()
+
+
+def written(agent_map, games: int, seed: int) -> tuple[MapState, torch.Tensor]:
+    """Maps of random walks from the start, and the places (T, B, 4) of their steps."""
+    generator = torch.Generator().manual_seed(seed)
+    steps = 25
+    way = torch.tensor([[0, 1], [1, 0], [0, -1], [-1, 0]])[torch.randint(4, (steps, games), generator=generator)]
+    position = torch.cat([torch.zeros(1, games, 2, dtype=torch.int64), way.cumsum(0)[:-1]])
+    views = torch.stack([torch.randint(n, (steps, games), generator=generator) for n in (4, 2)], -1)
+    place = torch.cat([position, views], -1)
+    yes = torch.ones(steps, games, dtype=torch.bool)
+    value = torch.randn(steps, games, CONFIG.map_value, generator=generator)
+    return agent_map.write(agent_map.initial_state(games), place, value, yes, ~yes)[1], place
+
+
+def hidden(maps: MapState, place: torch.Tensor, outcome: torch.Tensor) -> tuple:
+    """What hiders know who hid at places (n, 4) like the observation's, as a guide takes it."""
+    explored, origin = surveyed(maps.entries)
+    row, column = origin[:, 1] - place[:, 1], place[:, 0] - origin[:, 0]
+    return explored, origin, torch.stack([row, column, place[:, 2]], -1), outcome
+
+
+@torch.no_grad()
+def test_games_are_led_alike_alone_and_together():
+    perspective = simulation()
+    metric_map = Agent(CONFIG).memory.metric_map
+    maps, place = written(metric_map, 4, 0)
+    outcome = torch.tensor([0, 17, 200, NONE])
+    together = Guide(6, CPU)
+    numbers = torch.tensor([5, 0, 3, 2])
+    together.lead(perspective, numbers, *hidden(maps, place[-1], outcome))
+    found = set()
+    for b in range(4):
+        alone = Guide(1, CPU)
+        one = maps.map(lambda tensor, b=b: tensor[b : b + 1])
+        alone.lead(perspective, torch.tensor([0]), *hidden(one, place[-1, b : b + 1], outcome[b : b + 1]))
+        for there in place[:, b]:
+            everywhere = there.expand(6, 4)
+            action = together.toward(everywhere)[numbers[b]].item()
+            assert action == alone.toward(there[None]).item()
+            found.add(action)
+    assert number_of("ClaimVisible") in found and len(found) > 3, "the test must see different answers"
+    assert (together.toward(place[0, 0].expand(6, 4))[[1, 4]] == NOTHING).all(), "the others begin nothing"
+
+
+@torch.no_grad()
+def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
+    """Every number of the guide, by the slow way: M^e of this game, a queue, and what it leaves out."""
+    perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 2, 1)
+    guide, outcome = Guide(2, CPU), torch.tensor([40, 7])
+    explored, origin, at, _ = known = hidden(maps, place[3], outcome)
+    guide.lead(perspective, torch.arange(2), *known)
+    survey = perspective.survey(explored)
+    for b in range(2):
+        one = slice(b, b + 1)
+        imagined = perspective.imagine(survey[one], explored.inside[one], at[one, None], outcome[one, None, None])
+        aims = claimable(perspective.seeker, imagined[:, 0], explored.floor[one])[0].numpy()
+        away = searched(aims, explored.floor[b].numpy())
+        for there in np.ndindex(*away.shape):
+            row, column, quarter, standing = there
+            here = torch.tensor([[origin[b, 0] + column, origin[b, 1] - row, quarter, standing]] * 2)
+            action = guide.toward(here)[b].item()
+            if away[there] in (0, FAR):
+                assert action == (number_of("ClaimVisible") if away[there] == 0 else NOTHING)
+            else:
+                name = next(name for name in ACTIONS if number_of(name) == action)
+                assert away[after(there, name)] == away[there] - 1
+
+
+def test_games_are_led_in_half_precision_too():
+    """As on a GPU: most of the steps are the same, for few claims are a matter of rounding."""
+    perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 4, 2)
+    found = []
+    for half in (False, True):
+        guide = Guide(4, CPU)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            guide.lead(perspective, torch.arange(4), *hidden(maps, place[2], torch.tensor([3, 60, 150, 290])))
+        found.append(guide.steps)
+    assert (found[0] == found[1]).float().mean() > 0.9
+
+
+def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
+    """Games in which a claim is thought to succeed everywhere: led from the first step of S to the game's end."""
+    torch.manual_seed(0)
+    agent = Agent(SMALL)
+    with torch.no_grad():
+        agent.perspective.seeker.success.bias[CLAIM] = 100
+    with World([chest], copies=2, size=SMALL.image_size) as world:
+        cache = Cache(world, Dealer(3), np.array([3, 1, 2, 2, 4]))
+
+        def watch(number, cache, outcome):
+            begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (cache.stage == Stage.S)))
+            if len(begun):
+                maps = collector.acting[number].state.metric_map.map(lambda tensor: tensor[begun])
+                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
+                collector.guides[number].lead(agent.perspective, begun, *known)
+
+        collector = Collector(agent, [cache], seed=1, watch=watch)
+        rollout = collector.collect(16)
+    seeking = rollout.observation.stage == Stage.S
+    assert seeking.any() and (rollout.toward[~seeking] == NOTHING).all()
+    first = seeking[1:] & ~seeking[:-1]
+    assert (rollout.toward[1:][first] == number_of("ClaimVisible")).all(), "the hider knows the start"
+    assert set(rollout.toward[seeking].tolist()) <= {NOTHING, number_of("ClaimVisible")}
+
+    learner = Learner(agent, Objective(imitation=0.5))
+    loss = learner(rollout)["s_imitation"]
+    logits = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.logits
+    led = seeking & (rollout.toward >= 0)
+    expected = -0.5 * logits.log_softmax(-1)[led, number_of("ClaimVisible")].mean()
+    torch.testing.assert_close(loss, expected)
+    loss.backward()
+    bias = agent.heads.stages["S"].actor.bias.grad
+    assert bias is not None and torch.isfinite(bias).all() and bias.argmin() == len(bias) - 1, "claims become likely"
+    nothing = type(rollout)(**{**vars(rollout), "toward": torch.full_like(rollout.toward, NOTHING)})
+    assert learner(nothing)["s_imitation"] == 0

@@ -1,0 +1,139 @@
+"""The buffer of visual dynamics replay and its losses."""
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.config import SMALL
+from scrubjay.agent.visual_dynamics import DynamicsOutput, image_sizes
+from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.game.observation import Observation
+from scrubjay.training.dynamics_losses import FORESEEABLE, dynamics_losses
+from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, balanced, triplets_of
+from scrubjay.training.rollout import Rollout
+
+AHEAD, OPEN = number_of("MoveAhead"), number_of("OpenAt|1,1")
+
+
+def triplets(first: int, count: int, action: int = AHEAD) -> Triplets:
+    """Images whose pixels all say which triplet it is."""
+    numbers = torch.arange(first, first + count, dtype=torch.uint8)
+    image = numbers[:, None, None, None].expand(count, 8, 8, 3)
+    done = numbers % 2 == 0
+    return Triplets(image, torch.full((count,), action), image + 1, done)
+
+
+def test_an_epoch_gives_everything_once():
+    replay = Replay(8, size=256)
+    several = triplets(0, 200)
+    of_all_kinds = torch.tensor([number_of(f"{name}") for name in ("MoveAhead", "Crouch", "DropObject", "MoveHandUp",
+                                 "RotateLeft", "ReadyForSeeker", "CloseObjects", "ClaimVisible")])  # fmt: skip
+    replay.add(Triplets(several.before, of_all_kinds.repeat(25), several.after, several.success))
+    assert len(replay) == 200
+    batches = list(replay.epoch())
+    numbers = torch.cat([batch.before[:, 0, 0, 0] for batch in batches]).tolist()
+    assert len(batches) == len(replay) // BATCH and len(set(numbers)) == len(numbers) == BATCH * len(batches)
+    for batch in batches:
+        assert (batch.after == batch.before + 1).all() and (batch.success == (batch.before[:, 0, 0, 0] % 2 == 0)).all()
+
+
+def test_no_kind_of_action_takes_more_than_its_share():
+    rng = np.random.default_rng(0)
+    action = np.r_[np.full(90, AHEAD), np.full(5, OPEN), [number_of("OpenAt|7,7")] * 3, [number_of("Crouch")] * 2]
+    kept = action[balanced(action, rng)]
+    assert (kept == AHEAD).sum() == 20 and len(kept) == 30, "a fifth of a hundred; the others are few enough"
+    assert GROUPS[OPEN] == GROUPS[number_of("OpenAt|7,7")] != GROUPS[AHEAD]
+    assert len(set(GROUPS[[number_of("MoveHandUp"), number_of("MoveHandBack")]])) == 1
+
+
+def test_old_triplets_are_forgotten_and_a_full_buffer_begins_anew():
+    replay = Replay(8, size=64, oldest=3)
+    replay.add(triplets(0, 10, action=0))
+    first = len(replay)
+    for _ in range(3):
+        replay.add(triplets(100, 1, action=1))
+    assert len(replay) == 5
+    replay.add(triplets(100, 1, action=1))
+    assert len(replay) == 4, "what came first is four rounds old"
+    assert first == 2
+    for _ in range(200):
+        replay.add(triplets(0, 5))
+    assert len(replay) <= 64
+    with pytest.raises(ValueError, match="at least one batch"):
+        Replay(8, size=10)
+
+
+def said(images: tuple[torch.Tensor, ...], size: int) -> DynamicsOutput:
+    return DynamicsOutput(
+        images, torch.zeros(2, size, size), torch.zeros(2, size, size), torch.tensor([np.log(3.0), 0.0]),
+        torch.zeros(2, len(NAMES)),
+    )  # fmt: skip
+
+
+def test_the_five_losses_by_hand():
+    """Two triplets: one moved ahead, half of its image brighter by 51 of 255; the other opened, and is not foretold."""
+    size = SMALL.image_size
+    before = torch.zeros(2, size, size, 3, dtype=torch.uint8)
+    after = before.clone()
+    after[0, : size // 2] = 51
+    black = tuple(torch.zeros(2, 3, n, n) for n in image_sizes(SMALL))
+    found = dynamics_losses(
+        said(black, size), before, torch.tensor([AHEAD, OPEN]), after, torch.tensor([True, False]), SMALL
+    )
+    assert found["inverse"].item() == pytest.approx(np.log(219))
+    # Errors of 0.2 in the half that changed, which counts four times: 0.2 * 4 / (4 + 1). At 7 rows the halves blur.
+    exact = 0.2 * 4 / 5
+    middle = 3.5 / 7
+    blurred = (3 * 4 * 0.2 + (1 + 3 * 0.5) * 0.1) / (3 * 4 + (1 + 3 * 0.5) + 3)
+    assert middle == 0.5 and found["forward"].item() == pytest.approx(4 * exact + blurred, rel=1e-4)
+    assert found["pixel_difference"].item() == pytest.approx(np.log(2))
+    assert found["pixel_quality"].item() == pytest.approx(0.5 * 0.2**2, rel=1e-4)
+    assert found["action_success"].item() == pytest.approx((-np.log(0.75) + np.log(2)) / 2)
+
+
+def test_what_cannot_be_foretold_is_as_the_paper_lists_it():
+    out = {name.split("|")[0] for number, name in enumerate(NAMES) if not FORESEEABLE[number]}
+    assert out == {
+        "RotateLeft", "RotateRight", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible",
+    }  # fmt: skip
+
+
+def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
+    """A game's steps: stage, action, success, whether the stage ended with it and whether a game began with it.
+
+    The pixels of the image before each step say its number.
+    """
+    stage, action, success, ended, begins = (torch.tensor(values)[:, None] for values in zip(
+        *((int(stage), number_of(name), *flags) for stage, name, *flags in steps), strict=True
+    ))  # fmt: skip
+    image = torch.arange(len(steps), dtype=torch.uint8)[:, None, None, None, None].expand(-1, 1, 2, 2, 3)
+    unused = torch.zeros_like(stage)
+    observation = Observation(image, unused, success, success, unused, stage, unused, unused, unused)
+    others = {name: unused for name in Rollout.__dataclass_fields__}
+    return Rollout(**{
+        **others, "observation": observation, "action": action, "success": success, "ended": ended, "begins": begins,
+    })  # fmt: skip
+
+
+def test_transitions_are_replayed_that_show_what_an_action_did():
+    rollout = played([
+        (Stage.EM, "MoveAhead", True, False, True),
+        (Stage.EM, "RotateLeft", True, True, False),  # The last step of exploring: the hider is moved.
+        (Stage.PS, "MoveAhead", True, True, False),
+        (Stage.OH, "PlaceAt|0,1,1", True, False, False),
+        (Stage.OM, "MoveHandUp", False, False, False),
+        (Stage.OM, "DropObject", True, True, False),
+        (Stage.OH, "PlaceAt|0,1,1", True, False, False),
+        (Stage.OM, "MoveHandUp", True, True, False),  # The manipulation's last step: the object is gone afterwards.
+        (Stage.OH, "ReadyForSeeker", True, True, False),
+        (Stage.S, "ClaimVisible", False, False, False),
+        (Stage.S, "ClaimVisible", True, True, False),
+        (Stage.EM, "MoveAhead", False, False, True),
+        (Stage.EM, "MoveAhead", True, False, False),  # What it did is not in the rollout.
+    ])  # fmt: skip
+    found = triplets_of(rollout, np.random.default_rng(0), share=1.0)
+    rows = sorted(zip(*(t[:, 0, 0, 0].tolist() for t in (found.before, found.after)), strict=True))
+    # Claims that succeed, and being ready, change nothing that is seen.
+    assert rows == [(0, 1), (3, 4), (4, 5), (5, 6), (6, 7), (8, 8), (9, 10), (10, 10), (11, 12)]
+    assert all(found.success[i] == rollout.success[found.before[i, 0, 0, 0].int(), 0] for i in range(len(found)))
+    assert all(found.action[i] == rollout.action[found.before[i, 0, 0, 0].int(), 0] for i in range(len(found)))

@@ -1,0 +1,382 @@
+"""Training runs: they go on where they stopped, exactly, and say what is wrong with folders that cannot be used."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+from rich.console import Console
+
+from scrubjay.agent.agent import Agent, load_agent
+from scrubjay.agent.config import SMALL
+from scrubjay.agent.normalization import usual_parts
+from scrubjay.agent.weights import WeightsError
+from scrubjay.bench.learning import measure, trainings
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.sim.world import World
+from scrubjay.training.agent_player import load_player
+from scrubjay.training.config import PRESETS, SOON, Training, changed, from_json, to_json
+from scrubjay.training.hogwild import Worker, train_asynchronously
+from scrubjay.training.learner import Objective
+from scrubjay.training.run import Progress, Run, RunError, checkpoints, load_checkpoint
+from scrubjay.training.trainer import Trainer, TrainingError, optimisers_of, train
+
+TINY = changed(
+    "demo", scenes=("FloorPlan401",), copies=2, length=4, chunk=2, updates=4, interval=2, replay_size=64,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that was never broken."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    run = Run.begin(folder, TINY)
+    train(run)
+    run.close()
+    return folder
+
+
+def files_of(path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir() if file.name != "progress.json"}
+
+
+def test_a_run_writes_its_folder(whole):
+    rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [1, 2, 3, 4] and rows[-1]["steps"] == 4 * 4 * 2
+    assert {"em_policy", "em_value", "em_entropy", "self_prediction", "change"} <= set(rows[0]["loss"])
+    assert all(50 < row["memory_mib"]["host"] < 100_000 and row["memory_mib"]["gpu"] == 0 for row in rows)
+    assert [path.name for path in checkpoints(whole)] == ["00000002", "00000004"]
+    about = json.loads((whole / "run.json").read_text())
+    assert from_json(about["training"]) == TINY
+
+
+def test_a_run_that_goes_on_equals_one_that_was_never_broken(whole, tmp_path):
+    """Killed after its first checkpoint, with a line in its log that is later than that."""
+    folder = tmp_path / "broken"
+    shutil.copytree(whole, folder)
+    shutil.rmtree(checkpoints(folder)[-1])
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    (folder / "metrics.jsonl").write_text("\n".join(lines[:3]) + '\n{"update": 4, "cut of')
+    run = Run.open(folder)
+    train(run)
+    run.close()
+    assert files_of(checkpoints(folder)[-1]) == files_of(checkpoints(whole)[-1])
+    again = [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert again == [json.loads(line)["loss"] for line in lines]
+
+
+def test_stopping_saves(tmp_path):
+    run = Run.begin(tmp_path / "run", TINY)
+    seen = []
+    train(run, report=seen.append, stop=lambda: len(seen) >= 1)
+    run.close()
+    assert len(seen) == 1 and [path.name for path in checkpoints(tmp_path / "run")] == ["00000001"]
+
+
+def test_an_agent_plays_from_its_run(whole):
+    player = load_player(whole, seed=1)
+    with World(["FloorPlan401"], size=224) as world:
+        cache = Cache(world, Dealer(3))  # Images of another size than the agent's are made smaller.
+        for _ in range(3):
+            cache.step(*player(cache, cache.games > 0))
+    assert cache.time[0, 0] == 3
+
+
+def test_folders_that_cannot_be_used_say_why(whole, tmp_path):
+    with pytest.raises(RunError, match="is a run already"):
+        Run.begin(whole, TINY)
+    with pytest.raises(RunError, match="is not a run"):
+        Run.open(tmp_path)
+    run = Run.open(whole)
+    with pytest.raises(RunError, match="in use by another process"):
+        Run.open(whole)
+    run.close()
+    folder = tmp_path / "damaged"
+    shutil.copytree(whole, folder)
+    (folder / "run.json").write_text(json.dumps({"version": 99}))
+    with pytest.raises(RunError, match="version"):
+        Run.open(folder)
+
+
+def test_damaged_checkpoints_are_refused_and_the_one_before_serves(whole, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(whole, folder)
+    last = checkpoints(folder)[-1]
+    data = bytearray((last / "optimisers.safetensors").read_bytes())
+    data[-1] ^= 1
+    (last / "optimisers.safetensors").write_bytes(data)
+    run = Run.open(folder)
+    trainer = Trainer(TINY)
+    with pytest.raises(RunError, match="Delete this folder"):
+        run.restore(trainer.agent, trainer.optimisers)
+    shutil.rmtree(last)
+    assert run.restore(trainer.agent, trainer.optimisers).update == 2
+    trainer.close()
+    run.close()
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "{", '{"version": 3}', "null"])
+def test_checkpoints_that_do_not_say_how_far_they_are_are_refused(whole, tmp_path, text):
+    shutil.copytree(whole, tmp_path / "damaged")
+    path = checkpoints(tmp_path / "damaged")[-1]
+    (path / "progress.json").write_text(text)
+    with pytest.raises(RunError, match="Delete this folder"):
+        load_checkpoint(path, Agent(SMALL), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("copies", 1.5), ("augmented", "no"), ("updates", float("nan")), ("spots", 7), ("scenes", "FloorPlan1"),
+     ("scenes", [1]), ("objective", {}), ("hiding", None), ("learning_rate", True), ("task", 3)],
+)  # fmt: skip
+def test_a_config_of_other_types_is_refused(name, value):
+    data = json.loads(to_json(TINY))
+    assert from_json(data) == TINY
+    with pytest.raises(ValueError, match="not what a run's config has"):
+        from_json({**data, name: value})
+    del data["hiding"]["early"]
+    with pytest.raises(ValueError, match="early: not what"):
+        from_json(data)
+
+
+def test_a_disk_that_is_full_leaves_no_half_checkpoint(whole, tmp_path, monkeypatch):
+    shutil.copytree(whole, tmp_path / "run")
+    (tmp_path / "run" / "checkpoints" / ".00000012").mkdir()
+    run, before = Run.open(tmp_path / "run"), checkpoints(tmp_path / "run")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("scrubjay.training.run.write_atomically", full)
+    with pytest.raises(RunError, match=r"No space left on device.*the checkpoints before it are intact"):
+        run.save(Agent(SMALL), {}, Progress(9))
+    run.close()
+    assert checkpoints(tmp_path / "run") == before == sorted((tmp_path / "run" / "checkpoints").iterdir())
+
+
+def test_a_loss_that_is_no_number_stops_the_run_with_its_batch(tmp_path, monkeypatch):
+    run = Run.begin(tmp_path / "run", TINY)
+    from scrubjay.training import learner
+
+    monkeypatch.setattr(learner.losses, "self_prediction", lambda *_: torch.tensor(float("nan"), requires_grad=True))
+    with pytest.raises(TrainingError, match="self_prediction; the batch is in"):
+        train(run)
+    run.close()
+    (saved,) = (tmp_path / "run").glob("not_finite-*.safetensors")
+    assert saved.stat().st_size > 10_000
+
+
+def begun(folder, start, **changes) -> Run:
+    """A new run with another one's agent, of other games than that one's."""
+    return Run.begin(folder, replace(TINY, seed=5, **changes), start)
+
+
+def same(first: Agent, second: Agent) -> bool:
+    mine, other = first.state_dict(), second.state_dict()
+    return mine.keys() == other.keys() and all(torch.equal(mine[name], other[name]) for name in mine)
+
+
+def test_a_run_begins_with_another_ones_agent_and_optimisers_that_have_seen_nothing(whole, tmp_path):
+    run = begun(tmp_path / "run", whole)
+    (first,) = checkpoints(tmp_path / "run")
+    trainer = Trainer(run.training)
+    assert not same(trainer.agent, load_agent(checkpoints(whole)[-1]))
+    assert run.restore(trainer.agent, trainer.optimisers) == Progress() and first.name == "00000000"
+    assert same(trainer.agent, load_agent(checkpoints(whole)[-1])), "the newest one's"
+    assert not any(optimiser.state for optimiser in trainer.optimisers.values())
+    trainer.close()
+    run.close()
+    weights = begun(tmp_path / "weights", checkpoints(whole)[0])
+    assert same(load_agent(checkpoints(tmp_path / "weights")[0]), load_agent(checkpoints(whole)[0])), "or this one's"
+    weights.close()
+
+
+def test_a_run_that_began_with_another_ones_agent_goes_on_as_if_unbroken(whole, tmp_path):
+    run = begun(tmp_path / "unbroken", whole)
+    train(run)
+    run.close()
+    made = checkpoints(tmp_path / "unbroken")
+    assert [path.name for path in made] == ["00000000", "00000002", "00000004"]
+    assert files_of(made[-1]) != files_of(checkpoints(whole)[-1])
+    for kept in (1, 2):
+        folder = tmp_path / f"broken after {kept}"
+        shutil.copytree(tmp_path / "unbroken", folder)
+        for later in checkpoints(folder)[kept:]:
+            shutil.rmtree(later)
+        run = Run.open(folder)
+        train(run)
+        run.close()
+        assert files_of(checkpoints(folder)[-1]) == files_of(made[-1])
+
+
+def test_a_start_that_cannot_be_used_says_why_and_leaves_nothing(whole, tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(RunError, match="other sizes than 'paper'"):
+        begun(out, whole, agent="paper")
+    with pytest.raises(WeightsError, match="nowhere"):
+        begun(out, tmp_path / "nowhere")
+    run = Run.begin(tmp_path / "new", TINY)
+    run.close()
+    with pytest.raises(RunError, match="new has no checkpoint yet"):
+        begun(out, tmp_path / "new")
+    shutil.copytree(checkpoints(whole)[-1], tmp_path / "damaged")
+    (weights,) = (tmp_path / "damaged").glob("weights-*")
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(WeightsError, match="damaged"):
+        begun(out, tmp_path / "damaged")
+    assert not out.exists()
+
+
+def test_a_run_whose_start_could_not_be_written_is_none(whole, tmp_path):
+    """Else it would go on from an agent that knows nothing, and nobody would be told."""
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "checkpoints").write_text("in the way")
+    with pytest.raises(RunError, match="checkpoints"):
+        begun(out, whole)
+    assert not (out / "run.json").exists()
+
+
+@pytest.mark.slow
+def test_workers_that_do_not_wait_begin_with_another_runs_agent_too(whole, tmp_path):
+    """With rates so small that the agent stays what it was."""
+    still = {"learning_rate": 1e-12, "dynamics_rate": 1e-12, "perspective_rate": 1e-12}
+    run = begun(tmp_path / "run", whole, scenes=("FloorPlan401", "FloorPlan402"), **still)
+    progress = train_asynchronously(run, 2)
+    run.close()
+    assert progress.update == 4
+    ended, began = load_agent(checkpoints(tmp_path / "run")[-1]), load_agent(checkpoints(whole)[-1])
+    for (name, mine), its in zip(ended.named_parameters(), began.parameters(), strict=True):
+        torch.testing.assert_close(mine, its, atol=1e-9, rtol=0, msg=name)
+
+
+@pytest.fixture(scope="module")
+def worked():
+    """A worker of two after an update, what it said, and the agent that it shares, before and after."""
+    torch.manual_seed(3)
+    shared = Agent(SMALL)
+    before = Agent(SMALL)
+    before.load_state_dict(shared.state_dict())
+    worker = Worker(TINY, 0, 2, shared, optimisers_of(shared, TINY))
+    row = worker.update(*worker.segment())
+    worker.close()
+    return worker, row, before, shared
+
+
+def test_what_a_worker_learns_and_what_is_usual_to_it_is_everyones(worked):
+    worker, _, before, shared = worked
+    assert same(worker.agent, shared)
+    changed_parts = [n for n, p in shared.named_parameters() if not torch.equal(p, before.get_parameter(n))]
+    assert {"encoder.stem.weight", "heads.stages.EM.actor.weight"} <= set(changed_parts)
+    for mine, its, old in zip(*map(usual_parts, (worker.agent, shared, before)), strict=True):
+        assert mine.mean is its.mean and mine.variance is its.variance and mine.batches is its.batches
+        assert (mine.batches > old.batches) == (not torch.equal(mine.mean, old.mean))
+    assert any(part.batches > 0 for part in usual_parts(shared))
+
+
+def test_a_worker_counts_its_own_steps(worked):
+    assert worked[1]["steps"] == TINY.length * TINY.copies
+
+
+def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
+    """Four games, two at a time: two steps of the optimiser an epoch."""
+    for epochs, steps in ((1, 2), (2, 4)):
+        trainer = Trainer(replace(TINY, copies=4, chunk=2, epochs=epochs, objective=Objective(clip=0.2)))
+        trainer.update(*trainer.segment())
+        trainer.close()
+        assert {int(state["step"]) for state in trainer.optimisers["play"].state.values()} == {steps}
+
+
+def test_every_parameter_has_its_optimiser():
+    agent = Agent(SMALL)
+    names = {id(parameter): name for name, parameter in agent.named_parameters()}
+    optimisers = optimisers_of(agent, replace(TINY, last_layers=3.0))
+    every = {
+        key: [names[id(p)] for group in optimiser.param_groups for p in group["params"]]
+        for key, optimiser in optimisers.items()
+    }
+    for key, found in every.items():
+        assert len(found) == len(set(found)), f"{key} has one twice"
+    play, perspective, dynamics = (set(every[key]) for key in ("play", "perspective", "dynamics"))
+    assert play | perspective | dynamics == set(names.values())
+    assert not perspective & (play | dynamics) and perspective == {n for n in names.values() if "perspective." in n}
+    assert play & dynamics == {n for n in names.values() if n.startswith("encoder.")}
+    last = {names[id(p)] for p in optimisers["play"].param_groups[1]["params"]}
+    assert last == {
+        f"heads.stages.{stage}.{part}.{what}"
+        for stage in ("EM", "OH", "OM", "S") for part in ("actor", "critic") for what in ("weight", "bias")
+    } | {
+        f"heads.stages.{part}.weight" for part in ("EM.here", "OH.here", "OM.here", "OM.target", "S.here", "S.visible")
+    }  # fmt: skip
+
+
+def test_last_layers_learn_as_many_times_faster_as_is_said():
+    """Adam's first step is its rate, whatever the gradient."""
+    agent = Agent(SMALL).double()
+    training = replace(TINY, learning_rate=1e-3, last_layers=3.0, betas=(0.9, 0.95), perspective_rate=1e-4)
+    optimisers = optimisers_of(agent, training)
+    before = {name: parameter.detach().clone() for name, parameter in agent.named_parameters()}
+    for parameter in agent.parameters():
+        parameter.grad = torch.full_like(parameter, 0.7)
+    optimisers["play"].step()
+    optimisers["perspective"].step()
+    for name, parameter in agent.named_parameters():
+        rate = 1e-3 * (
+            3 if any(part in name for part in (".actor.", ".here.", ".visible.", "OM.target.", ".critic.")) else 1
+        )
+        rate = 1e-4 if name.startswith("perspective.") else 0.0 if name.startswith("dynamics.") else rate
+        moved = before[name] - parameter.detach()
+        torch.testing.assert_close(moved, torch.full_like(moved, rate), atol=1e-8, rtol=1e-4, msg=name)
+    assert all(group["betas"] == (0.9, 0.95) for o in optimisers.values() for group in o.param_groups)
+
+
+@pytest.mark.parametrize("name", ["explore", "manipulate", "seek", "cache"])
+def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
+    preset = trainings(name, "preset", updates=7)
+    assert preset == replace(PRESETS[name], updates=7) and preset.epochs == SOON["epochs"] > 1 and preset.examined
+    paper = trainings(name, "paper", updates=7)
+    # Sequences of 64 are twice as large as others: half as many go into one step.
+    assert paper == Training(name, length=preset.length, chunk=320 * 32 // preset.length, updates=7)
+    assert (paper.epochs, paper.learning_rate, paper.last_layers, paper.objective) == (1, 1e-4, 1, Objective())
+
+
+@pytest.mark.parametrize("task", ["explore", "cache"])
+def test_benchmarks_measure_an_update_and_its_parts(task):
+    said = measure(replace(TINY, task=task), "cpu", 1, Console(quiet=True))
+    parts = {"collect", "learn", "replay", "render", "act", "game"} | ({"hiding"} if task == "cache" else set())
+    assert {name.removesuffix("_ms") for name in said if name.endswith("_ms")} == {"update", *parts}
+    assert all(said[f"{name}_ms"] > 0 for name in ("update", "collect", "learn", "render", "act", "game"))
+    assert said["steps_per_s"] == pytest.approx(1000 * 2 * 4 / said["update_ms"], rel=0.02)
+    assert (said["task"], said["games"], said["length"], said["epochs"]) == (task, 2, 4, TINY.epochs)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"task": "cook"}, "task"), ({"agent": "huge"}, "agent"), ({"scenes": ()}, "scenes"), ({"copies": 0}, "copies"),
+        ({"length": 1}, "length"),
+        ({"agent": "paper", "chunk": 1000}, "chunk"), ({"learning_rate": 0.0}, "learning_rate"), ({"seed": -1}, "seed"),
+        ({"epochs": 0}, "epochs: at least 1"),
+        ({"epochs": 2, "objective": Objective()}, "epochs: 2 with the plain policy gradient"),
+        ({"difficulties": ("simple",)}, "difficulties: some of easy, medium, hard, not simple"),
+        ({"betas": (0.9,)}, "betas"), ({"betas": (0.9, 1.0)}, "betas"), ({"betas": (-0.1, 0.9)}, "betas"),
+        ({"betas": (0.9, float("nan"))}, "betas"), ({"last_layers": 0.0}, "last_layers"),
+        ({"last_layers": float("inf")}, "last_layers"), ({"examined": -1}, "examined"),
+    ],
+)  # fmt: skip
+def test_impossible_numbers_are_refused(change, said):
+    with pytest.raises(ValueError, match=said):
+        changed("demo", **change)
+
+
+def test_configs_come_back_from_json():
+    for training in PRESETS.values():
+        assert from_json(json.loads(to_json(training))) == training
+    with pytest.raises(ValueError, match="extra"):
+        from_json({**json.loads(to_json(Training())), "extra": 1})
+    with pytest.raises(ValueError, match="unknown preset"):
+        changed("nothing")

@@ -1,0 +1,181 @@
+"""Exams: the same games for everyone, hiding spots made once, and marks that change nothing of what is learned."""
+
+import json
+import shutil
+import tempfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import SMALL
+from scrubjay.spots.spots import SpotError
+from scrubjay.training.agent_player import AgentPlayer
+from scrubjay.training.config import TASKS, changed
+from scrubjay.training.run import Progress, Run, checkpoints
+from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.validation import SCRIPTED, Exam, searching
+
+SCENE = "FloorPlan421"
+TINY = changed(
+    "demo", task="manipulate", scenes=("FloorPlan401",), copies=2, length=4, chunk=2, updates=4, interval=2,
+    replay_size=64,
+)  # fmt: skip
+SEEK = replace(TINY, task="seek", candidates=2)
+
+
+class Noting:
+    """A player, and how the games were that it was given."""
+
+    def __init__(self, player) -> None:
+        self.player, self.games = player, None
+
+    def __call__(self, cache, games):
+        if self.games is None:
+            self.games = np.c_[cache.goal, cache.start, cache.target].tolist()
+        return self.player(cache, games)
+
+
+@pytest.fixture(scope="module")
+def exam() -> Exam:
+    return Exam(TINY, games=2, scenes=[SCENE])
+
+
+def test_everyone_sits_the_same_exam_and_the_same_player_gets_the_same_marks(exam):
+    torch.manual_seed(0)
+    agent = Agent(SMALL)
+    first, other = Noting(AgentPlayer(agent, 7)), Noting(exam.scripted("scripted"))
+    marks, _ = exam.marks(first), exam.marks(other)
+    assert first.games == other.games and len(first.games) == 2
+    assert len(set(map(tuple, first.games))) == 2, "and they are two different games"
+    again = Exam(TINY, games=2, scenes=[SCENE])
+    np.testing.assert_equal(again.marks(AgentPlayer(agent, 7)), marks)
+    noting = Noting(exam.scripted("random"))
+    Exam(TINY, games=2, seed=8, scenes=[SCENE]).marks(noting)
+    assert noting.games != first.games, "another seed is another exam"
+
+
+def test_every_task_knows_its_players(exam):
+    assert set(SCRIPTED) == set(TASKS)
+    with pytest.raises(
+        ValueError, match=r"unknown player 'nobody' of manipulate; there are random, possible, scripted"
+    ):
+        exam.scripted("nobody")
+
+
+def test_hiding_spots_are_made_once_and_kept(tmp_path):
+    task = searching([SCENE], SEEK, tmp_path / "spots", ["hard"])
+    files = sorted((tmp_path / "spots").iterdir())
+    assert len(task.spots) == len(files) == 5 and task.difficulties == ("hard",) and task.turned == SEEK.turned
+    when = [file.stat().st_mtime_ns for file in files]
+    assert searching([SCENE], SEEK, tmp_path / "spots").spots == task.spots
+    assert [file.stat().st_mtime_ns for file in files] == when
+    named = replace(SEEK, spots=str(tmp_path / "spots"))
+    assert searching([SCENE], named, tmp_path / "others").spots == task.spots
+    assert not (tmp_path / "others").exists(), "a run that names its spots makes none"
+    assert searching([SCENE], replace(named, difficulties=("medium",))).difficulties == ("medium",)
+    sat = Exam(named, scenes=[SCENE], difficulties=["easy"])
+    assert sat.task.difficulties == ("easy",) and sat.task.spots == task.spots
+    with pytest.raises(SpotError, match="FloorPlan422"):
+        searching([SCENE, "FloorPlan422"], named)
+
+
+def test_without_a_folder_no_hiding_spots_are_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert len(searching([SCENE], SEEK).spots) == 5 and not list(tmp_path.iterdir())
+
+
+def test_a_run_that_goes_on_drops_exams_later_than_its_checkpoint(tmp_path):
+    run = Run.begin(tmp_path / "run", TINY)
+    for update in (2, 4, 6):
+        run.log({"update": update, "player": "agent"}, "exams.jsonl")
+    with open(tmp_path / "run" / "exams.jsonl", "a") as file:
+        file.write('{"update": 4, "cut of')
+    run.rewind(Progress(update=4))
+    run.close()
+    assert [row["update"] for row in exams_of(tmp_path / "run")] == [2, 4]
+
+
+def test_playing_between_checkpoints_changes_nothing_that_is_learned(exam):
+    """What an exam does to the agent and to random numbers is undone by the time that training goes on."""
+
+    def learned(examined: bool) -> dict[str, torch.Tensor]:
+        trainer = Trainer(TINY)
+
+        def save() -> None:
+            if examined and trainer.progress.update < TINY.updates:
+                exam.marks(AgentPlayer(trainer.agent, exam.seed))
+                trainer.agent.train()
+
+        trainer.run(lambda row: None, lambda: False, save)
+        trainer.close()
+        return trainer.agent.state_dict()
+
+    plain, examined = learned(False), learned(True)
+    assert all(torch.equal(plain[name], tensor) for name, tensor in examined.items())
+
+
+def exams_of(folder) -> list[dict]:
+    return [json.loads(line) for line in (folder / "exams.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def examined(tmp_path_factory):
+    """A run with exams in all validation rooms, and what was reported while it went."""
+    folder, reported = tmp_path_factory.mktemp("runs") / "examined", []
+    run = Run.begin(folder, replace(TINY, examined=1))
+    train(run, report=reported.append)
+    run.close()
+    return folder, reported
+
+
+@pytest.mark.slow
+def test_the_agent_sits_every_exam_and_the_others_the_first_one(examined):
+    folder, reported = examined
+    rows = exams_of(folder)
+    assert [(row["update"], row["player"]) for row in rows] == [
+        (2, "agent"), (2, "random"), (2, "possible"), (2, "scripted"), (4, "agent"),
+    ]  # fmt: skip
+    for row in rows:
+        mean, low, high, games = row["hit_target"]
+        assert games == 20 and low <= mean <= high and row["steps"] == 8 * row["update"]
+    said = [row for row in reported if "exam" in row]
+    assert [row["exam"]["hit_target"] for row in said] == [r["hit_target"][0] for r in rows if r["player"] == "agent"]
+    assert [row["update"] for row in reported if "exam" not in row] == [1, 2, 3, 4]
+
+
+@pytest.mark.slow
+def test_exams_change_nothing_that_is_learned(examined, tmp_path):
+    run = Run.begin(tmp_path / "plain", TINY)
+    train(run)
+    run.close()
+    assert not (tmp_path / "plain" / "exams.jsonl").exists()
+    for mine, other in zip(checkpoints(tmp_path / "plain"), checkpoints(examined[0]), strict=True):
+        for name in ("config.json", "optimisers.safetensors"):  # The first names the weights' digest.
+            assert (mine / name).read_bytes() == (other / name).read_bytes(), (mine.name, name)
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_gets_the_marks_of_an_unbroken_one(examined, tmp_path):
+    folder = tmp_path / "broken"
+    shutil.copytree(examined[0], folder)
+    shutil.rmtree(checkpoints(folder)[-1])
+    run = Run.open(folder)
+    train(run)
+    run.close()
+    assert exams_of(folder) == exams_of(examined[0])
+
+
+@pytest.mark.slow
+def test_the_others_sit_the_first_exam_of_a_run_that_begins_again_too(examined, tmp_path):
+    """Its only checkpoint was damaged and is deleted, as is said then: all marks are later than where it goes on."""
+    folder = tmp_path / "again"
+    shutil.copytree(examined[0], folder)
+    shutil.rmtree(folder / "checkpoints")
+    seen: list[dict] = []
+    run = Run.open(folder)
+    train(run, report=seen.append, stop=lambda: bool(seen))
+    run.close()
+    assert {row["player"] for row in exams_of(folder)} == {"agent", *SCRIPTED["manipulate"]}

@@ -1,0 +1,73 @@
+"""Whole games between all players, in many rooms: nothing breaks, counters are right, and every record replays."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrubjay.evaluation.scores import score
+from scrubjay.game.actions import ALLOWED, Stage
+from scrubjay.game.cache import LIMITS, Cache
+from scrubjay.game.episode import Dealer
+from scrubjay.game.record import Recorder, replay
+from scrubjay.players.base import play
+from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
+from scrubjay.rooms.generate import SCENES
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.build import build_room
+from scrubjay.sim.world import World
+
+SHORT = np.array([25, 1, 5, 20, 40])
+"""Limits of stages, so that a game takes seconds; the whole ones are the slow test's."""
+games = given(
+    hider=st.sampled_from(sorted(HIDERS)),
+    seeker=st.sampled_from(sorted(SEEKERS)),
+    scene=st.sampled_from(SCENES[:120]),
+    goal=st.sampled_from(GOALS),
+    turned=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+
+
+def check(
+    hider: str, seeker: str, scene: str, goal: str, turned: bool, seed: int, limits: np.ndarray, size: int
+) -> None:
+    room = build_room(scene)
+    with World([room], size=size) as world:
+        cache = Cache(world, Dealer(seed, (goal,), turned), limits)
+        players, recorder = (make_hider(hider, seed), make_seeker(seeker, seed)), Recorder(cache)
+        steps = np.zeros(len(Stage), int)
+        most = int(limits[[0, 1, 4]].sum() + limits[2] * (1 + limits[3]))
+        for _ in range(most):
+            stage, time = int(cache.stage[0]), cache.time[0].copy()
+            action, place = play(cache, *players)
+            assert stage == Stage.PS or ALLOWED[stage, action[0]]
+            outcome = cache.step(action, place)
+            steps[stage] += 1
+            if not outcome.finished[0]:
+                again = stage == Stage.OH and cache.stage[0] == Stage.OM
+                assert cache.time[0, stage] == time[stage] + 1 and (again or (cache.time[0] >= time).all())
+                assert (cache.time[0] <= limits).all()
+            if done := recorder.note(outcome, place):
+                break
+        else:
+            raise AssertionError("the game does not end")
+        assert steps[Stage.EM] == limits[Stage.EM] and steps[Stage.PS] == 1 and steps[Stage.OH] <= limits[Stage.OH]
+        assert outcome.found[0] or steps[Stage.S] == limits[Stage.S]
+    with World([room], size=size) as world:
+        assert len(list(replay(done[0], world))) == steps.sum()
+    measures = score(done[0], room, sight=False)
+    assert 0 < measures.coverage <= 1 and measures.found == outcome.found[0]
+
+
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@games
+def test_short_games_end_as_they_should_and_replay(hider, seeker, scene, goal, turned, seed):
+    check(hider, seeker, scene, goal, turned, seed, SHORT, 112)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@games
+def test_whole_games_end_as_they_should_and_replay(hider, seeker, scene, goal, turned, seed):
+    check(hider, seeker, scene, goal, turned, seed, LIMITS, 224)

@@ -1,0 +1,178 @@
+"""Stories: the page shows the whole game, the video too, and a record that does not replay is refused."""
+
+import base64
+import io
+import json
+import re
+from dataclasses import replace
+
+import av
+import numpy as np
+import pytest
+from PIL import Image
+
+from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.cache import Cache
+from scrubjay.game.episode import Deal
+from scrubjay.game.record import Recorder, RecordError
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
+from scrubjay.viz import episode_page
+from scrubjay.viz.episode import STAGES, Story, again, chosen, tell
+from scrubjay.viz.episode_page import write_story
+from scrubjay.viz.video import HOLD, LINE, RATE, write_video
+from scrubjay.viz.video import SIZE as WIDTH
+
+SIZE, MOST = 56, 8 * 2**20
+
+
+@pytest.fixture(scope="module")
+def record():
+    """The hider takes a step, comes back by its choice, drops the object before itself; the seeker claims it."""
+    with World(["FloorPlan9"], size=SIZE) as world:
+        grid = world.reachable[0]
+        middle = world.rooms[0].floor.clearance(grid.positions).argmax()
+        x, z = map(float, grid.positions[middle])
+        cache = Cache(world, lambda _, b: Deal("Bread", Place(x, z, 0.0, True)))
+        recorder, done = Recorder(cache), []
+
+        def play(name: str, place: tuple[int, ...] = (0, 0, 0, 1)) -> None:
+            action = np.array([number_of(name) if name else NOTHING])
+            done.extend(recorder.note(cache.step(action, np.array([place])), np.array([place])))
+
+        play("MoveAhead")
+        while cache.stage[0] == Stage.EM:
+            play("RotateRight")
+        play("", tuple((-cache.relative_place()[0, :2]).tolist()) + (0, 1))
+        for name in ("PlaceAt|0,1,1", "MoveHandDown", "MoveHandAhead", "DropObject"):
+            play(name)
+        while cache.stage[0] == Stage.OH:
+            play("ReadyForSeeker")
+        play("RotateLeft")
+        play("ClaimVisible")
+        play("RotateRight")
+        play("ClaimVisible")
+    assert done and done[0].found
+    return done[0]
+
+
+@pytest.fixture(scope="module")
+def told(record) -> Story:
+    return tell(record)
+
+
+@pytest.fixture(scope="module")
+def page(told, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("story") / "new" / "index.html"
+    write_story(told, path)
+    assert [file.name for file in path.parent.iterdir()] == ["index.html"]
+    return path.read_text()
+
+
+def frames(page: str) -> list[dict]:
+    return json.loads(re.search(r"const frames = (.*);\n", page)[1])
+
+
+def test_the_page_shows_every_stage_and_needs_no_other_file(page):
+    ids = re.findall(r'<h3 id="(\w+)">', page)
+    assert ids == [stage.name for stage in Stage]
+    boards = page.split("<h3 ")[1:]
+    assert all(board.count("data:image/webp") >= 1 for board in boards)
+    assert boards[Stage.OM].count("<figure>") >= 3 and "<b>DropObject</b>" in boards[Stage.OM]
+    assert "found after 4 steps" in page and "manipulation. White" in page
+    assert not re.search(r'(src|href)="(?!data:)', page) and "http" not in page
+    assert len(page.encode()) < MOST
+
+
+def test_the_scrubber_goes_through_the_game(page, record):
+    shown = frames(page)
+    assert len(shown) == len(record.actions), "a short game is shown step by step"
+    assert f'max="{len(shown) - 1}"' in page and f"{len(shown)} of {len(record.actions)} steps" in page
+    assert [frame["action"] for frame in shown] == record.actions
+    assert [not frame["failed"] for frame in shown] == record.success
+    for frame in shown:
+        assert Image.open(io.BytesIO(base64.b64decode(frame["image"]))).size == (SIZE, SIZE)
+        assert all(0 < share < 100 for share in frame["player"])
+    assert shown[0]["object"] is None and shown[-1]["object"] is not None
+
+
+def test_a_long_game_is_thinned_out(told, record, tmp_path, monkeypatch):
+    monkeypatch.setattr(episode_page, "FRAMES", 40)
+    write_story(told, tmp_path / "index.html")
+    page = (tmp_path / "index.html").read_text()
+    steps = [frame["step"] for frame in frames(page)]
+    assert len(steps) == 40 and steps == sorted(set(steps)) and steps[-1] == len(record.actions)
+    assert {frame["stage"] for frame in frames(page)} == {title for title, _, _ in STAGES.values()}
+
+
+def test_the_replay_is_told_as_it_was(record, told):
+    assert [step.action for step in told.steps] == record.actions
+    spot = told.of(Stage.PS)[0].place
+    assert spot[:2] == pytest.approx(record.start[:2]), "the hider chose to go back"
+    drop = told.of(Stage.OM)[-1]
+    assert drop.action == "DropObject" and drop.pose[2] < told.of(Stage.OM)[0].pose[2]
+    assert told.steps[-1].pose.tolist() == record.pose
+
+
+def test_eventful_steps_are_kept(told):
+    steps = told.steps
+    few = chosen(steps, 20)
+    assert len(few) == 20 and few[-1] is steps[-1]
+    assert {"PlaceAt|0,1,1", "DropObject", "ClaimVisible"} <= {step.action for step in few}
+    assert chosen(steps[:5], 20) == steps[:5]
+
+
+def test_a_changed_record_is_refused(record):
+    flipped = replace(record, success=[not record.success[0], *record.success[1:]])
+    moved = replace(record, pose=[record.pose[0] + 1e-9, *record.pose[1:]])
+    for changed in (flipped, moved):
+        with pytest.raises(RecordError):
+            tell(changed)
+
+
+def test_a_replay_says_where_it_differs(record):
+    lines = list(again(record))
+    assert len(lines) == len(record.actions) and "ClaimVisible" in lines[-1] and "succeeded" in lines[-1]
+    places = [list(place) for place in record.places]
+    places[1][0] += 1
+    with pytest.raises(RecordError, match=f"step 2 of {len(lines)}, RotateRight in EM: it led to"):
+        list(again(replace(record, places=places)))
+    with pytest.raises(RecordError, match=r"step 1 of .*: it opened -1, and 3 when"):
+        list(again(replace(record, opened=[3, *record.opened[1:]])))
+    with pytest.raises(RecordError, match="another hash"):
+        list(again(replace(record, hash="0" * 64)))
+
+
+def test_the_measures_of_the_game_are_on_the_page(page):
+    rows = dict(re.findall(r"<tr><th>(.*?)</th><td>(.*?)</td>", page))
+    assert rows["Found"] == "yes" and rows["Steps"] == "4" and rows["False claims"] == "1"
+    assert 0 < float(rows["Coverage"].removesuffix(" %")) < 5, "two positions of many"
+
+
+def test_a_search_alone_is_told(record, tmp_path):
+    """Only what a game has is on its page; here the seeker claims at once, and has seen nothing before."""
+    deal = {**record.deal, "first": "S", "last": "S", **record.hidden}
+    with World([record.scene], size=SIZE) as world:
+        cache = Cache(world, lambda *_: replace(record, deal=deal).dealt())
+        recorder = Recorder(cache, {"hider": "easy", "seeker": "hand"})
+        (search,) = recorder.note(cache.step(np.array([number_of("ClaimVisible")])))
+    write_story(tell(search), tmp_path / "index.html", "game.mp4")
+    page = (tmp_path / "index.html").read_text()
+    assert re.findall(r'<h3 id="(\w+)">', page) == ["S"]
+    assert "a bread was hidden (easy), the seeker (hand) found it" in page and "The seeker&#39;s way" in page
+    assert "In the hand" not in page and "The hider&#39;s way" not in page
+    assert '<a href="game.mp4">' in page
+
+
+def test_the_video_has_the_whole_game(told, tmp_path):
+    write_video(told, tmp_path / "game.mp4")
+    with av.open(tmp_path / "game.mp4") as video:
+        (stream,) = video.streams.video
+        frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(stream)]
+        assert stream.codec_context.name == "h264" and stream.average_rate == RATE
+    assert len(frames) == len(told.steps) + RATE * HOLD - 1
+    assert all(frame.shape == (WIDTH + LINE, WIDTH, 3) for frame in frames)
+    # None is missing before the fourth from the end, and none is shown twice: its picture is that step's.
+    seen = Image.fromarray(frames[len(told.steps) - 4][:WIDTH]).resize((SIZE, SIZE))
+    gaps = [np.abs(np.asarray(seen, float) - step.picture).mean() for step in told.steps]
+    assert gaps[-4] == min(gaps) < 8

@@ -1,0 +1,87 @@
+"""The other pages in a real browser: watching, the admin's page, and all of them on a phone."""
+# ruff: noqa: F811 (fixtures are imported, and arguments have their names)
+
+import pytest
+from web.test_browser import PHONE, begin_trial, browser, clock, expect, page, room, site, whole_game, world  # noqa: F401
+
+from scrubjay.game.record import save_records
+
+
+def test_the_watch_page_scrubs(page, site):
+    """Frames, steps and stages follow the scrubber, the keys and play; the game has 9 steps of hiding, 3 of seeking."""
+    page.goto(f"{site[1]}/watch")
+    page.get_by_role("link", name="Tomato in hut").click()
+    expect(page.locator("#counter")).to_have_text("1 / 12")
+    expect(page.locator("#replay h1")).to_contain_text("found in 3 steps")
+    hider, seeker = page.locator("[data-role=hider] .picture"), page.locator("[data-role=seeker] .picture")
+    expect(hider).to_have_attribute("data-frame", "0")
+    expect(seeker).to_have_attribute("data-frame", "-1")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#counter")).to_have_text("2 / 12")
+    expect(hider).to_have_attribute("data-frame", "1")
+    page.locator("#scrubber").fill("10")
+    expect(hider).to_have_attribute("data-frame", "8")
+    expect(seeker).to_have_attribute("data-frame", "10")
+    expect(page.locator(".stageName")).to_have_text("Seeking")
+    page.locator("#playing").click()
+    expect(page.locator("#counter")).to_have_text("12 / 12")
+    expect(page.locator("#playing")).to_have_text("Play")
+
+
+def test_the_watch_page_shows_what_goes_on_inside_an_agent(page, site):
+    """Told by the server for records that have internals."""
+
+    def with_internals(route):
+        told = route.fetch().json()
+        route.fulfill(json={**told, "internals": {"value": [k / 10 for k in range(12)]}} if told["ready"] else told)
+
+    page.route("**/api/records/1", with_internals)
+    page.goto(f"{site[1]}/watch#1")
+    expect(page.locator(".charts output")).to_have_text("0.000")
+    page.locator("#scrubber").fill("3")
+    expect(page.locator(".charts output")).to_have_text("0.3000")
+
+
+def test_a_file_of_records_is_watched(page, site, tmp_path, world):
+    save_records([whole_game(world)], tmp_path / "record.json")
+    page.goto(f"{site[1]}/watch")
+    page.locator("#file").set_input_files(tmp_path / "record.json")
+    expect(page.locator("#counter")).to_have_text("1 / 12")
+
+
+def test_what_is_wrong_with_a_record_is_said(page, site, tmp_path):
+    page.goto(f"{site[1]}/watch")
+    file = tmp_path / "record.json"
+    file.write_text("nonsense")
+    page.locator("#file").set_input_files(file)
+    expect(page.get_by_role("alert")).to_contain_text("no record in this file")
+    page.goto(f"{site[1]}/watch#nosuchrecord")
+    expect(page.get_by_role("alert")).to_contain_text("no such record")
+    page.complaints.clear()
+
+
+def test_the_admin_sees_progress_and_downloads_the_data(page, site):
+    server, url = site
+    begin_trial(page, url)
+    page.goto(f"{url}/admin")
+    page.get_by_label("Admin token").fill("not the token at all")
+    page.get_by_role("button", name="Open").click()
+    expect(page.get_by_role("alert")).to_contain_text("token is needed")
+    page.complaints.clear()
+    page.get_by_label("Admin token").fill(server.admin_token)
+    page.get_by_role("button", name="Open").click()
+    expect(page.locator(".study h2")).to_have_text("Find the loaf")
+    expect(page.locator(".study td").first).to_have_text("people")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download trials.csv").click()
+    assert saved.value.suggested_filename == "find-trials.csv"
+    header, line = saved.value.path().read_text().splitlines()
+    assert header.startswith("trial,") and ",people," in line
+
+
+@pytest.mark.parametrize("path", ["/", "/play", "/watch", "/study/find", "/admin"])
+def test_pages_fit_a_phone(page, site, path):
+    page.set_viewport_size(PHONE)
+    page.goto(site[1] + path)
+    expect(page.locator("h1").locator("visible=true").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

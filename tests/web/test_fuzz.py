@@ -1,0 +1,168 @@
+"""Whatever is sent to the server: no failure of its own, no crash, and games of others go on."""
+
+import http.client
+import json
+import time
+from contextlib import suppress
+from urllib.parse import quote, urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from web.test_server import asked, new_game, playing
+from web.test_server import settings as server_settings
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from scrubjay.web.server import running
+from scrubjay.web.trial import CAN
+
+PATHS = [
+    "/", "/play", "/watch", "/admin", "/study/x", "/static/x", "/api/options", "/api/play", "/api/games",
+    "/api/records", "/api/records/1", "/api/records/x/frames/0", "/api/records/x/plan", "/api/studies/x/join",
+    "/api/participant", "/api/admin/progress", "/api/admin/studies/x/trials.csv", "/socket",
+]  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+KEYS = [
+    "role",
+    "scene",
+    "goal",
+    "opponent",
+    "seed",
+    "do",
+    "parameters",
+    "hider",
+    "seeker",
+    "version",
+    "actions",
+    "deal",
+]
+WORDS = ["seek", "hide", "hut", "Cup", "somewhere", "random", "agree", "next", "foyer-1", "ClaimVisible"]
+NEARLY = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(WORDS) | JSON, max_size=6)
+NAMES = sorted({name for names in CAN.values() for name in names})
+MESSAGES = st.one_of(
+    st.text(max_size=60),
+    st.binary(max_size=60),
+    JSON.map(json.dumps),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["act", "point", "ping", "hello", "x"]) | JSON},
+        optional={
+            "id": st.integers(0, 9) | JSON, "do": st.sampled_from(NAMES) | JSON, "x": st.floats(0, 1) | JSON,
+            "y": st.floats(0, 1) | JSON, "to": st.sampled_from(["open", "place"]) | JSON, "trial": JSON,
+        },
+    ).map(json.dumps),
+)  # fmt: skip
+RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running(server_settings(tmp_path_factory.mktemp("fuzz"))) as (server, url):
+        # Nobody is turned away for haste here, so that everything is reached.
+        server.reads.burst = server.writes.burst = server.reads.rate = server.writes.rate = 1e9
+        yield server, url
+
+
+@pytest.fixture(scope="module")
+def bystander(server):
+    """Somebody who plays all the while."""
+    with playing(server[1], new_game(server[1])) as one:
+        yield one
+
+
+def goes_on(one) -> bool:
+    """Does a player still get answers? One who asks too fast waits a little."""
+    while (answer := one.act("RotateLeft"))["type"] == "error" and answer["code"] == "too_fast":
+        time.sleep(0.2)
+    return bool(answer["success"])
+
+
+@RELAXED
+@given(
+    method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"]),
+    path=st.sampled_from(PATHS) | st.text(max_size=30).map(lambda text: "/" + quote(text)),
+    body=st.none() | st.binary(max_size=200) | (NEARLY | JSON).map(lambda data: json.dumps(data).encode()),
+    token=st.none() | st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=50),
+)
+def test_no_request_makes_the_server_fail(server, bystander, method, path, body, token):
+    where = urlsplit(server[1])
+    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+    headers = {} if token is None else {"Authorization": "Bearer " + token}
+    connection.request(method, path, body, {k: v.encode("latin-1") for k, v in headers.items()})
+    answer = connection.getresponse()
+    content = answer.read()
+    assert answer.status < 500
+    if method != "HEAD" and answer.status >= 400 and answer.headers["Content-Type"] == "application/json":
+        assert json.loads(content)["message"]
+    connection.close()
+    assert goes_on(bystander)
+
+
+@RELAXED
+@given(messages=st.lists(MESSAGES, max_size=12), role=st.sampled_from(["seek", "hide"]))
+def test_no_message_damages_a_game(server, bystander, messages, role):
+    url = server[1]
+    trial = new_game(url, role, "somewhere" if role == "seek" else "random")
+    with playing(url, trial) as one:
+        for message in messages:
+            one.socket.send(message)
+        one.socket.send(json.dumps({"type": "ping", "id": 777}))
+        said = one.hear()
+        while said.get("reply") != 777:
+            assert said["type"] in ("state", "error", "pong") and said.get("code") != "failed"
+            one.state = said if said["type"] == "state" else one.state
+            said = one.hear()
+        assert said["type"] == "pong"
+    server[0].engine.call(server[0].live.sittings.pop, trial, None).result()
+    with playing(url, trial) as again:
+        # Rebuilt from the store, it is as it was.
+        assert again.state["steps"] == one.state["steps"] or one.state["phase"] == "watch"
+        assert again.state["place"] == one.state["place"] or one.state["phase"] == "watch"
+    assert goes_on(bystander)
+
+
+@pytest.fixture(scope="module")
+def record(server):
+    """A short game that replays."""
+    trial = new_game(server[1])
+    with playing(server[1], trial) as one:
+        one.act("RotateLeft")
+        one.act("GiveUp")
+    return json.loads(server[0].engine.call(server[0].live.store.trial, trial).result()["record"])
+
+
+@RELAXED
+@given(data=st.data())
+def test_no_record_makes_the_server_fail(server, bystander, record, data):
+    """One that is nearly right, with something else in one place."""
+    odd = JSON | st.sampled_from([10**400, -1, 0, [], {}, "", "S", [10**400] * 4, [1e308] * 7, [0.5, 0.5, 45.0, True]])
+    changed = json.loads(json.dumps(record))
+    for _ in range(data.draw(st.integers(1, 2))):
+        inner = data.draw(st.sampled_from([changed, changed["deal"] if isinstance(changed["deal"], dict) else changed]))
+        inner[data.draw(st.sampled_from(sorted(inner)))] = data.draw(odd)
+        if "deal" not in changed:
+            break
+    status, answer = asked(server[1], "/api/records", changed)
+    assert status in (200, 400)
+    if status == 200:
+        told = {"progress": 0}
+        while "progress" in told:
+            status, told = asked(server[1], f"/api/records/{answer['record']}")
+            assert status == 200
+    assert goes_on(bystander)
+
+
+@RELAXED
+@given(first=MESSAGES)
+def test_no_greeting_but_hello_is_heard(server, first):
+    with connect(server[1].replace("http", "ws", 1) + "socket") as socket:
+        socket.send(first)
+        codes = set()
+        with suppress(ConnectionClosed):
+            while True:
+                codes.add(json.loads(socket.recv(timeout=20))["code"])
+    assert codes <= {"bad_message", "unknown_trial"} and codes

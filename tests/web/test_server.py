@@ -1,0 +1,305 @@
+"""The server over real HTTP and a real socket: playing, coming back, two windows, giving up, what is refused."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+from helpers import drawer_chest, hut
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from scrubjay.game.record import checked, replay
+from scrubjay.sim.compile import compile_room
+from scrubjay.sim.world import World
+from scrubjay.web.server import Settings, running
+
+SIZE = 112
+ROOM = compile_room(hut(*drawer_chest()))
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def settings(folder, **more) -> Settings:
+    return Settings(folder / "play.db", size=SIZE, build=lambda scene: ROOM, scenes=("hut",), **more)
+
+
+@pytest.fixture(scope="module")
+def clock():
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, clock):
+    """A server and its address."""
+    with running(settings(tmp_path_factory.mktemp("play"), clock=clock)) as (server, url):
+        yield server, url
+
+
+def asked(url: str, path: str, body=None, token: str = "", headers=None, raw: bytes | None = None):
+    """Status and JSON of a request."""
+    given = {"Authorization": f"Bearer {token}"} if token else {}
+    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url.rstrip("/") + path, data, given | (headers or {}))
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def new_game(url: str, role: str = "seek", opponent: str = "somewhere", seed: int = 3) -> str:
+    status, answer = asked(url, "/api/play", dict(role=role, scene="hut", goal="Bread", opponent=opponent, seed=seed))
+    assert status == 200
+    return answer["trial"]
+
+
+class Player:
+    """One at the socket."""
+
+    def __init__(self, socket, trial: str) -> None:
+        self.socket, self.number = socket, 0
+        self.say(type="hello", trial=trial)
+        self.welcome = self.hear()
+        self.state = self.hear() if self.welcome["type"] == "welcome" else {}
+        while self.state.get("phase") == "prepare":
+            self.state = self.hear()
+
+    def say(self, **message) -> None:
+        self.socket.send(json.dumps(message))
+
+    def hear(self) -> dict:
+        message = json.loads(self.socket.recv(timeout=20))
+        if message["type"] == "state" and message["phase"] != "prepare":
+            assert self.socket.recv(timeout=20).startswith(b"\xff\xd8")
+        return message
+
+    def act(self, do: str) -> dict:
+        return self.ask(type="act", do=do)
+
+    def ask(self, **message) -> dict:
+        self.number += 1
+        self.say(id=self.number, **message)
+        answer = self.hear()
+        assert answer["reply"] == self.number
+        return answer
+
+
+@contextmanager
+def playing(url: str, trial: str, **more):
+    with connect(url.replace("http", "ws", 1) + "socket", **more) as socket:
+        yield Player(socket, trial)
+
+
+def test_pages_have_the_headers_that_keep_others_out(server):
+    with urllib.request.urlopen(server[1] + "api/options") as answer:
+        headers, options = answer.headers, json.loads(answer.read())
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff" and headers["X-Frame-Options"] == "DENY"
+    assert options["goals"] == ["Bread", "Cup", "Knife", "Plunger", "Tomato"]
+    assert options["hiders"][0] == "somewhere" and [entry["scene"] for entry in options["scenes"]] == ["hut"]
+
+
+def test_a_person_seeks_and_comes_back_to_the_same_step(server):
+    url = server[1]
+    trial = new_game(url)
+    with playing(url, trial) as one:
+        assert one.welcome["kind"] == "seek" and one.state["phase"] == "seek" and one.state["map"]
+        assert one.state["bounds"] == [-2, -2, 2, 2] and one.state["steps"] == 0
+        left = one.act("RotateLeft")
+        assert left["success"] and left["steps"] == 1 and (left["place"][2] - one.state["place"][2]) % 360 == 270
+        assert one.act("Crouch")["place"][3] is False
+    with playing(url, trial) as again:
+        assert again.state["steps"] == 2 and again.state["place"][:3] == left["place"][:3]
+        assert again.state["place"][3] is False and again.state["map"]
+        over = again.act("GiveUp")
+        assert over["phase"] == "done" and over["result"]["found"] is False and over["can"] == []
+        assert again.act("RotateLeft")["code"] == "not_now"
+    with playing(url, trial) as after:
+        assert after.state["phase"] == "done" and after.state["result"] == over["result"]
+
+
+def test_a_trial_survives_the_server(tmp_path):
+    with running(settings(tmp_path)) as (_, url):
+        trial = new_game(url, "hide", "random")
+        with playing(url, trial) as one:
+            for do in (
+                "MoveAhead",
+                "HideHere",
+                "MoveHandAhead",
+                "DropObject",
+                "PickUp",
+                "Walk",
+                "RotateLeft",
+                "HideHere",
+            ):
+                before = one.act(do)
+                assert before["type"] == "state", before
+            before = one.act("MoveHandDown")
+    with running(settings(tmp_path)) as (server, url), playing(url, trial) as again:
+        after = again.state
+        assert [after[key] for key in ("phase", "place", "steps")] == [
+            before[key] for key in ("phase", "place", "steps")
+        ]
+        assert after["phase"] == "hand"
+        assert again.act("DropObject")["phase"] == "placed"
+        assert again.act("ReadyForSeeker")["phase"] == "watch"
+        again.say(type="act", id=99, do="Skip")
+        state = again.hear()
+        while state["phase"] != "done":
+            state = again.hear()
+        record = state["result"]["record"]
+        told = {"progress": 0}
+        while "progress" in told:
+            told = asked(url, f"/api/records/{record}")[1]
+            time.sleep(0.05)
+        stages = [step["stage"] for step in told["steps"]]
+        assert told["ready"] and set(stages) == {"EM", "PS", "OH", "OM", "S"} and told["players"]["hider"] == "person"
+        with urllib.request.urlopen(url + f"api/records/{record}/frames/{len(stages) - 1}") as frame:
+            assert frame.headers["Content-Type"] == "image/jpeg" and frame.read(2) == b"\xff\xd8"
+        with urllib.request.urlopen(url + f"api/records/{record}/plan") as plan:
+            assert plan.read(4) == b"\x89PNG"
+        row = server.live.store.trial(trial)
+        with World([ROOM], size=SIZE) as world:
+            assert sum(1 for _ in replay(checked(json.loads(row["record"])), world)) == len(stages)
+
+
+def test_the_newer_of_two_windows_takes_over(server):
+    url = server[1]
+    trial = new_game(url)
+    with playing(url, trial) as old:
+        old.act("RotateLeft")
+        with playing(url, trial) as new:
+            assert new.state["steps"] == 1
+            assert old.hear()["type"] == "taken"
+            with pytest.raises(ConnectionClosed) as closed:
+                old.socket.recv(timeout=10)
+            assert closed.value.rcvd.code == 4001
+            assert new.act("RotateLeft")["steps"] == 2
+
+
+def test_what_is_wrong_is_said_and_changes_nothing(server):
+    url = server[1]
+    trial = new_game(url)
+    with playing(url, trial) as one:
+        for message in (
+            "", "no", "[]", "{}", '{"type":"act"}', '{"type":"act","id":1,"do":7}', '{"type":"fly","id":1}',
+            '{"type":"point","id":1,"x":2,"y":0,"to":"open"}', '{"type":"act","id":1,"do":"' + "x" * 99 + '"}',
+            b"\x00\x01", "x" * 5000,
+        ):  # fmt: skip
+            one.socket.send(message)
+            assert one.hear()["code"] == "bad_message"
+        for do in ("HideHere", "Fly", "point:open", "PS 0 0 0 0", "", "Walk"):
+            assert one.act(do)["code"] == "not_now"
+        assert one.ask(type="point", x=0.5, y=1.0, to="place")["code"] == "not_now"
+        assert one.act("RotateLeft")["steps"] == 1
+
+
+def test_too_many_malformed_messages_end_the_socket_and_too_quick_ones_wait(server):
+    url = server[1]
+    trial = new_game(url)
+    with playing(url, trial) as one:
+        for _ in range(60):
+            one.say(type="ping", id=1)
+        kinds = [one.hear() for _ in range(60)]
+        assert {"pong", "error"} == {message["type"] for message in kinds}
+        assert {message["code"] for message in kinds if message["type"] == "error"} == {"too_fast"}
+    with playing(url, trial) as one, pytest.raises(ConnectionClosed) as closed:
+        for _ in range(30):
+            one.socket.send("?")
+        while True:
+            one.hear()
+    assert closed.value.rcvd.code == 4000
+
+
+def test_unknown_trials_and_foreign_pages_are_refused(server):
+    url = server[1]
+    with connect(url.replace("http", "ws", 1) + "socket") as socket:
+        socket.send(json.dumps({"type": "hello", "trial": "nobody"}))
+        assert json.loads(socket.recv())["code"] == "unknown_trial"
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv()
+        assert closed.value.rcvd.code == 4004
+    with pytest.raises(Exception, match="403"), playing(url, "x", origin="http://elsewhere.example"):
+        pass
+    body = dict(role="seek", scene="hut", goal="Cup", opponent="somewhere")
+    assert asked(url, "/api/play", body, headers={"Origin": "http://elsewhere.example"})[0] == 403
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(urllib.request.Request(url, headers={"Host": "elsewhere.example"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/play", {"role": "seek", "scene": "hut", "goal": "Gold", "opponent": "somewhere"}, 400),
+        ("/api/play", {"role": "seek", "scene": "../x", "goal": "Cup", "opponent": "somewhere"}, 400),
+        ("/api/play", {"role": "seek", "scene": "hut", "goal": "Cup", "opponent": "nobody"}, 400),
+        ("/api/play", {"role": "hide", "scene": "hut", "goal": "Cup", "opponent": "somewhere"}, 400),
+        ("/api/play", {"role": "seek"}, 400),
+        ("/api/play", {"x": "y" * 9000}, 413),
+        ("/api/games", {"scene": "hut", "goal": "Cup", "hider": "random", "seeker": "me"}, 400),
+        ("/api/records", {"version": 2}, 400),
+        ("/api/records", [1], 400),
+        ("/api/studies/none/join", {"parameters": {}}, 404),
+        ("/api/participant", {"do": "agree"}, 401),
+        ("/api/participant", {"do": "fly"}, 400),
+        ("/api/nothing", {}, 404),
+    ],
+)
+def test_bad_requests_get_a_sentence(server, path, body, status):
+    code, answer = asked(server[1], path, body)
+    assert code == status and answer["message"]
+
+
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e%2fapp.py", "/static//etc/passwd", "/study/x"])
+def test_no_path_reaches_the_file_system(server, path):
+    assert asked(server[1], path)[0] == 404
+
+
+def test_a_record_from_outside_is_watched_and_one_that_lies_is_not(server):
+    url = server[1]
+    trial = new_game(url, seed=5)
+    with playing(url, trial) as one:
+        one.act("RotateLeft")
+        one.act("GiveUp")
+    record = json.loads(server[0].engine.call(server[0].live.store.trial, trial).result()["record"])
+    for change, said in ((lambda data: data, None), (lambda data: {**data, "hash": "0"}, "another hash")):
+        status, answer = asked(url, "/api/records", change(record))
+        assert status == 200
+        told = {"progress": 0}
+        while "progress" in told:
+            told = asked(url, f"/api/records/{answer['record']}")[1]
+            time.sleep(0.05)
+        assert told["ready"] if said is None else said in told["failed"]
+
+
+def test_giving_up_is_for_those_who_have_waited(server, clock):
+    """Only in studies: a free game may be given up at once."""
+    url = server[1]
+    with playing(url, new_game(url)) as one:
+        assert one.state["give_up_in"] == 0 and "GiveUp" in one.state["can"]
+    token = (
+        server[0]
+        .engine.call(
+            lambda: server[0].live.store.new_trial("seek", "hut", "Bread", "somewhere", 3, clock(), patience=100.0)
+        )
+        .result()
+    )
+    with playing(url, token) as one:
+        assert one.state["give_up_in"] == 100 and "GiveUp" not in one.state["can"]
+        clock.now += 99
+        assert one.ask(type="ping")["give_up_in"] == 1
+        assert one.act("GiveUp")["code"] == "not_now"
+        clock.now += 1
+        assert "GiveUp" in one.act("RotateLeft")["can"]
+        assert one.act("GiveUp")["phase"] == "done"

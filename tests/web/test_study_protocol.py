@@ -1,0 +1,331 @@
+"""Studies: their files, matched places, balanced trials, what participants meet with, and the data that comes out."""
+
+import csv
+import io
+import json
+import urllib.request
+from dataclasses import asdict
+from typing import get_args
+
+import numpy as np
+import pytest
+from web.test_server import ROOM, SIZE, Clock, asked, playing, settings
+
+from scrubjay.game.actions import Stage
+from scrubjay.game.episode import Deal
+from scrubjay.game.record import Record, checked, replay, save_records
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.pose import Place
+from scrubjay.sim.world import World
+from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
+from scrubjay.web import export
+from scrubjay.web.database import Store, StoreError
+from scrubjay.web.participants import Course, Preview
+from scrubjay.web.schemas import Goal
+from scrubjay.web.server import running
+from scrubjay.web.study_protocol import Study, StudyError, enter, load_study, seeable
+from scrubjay.web.trial import HIDE, NotNow, Trial
+
+SCENE = "foyer-7"
+"""A name that rooms can have; the tests build the hut for it."""
+TEXT = """
+name = "find"
+title = "Find it"
+kind = "seek"
+consent = "You may stop at any time."
+instructions = "Look for the object."
+trials = 4
+code = "C0DE"
+return_to = "https://example.org/done"
+practice = {scene = "foyer-7", goal = "Bread"}
+"""
+PLACES = """
+[[places]]
+source = "people"
+records = "people.jsonl"
+[[places]]
+source = "agent"
+records = "agent.jsonl"
+matched = "people"
+"""
+ON_FLOOR = [0.0, 1.0, 0.065, 1.0, 0.0, 0.0, 0.0]
+UNDER_GROUND = [0.0, 1.0, -3.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def hidden(start: Place, pose: list[float], player: str) -> Record:
+    """A game in which somebody has hidden a loaf."""
+    deal = Deal("Bread", start, Stage.EM, Stage.OH)
+    data = {**asdict(deal), "first": "EM", "last": "OH"}
+    return Record(SCENE, json.loads(json.dumps(data)), SIZE, "OpenGL", [1] * 5, {"hider": player},
+                  hidden={"pose": pose, "open": []})  # fmt: skip
+
+
+STARTS = [Place(0.0, 0.0, 0.0, True), Place(0.25, 0.0, 0.0, True), Place(0.0, 0.25, 0.0, True)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A study with three places of people, the last of which nobody can see, and five of an agent."""
+    (tmp_path / "study.toml").write_text(TEXT + PLACES)
+    poses = [ON_FLOOR, ON_FLOOR, UNDER_GROUND]
+    save_records(
+        [hidden(start, pose, "p") for start, pose in zip(STARTS, poses, strict=True)], tmp_path / "people.jsonl"
+    )
+    others = [*STARTS[::-1], STARTS[0], Place(1.0, 1.0, 90.0, True)]
+    save_records([hidden(start, ON_FLOOR, "a") for start in others], tmp_path / "agent.jsonl")
+    return tmp_path
+
+
+def entered(folder) -> tuple[Store, Study]:
+    store = Store(folder / "play.db", writing=True)
+    study, locations = load_study(folder / "study.toml")
+    enter(store, study, locations, build=lambda scene: ROOM)
+    return store, study
+
+
+def test_matched_places_have_the_same_rooms_objects_and_starts(folder):
+    _, locations = load_study(folder / "study.toml")
+    people, agent = ([place for place in locations if place.source == name] for name in ("people", "agent"))
+    assert [place.deal.start for place in people] == [place.deal.start for place in agent] == STARTS
+    assert all(place.deal.first == place.deal.last == Stage.S for place in locations)
+
+
+def test_places_that_cannot_be_seen_are_marked(folder):
+    store, _ = entered(folder)
+    rows = store.all("SELECT source, seeable FROM locations ORDER BY number")
+    assert [(row["source"], row["seeable"]) for row in rows] == [
+        ("people", 1), ("people", 1), ("people", 0), ("agent", 1), ("agent", 1), ("agent", 1)
+    ]  # fmt: skip
+    closed = Deal("Bread", STARTS[0], Stage.S, Stage.S, pose=(0.0, 1.7, 0.72, 1, 0, 0, 0))
+    assert seeable(ROOM, closed)  # In the closed drawer, which can be opened.
+
+
+def test_spots_take_the_starts_of_those_they_are_matched_to(folder):
+    spot = Spot("Bread", tuple(ON_FLOOR), (), "floor", "", 0.2)
+    some = Spots(SCENE, "Bread", 60, {"easy": (), "medium": (), "hard": (spot,) * 3})
+    save_spots(some, spots_file(folder / "spots", SCENE, "Bread"))
+    more = '[[places]]\nsource = "hard"\nspots = "spots"\ndifficulty = "hard"\nmatched = "people"\n'
+    (folder / "study.toml").write_text(TEXT + PLACES + more)
+    _, locations = load_study(folder / "study.toml")
+    assert [place.deal.start for place in locations if place.source == "hard"] == STARTS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "not a study"),
+        (TEXT.replace("trials = 4", "trials = 0"), "trials: .*greater"),
+        (TEXT + "colour = 1", "colour: Extra"),
+        (TEXT.replace('"find"', '"a/b"'), "name: "),
+        (TEXT.replace('"foyer-7"', '"nowhere"'), "unknown scene"),
+        (TEXT, "at least one source"),
+        (TEXT + PLACES.replace('"agent.jsonl"', '"none.jsonl"'), "none.jsonl"),
+        (TEXT + PLACES.replace('matched = "people"', 'matched = "nobody"'), "not a source before it"),
+        (TEXT + PLACES.replace('"agent.jsonl"', '"people.jsonl"\nspots = "x"'), "either records or spots"),
+        (TEXT.replace('"seek"', '"hide"') + PLACES, "a hiding study has scenes"),
+        ('scenes = ["foyer-8"]' + TEXT + PLACES, "no place in these rooms"),
+    ],
+)
+def test_a_study_with_an_error_says_which(folder, text, said):
+    (folder / "study.toml").write_text(text)
+    with pytest.raises(StudyError, match=said):
+        load_study(folder / "study.toml")
+
+
+def test_places_without_a_match_are_counted(folder):
+    save_records([hidden(STARTS[0], ON_FLOOR, "a")], folder / "agent.jsonl")
+    with pytest.raises(StudyError, match="2 of 3 places of people have no match in agent"):
+        load_study(folder / "study.toml")
+
+
+def test_a_study_that_people_have_joined_does_not_change(folder):
+    store, study = entered(folder)
+    enter(store, *load_study(folder / "study.toml"), build=lambda scene: pytest.fail("entered twice"))
+    changed = TEXT.replace("trials = 4", "trials = 3") + PLACES
+    (folder / "study.toml").write_text(changed)
+    enter(store, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
+    Course(store, {"find": study}, Clock()).join("find", {})
+    (folder / "study.toml").write_text(TEXT + PLACES)
+    with pytest.raises(StudyError, match="give it another name"):
+        enter(store, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
+
+
+def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
+    (folder / "study.toml").write_text(TEXT.replace("trials = 4", "trials = 2\nrepeats = 3") + PLACES)
+    store, study = entered(folder)
+    course = Course(store, {"find": study}, Clock())
+    had = []
+    for _ in range(8):
+        token = course.join("find", {})["participant"]
+        course.do(token, "agree")
+        course.do(token, "begin")
+        mine = []
+        while (status := course.do(token, "next"))["status"] == "trials":
+            row = store.one("SELECT * FROM trials WHERE token = ?", status["trial"])
+            store.change("trials", row["id"], ended=1.0, found=True, steps=1)
+            mine.append(row["opponent"])
+            had.append(row["location"])
+        assert status["code"] == "C0DE" and status["return"] == "https://example.org/done"
+        if len(had) <= 12:
+            assert sorted(mine) == ["agent", "people"]  # One of each, whoever comes.
+    assert np.bincount(had)[1:].tolist() == [3, 3, 0, 3, 3, 3]
+
+
+def test_the_same_platform_parameters_are_the_same_participant(folder):
+    store, study = entered(folder)
+    course = Course(store, {"find": study}, Clock())
+    prolific = {"PROLIFIC_PID": "a", "STUDY_ID": "b", "SESSION_ID": "c"}
+    first = course.join("find", prolific)["participant"]
+    course.do(first, "agree")
+    assert course.join("find", prolific) == {"participant": first, "status": "instructions"}
+    assert course.join("find", prolific | {"SESSION_ID": "d"})["participant"] != first
+    assert course.join("find", {"PROLIFIC_PID": "a"})["participant"] != first
+    assert course.join("find", {})["participant"] != course.join("find", {})["participant"]
+    turk = {"workerId": "w", "hitId": "h", "assignmentId": "x"}
+    assert course.join("find", turk)["participant"] == course.join("find", turk)["participant"]
+    with pytest.raises(Preview):
+        course.join("find", turk | {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
+
+
+def test_nothing_is_done_out_of_turn(folder):
+    store, study = entered(folder)
+    course = Course(store, {"find": study}, Clock())
+    token = course.join("find", {})["participant"]
+    for what in ("begin", "next", "practise"):
+        with pytest.raises(NotNow):
+            course.do(token, what)
+    course.do(token, "agree")
+    assert course.do(token, "practise")["practice"]
+    assert course.do(token, "begin")["practice"] is None
+    trial = course.do(token, "next")["trial"]
+    for what in ("next", "practise", "agree", "decline"):
+        with pytest.raises(NotNow):
+            course.do(token, what)
+    assert course.status(token)["trial"] == trial
+    other = course.join("find", {})["participant"]
+    assert course.do(other, "decline")["status"] == "declined"
+    with pytest.raises(NotNow):
+        course.do(other, "agree")
+
+
+def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
+    clock = Clock()
+    with running(settings(folder, studies=[folder / "study.toml"], clock=clock)) as (server, url):
+        assert asked(url, "/api/options")[1]["studies"] == [{"name": "find", "title": "Find it"}]
+        turk = {"workerId": "=W1", "hitId": "h", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
+        assert asked(url, "/api/studies/find/join", {"parameters": turk})[1]["error"] == "preview"
+        joined = asked(url, "/api/studies/find/join", {"parameters": turk | {"assignmentId": "y"}})[1]
+        token = joined["participant"]
+
+        def on(do: str) -> dict:
+            code, status = asked(url, "/api/participant", {"do": do}, token)
+            assert code == 200
+            return status
+
+        assert asked(url, "/api/participant", token=token)[1]["consent"] == "You may stop at any time."
+        on("agree")
+        with playing(url, on("practise")["practice"]) as one:
+            assert one.welcome["practice"] and one.act("GiveUp")["phase"] == "done"
+        on("begin")
+        for number in range(4):
+            with playing(url, on("next")["trial"]) as one:
+                assert one.welcome["study"] and one.welcome["opponent"] == "" and one.state["give_up_in"] == 100
+                clock.now += 2.5
+                if number:
+                    result = one.act("ClaimVisible")["result"]
+                    assert result == {"found": True, "steps": 1, "record": None}
+                else:
+                    one.act("RotateLeft")
+                    clock.now += 100
+                    assert one.act("GiveUp")["result"]["found"] is False
+        status = on("next")
+        assert status["status"] == "done" and status["code"] == "C0DE" and status["done"] == 4
+
+        admin = server.admin_token
+        assert asked(url, "/api/admin/progress")[0] == asked(url, "/api/admin/progress", token="x" * 43)[0] == 401
+        (study,) = asked(url, "/api/admin/progress", token=admin)[1]["studies"]
+        assert (study["participants"], study["finished"], study["trials_done"], study["trials_wanted"]) == (1, 1, 4, 5)
+        assert {row["source"]: row["unseeable"] for row in study["sources"]} == {"people": 1, "agent": 0}
+
+        def file(name: str) -> str:
+            address = f"{url}api/admin/studies/find/{name}"
+            with urllib.request.urlopen(
+                urllib.request.Request(address, headers={"Authorization": f"Bearer {admin}"})
+            ) as a:
+                return a.read().decode()
+
+        rows = list(csv.DictReader(io.StringIO(file("trials.csv"))))
+        assert [row["found"] for row in rows] == ["False", "True", "True", "True"]
+        assert [float(row["seconds"]) for row in rows] == [102.5, 2.5, 2.5, 2.5]
+        assert rows[0]["worker"] == "'=W1"  # No formula.
+        actions = [json.loads(line) for line in file("actions.jsonl").splitlines()]
+        assert [row["action"] for row in actions] == ["RotateLeft", "GiveUp", *["ClaimVisible"] * 3]
+        assert actions[1]["time"] - actions[0]["time"] == 100
+        records = [checked(json.loads(line)) for line in file("records.jsonl").splitlines()]
+        table = json.loads(file("table.json"))
+    assert len(records) == 4 and table == export.human_table(folder / "play.db", "find")
+    with World([ROOM], size=SIZE) as world:
+        records[0].scene = "hut"
+        assert len(list(replay(records[0], world))) == 2
+
+
+def test_the_table_counts_what_nobody_could_see_as_not_found(folder):
+    store, _ = entered(folder)
+    trials = [("people", True, 40), ("people", True, 900), ("agent", False, 30), ("agent", True, 60)]
+    for source, found, steps in trials:
+        place = store.one("SELECT id FROM locations WHERE source = ? AND seeable", source)["id"]
+        store.new_trial("seek", SCENE, "Bread", source, 0, 0.0, study="find", location=place, started=1.0, ended=2.0,
+                        found=found, steps=steps)  # fmt: skip
+    rows = {row["source"]: row for row in export.table(store, "find") if row["split"] == "all"}
+    # People: two found, in 40 steps and in more than 500, and one place unseeable; the agent: 1 of 2.
+    assert rows["people"]["trials"] == 3 and rows["people"]["found"] == round(2 / 3, 4)
+    assert rows["people"]["steps"] == round((40 + 500 + 500) / 3, 4)
+    assert rows["agent"]["found"] == 0.5 and rows["agent"]["steps"] == (500 + 60) / 2
+    # Wilson's interval of 1 in 2.
+    assert (rows["agent"]["found_low"], rows["agent"]["found_high"]) == (0.0945, 0.9055)
+
+
+def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
+    text = TEXT.replace('"seek"', '"hide"').replace('code = "C0DE"', f'scenes = ["{SCENE}"]\ngoals = ["Bread"]')
+    (tmp_path / "study.toml").write_text(text)
+    store, study = entered(tmp_path)
+    deal = Course(store, {"find": study}, Clock())
+    token = deal.join("find", {})["participant"]
+    deal.do(token, "agree")
+    deal.do(token, "begin")
+    row = store.one("SELECT * FROM trials WHERE token = ?", deal.do(token, "next")["trial"])
+    with World([ROOM], size=SIZE) as world:
+        trial = Trial(world, Deal("Bread", STARTS[0], Stage.EM, Stage.OH, anywhere=True), HIDE, {})
+        for name in ("HideHere", "DropObject", "ReadyForSeeker"):
+            for step in trial.steps_of(name):
+                trial.step(step)
+    trial.record.scene = SCENE
+    store.change("trials", row["id"], ended=1.0, record=json.dumps(asdict(trial.record)), steps=2)
+    store.close()
+    (tmp_path / "people.jsonl").write_text("".join(export.exported(tmp_path / "play.db", "find", "records.jsonl")))
+    (tmp_path / "seek.toml").write_text(TEXT + '[[places]]\nsource = "people"\nrecords = "people.jsonl"\n')
+    _, (place,) = load_study(tmp_path / "seek.toml")
+    assert place.deal.start == STARTS[0] and list(place.deal.pose) == trial.record.pose
+    assert deal_is_on_the_floor(place.deal)
+
+
+def deal_is_on_the_floor(deal: Deal) -> bool:
+    return abs(deal.pose[2] - 0.065) < 0.02
+
+
+def test_the_objects_that_can_be_asked_for_are_those_that_there_are():
+    assert get_args(Goal) == GOALS
+
+
+def test_files_that_are_no_store_are_refused(tmp_path):
+    (tmp_path / "a.db").write_bytes(b"no database" * 200)
+    for writing in (True, False):
+        with pytest.raises(StoreError, match="not a store"):
+            Store(tmp_path / "a.db", writing=writing)
+    first = Store(tmp_path / "c.db", writing=True)
+    with pytest.raises(StoreError, match="another server"):
+        Store(tmp_path / "c.db", writing=True)
+    first.close()
+    Store(tmp_path / "c.db", writing=True).close()
+    with pytest.raises(StoreError, match="no such file"):
+        Store(tmp_path / "b.db")
