@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scrubjay.errors import RendererError
 from scrubjay.rooms.room import Lamp, Room, Thing
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.render.base import RendererError
 from scrubjay.sim.render.make import make_renderer
 
 LAMPS = (

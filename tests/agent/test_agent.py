@@ -10,10 +10,10 @@ import torch
 from scrubjay.agent.agent import READINGS, Agent, load_agent, save_agent, surveyed
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.encoder import Encoded
-from scrubjay.agent.weights import WeightsError
+from scrubjay.errors import WeightsError
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import Observation, observe
 from scrubjay.players.base import RandomPlayer
 from scrubjay.sim.world import World
@@ -37,13 +37,13 @@ def stacked(observations: list[Observation]) -> Observation:
 def played(chest) -> tuple[Observation, torch.Tensor]:
     """Observations (T, B) of short random games that go through all stages, and where games begin."""
     with World([chest], copies=2, size=SMALL.image_size) as world:
-        cache, player = Cache(world, Dealer(seed=1), LIMITS), RandomPlayer(5)
-        cache.time[1, Stage.EM] = 6
+        game, player = CacheGame(world, RandomEpisodes(seed=1), LIMITS), RandomPlayer(5)
+        game.time[1, Stage.EM] = 6
         seen, begins, begun = [], [], np.ones(2, bool)
         for _ in range(44):
-            seen.append(observe(cache))
+            seen.append(observe(game))
             begins.append(torch.from_numpy(begun))
-            begun = cache.step(*player(cache, np.ones(2, bool))).finished
+            begun = game.step(*player(game, np.ones(2, bool))).finished
     return stacked(seen), torch.stack(begins)
 
 
@@ -83,26 +83,24 @@ def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
 
 def test_hiders_choose_places_where_they_have_been(agent, chest):
     with World([chest], copies=3, size=SMALL.image_size) as world, torch.no_grad():
-        cache, player = Cache(world, Dealer(seed=2, turned=True), LIMITS), RandomPlayer(1)
+        game, player = CacheGame(world, RandomEpisodes(seed=2, turned=True), LIMITS), RandomPlayer(1)
         state, begins = agent.initial_state(3), torch.ones(3, dtype=torch.bool)
         been: list[set] = [set(), set(), set()]
-        while (cache.stage == Stage.EM).all():
-            for b, place in enumerate(cache.relative_place().tolist()):
+        while (game.stage == Stage.EM).all():
+            for b, place in enumerate(game.relative_place().tolist()):
                 been[b].add(tuple(place))
-            state = agent.act(state, observe(cache), begins).state
+            state = agent.act(state, observe(game), begins).state
             begins[:] = False
-            cache.step(*player(cache, np.ones(3, bool)))
-        here = cache.relative_place()
-        places, choice, explored = agent.choose(
-            state, observe(cache), torch.arange(3), torch.Generator().manual_seed(3)
-        )
+            game.step(*player(game, np.ones(3, bool)))
+        here = game.relative_place()
+        places, choice, explored = agent.choose(state, observe(game), torch.arange(3), torch.Generator().manual_seed(3))
         assert explored.visited.flatten(1).sum(1).tolist() == [len(each) for each in been]
         assert choice.real.any(1).all()
         chosen = places.numpy() + np.concatenate([here[:, :2], np.zeros((3, 2), int)], 1)
         for b in range(3):
             assert tuple(chosen[b].tolist()) in been[b]
-        outcome = cache.step(np.full(3, -1), places.numpy())
-        assert outcome.success.all() and (cache.relative_place() == chosen).all()
+        outcome = game.step(np.full(3, -1), places.numpy())
+        assert outcome.success.all() and (game.relative_place() == chosen).all()
 
 
 def test_maps_are_surveyed_with_the_start_where_it_is(agent):

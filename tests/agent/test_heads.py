@@ -8,20 +8,20 @@ from torch.distributions import Categorical
 
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.heads import Decision, Heads, check_stage
-from scrubjay.agent.memory import Dir
-from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+from scrubjay.agent.memory import DynamicRepresentation
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
 
 COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
 
 
-def dirs_of(*lead: int, seed: int = 0) -> Dir:
+def dirs_of(*lead: int, seed: int = 0) -> DynamicRepresentation:
     draw = torch.Generator().manual_seed(seed)
     grid = torch.randn(*lead, SMALL.gru_channels, 7, 7, generator=draw)
-    return Dir(torch.randn(*lead, SMALL.lstm, generator=draw), grid, grid[..., 0, :, :])
+    return DynamicRepresentation(torch.randn(*lead, SMALL.lstm, generator=draw), grid, grid[..., 0, :, :])
 
 
-def asked(heads: Heads, dirs: Dir, stage: torch.Tensor) -> Decision:
+def asked(heads: Heads, dirs: DynamicRepresentation, stage: torch.Tensor) -> Decision:
     """What heads say of DIRs, and of what is seen and told, which depends on nothing but the shape."""
     return heads(dirs, *beside(stage, dirs.flat.shape[-2]))
 
@@ -93,12 +93,12 @@ def test_every_game_is_answered_by_its_own_stages_head():
             cell = torch.cat([seen[b, :, row, column], dirs.grid[b, :, row, column]])
             odds[row, column] = head.here.weight[0, :, 0, 0] @ cell + head.opens
             for name, judged in zip(names, head.here.weight[:, :, 0, 0] @ cell, strict=True):
-                expected[number_of(name)] = expected[number_of(name)] + judged
+                expected[action_index(name)] = expected[action_index(name)] + judged
         if which == Stage.S:
             # The mean of all cells' odds that they show the game's goal object.
             cells = torch.cat([seen[b], dirs.grid[b]]).flatten(1)
             shown = (head.visible.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
-            expected[number_of("ClaimVisible")] = expected[number_of("ClaimVisible")] + shown.log()
+            expected[action_index("ClaimVisible")] = expected[action_index("ClaimVisible")] + shown.log()
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         torch.testing.assert_close(decision.openable[b], odds)
         # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
@@ -151,7 +151,7 @@ def test_what_can_be_hit_comes_from_the_cells_and_from_oms_own_features():
     heads, dirs = made(), dirs_of(2)
     stage = torch.tensor([Stage.OM, Stage.OH])
     here = asked(heads, dirs, stage).hittable
-    moved = asked(heads, Dir(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
+    moved = asked(heads, DynamicRepresentation(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
     cells = nn.functional.conv2d(dirs.grid, heads.hittable_here.weight, heads.hittable_here.bias)
     torch.testing.assert_close(moved - here, cells.roll(1, -1) - cells, atol=1e-4, rtol=1e-4)
     known = heads.get_submodule("stages.OM").mlp(dirs.flat)

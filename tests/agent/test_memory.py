@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
-from scrubjay.agent.memory import Dir, Memory, MemoryState, Recurrent, Senses, Tiled
+from scrubjay.agent.memory import DynamicRepresentation, Memory, MemoryState, Recurrent, Senses, Tiled
 from scrubjay.agent.metric_map import EMPTY, gru
-from scrubjay.agent.normalization import Usual
-from scrubjay.game.actions import Stage, number_of
+from scrubjay.agent.normalization import RunningNorm
+from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.observation import NO_ACTION, Observation
 
 EM, PS, OH, OM, S = (int(stage) for stage in Stage)
@@ -65,7 +65,7 @@ def part(observation: Observation, inputs: tuple, which: slice) -> tuple[Observa
     return observation.map(lambda tensor: tensor[which]), tuple(tensor[which] for tensor in inputs)
 
 
-def assert_same(first: Dir | Recurrent, second: Dir | Recurrent) -> None:
+def assert_same(first: DynamicRepresentation | Recurrent, second: DynamicRepresentation | Recurrent) -> None:
     for name, tensor in vars(first).items():
         torch.testing.assert_close(tensor, vars(second)[name], msg=lambda text, name=name: f"{name}: {text}")
 
@@ -106,7 +106,7 @@ def test_a_target_puts_the_middle_of_the_learned_tensor_on_its_cell():
 
 def test_where_an_object_landed_is_told_as_a_successful_placing():
     senses, size = Senses(TINY), TINY.action_embedding
-    placed = number_of("PlaceAt|2,3,4")
+    placed = action_index("PlaceAt|2,3,4")
     observation = replace(
         observed([[OH, OH]]),
         last_action=torch.tensor([[placed, NO_ACTION]]),
@@ -129,7 +129,7 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
         memory.balance.weight.uniform_(0.5, 2), memory.balance.bias.normal_()
     dirs, after = run(memory, state, observation, (sir, summary))
 
-    def in_usual_terms(numbers: torch.Tensor, usual: Usual) -> torch.Tensor:
+    def in_usual_terms(numbers: torch.Tensor, usual: RunningNorm) -> torch.Tensor:
         """Each column of (N, n) in deviations from its mean, 5 at most."""
         columns = zip(numbers.T, usual.mean.tolist(), usual.variance.tolist(), strict=True)
         return torch.stack([((x - mean) / variance**0.5).clamp(-5, 5) for x, mean, variance in columns], 1)

@@ -7,7 +7,7 @@ import torch
 
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION, SEEKER_ACTIONS, SEEKER_NUMBER, MentalSeeker
-from scrubjay.game.actions import NAMES, number_of
+from scrubjay.game.actions import NAMES, action_index
 
 CONFIG = replace(SMALL, mental_channels=8, mental_lstm=12, action_embedding=4)
 NORTH, EAST, SOUTH, WEST = range(4)
@@ -28,7 +28,7 @@ def seeker(**bias: float) -> MentalSeeker:
 
 
 def index(name: str) -> int:
-    return SEEKER_ACTIONS.index(number_of(name))
+    return SEEKER_ACTIONS.index(action_index(name))
 
 
 def surely(made: MentalSeeker, *names: str) -> MentalSeeker:
@@ -75,7 +75,7 @@ def test_the_seekers_actions_are_the_58_of_its_stage():
     assert len(SEEKER_ACTIONS) == NO_ACTION == 58
     assert NAMES[SEEKER_ACTIONS[CLAIM]] == "ClaimVisible"
     assert SEEKER_NUMBER[list(SEEKER_ACTIONS)].tolist() == list(range(58))
-    assert SEEKER_NUMBER[219] == NO_ACTION and SEEKER_NUMBER[number_of("DropObject")] == -1
+    assert SEEKER_NUMBER[219] == NO_ACTION and SEEKER_NUMBER[action_index("DropObject")] == -1
 
 
 @torch.no_grad()

@@ -10,24 +10,24 @@ from torch.nn import functional as F
 
 from scrubjay.agent.agent import Agent, load_agent, save_agent
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.normalization import FAR, LEAST, SLOWEST, CentredConv2d, Usual, adapt
+from scrubjay.agent.normalization import FAR, LEAST, SLOWEST, CentredConv2d, RunningNorm, adapt
 from scrubjay.game.actions import Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.training.actor_critic import actor_critic
 
 
-def statistics(usual: Usual) -> dict[str, torch.Tensor]:
+def statistics(usual: RunningNorm) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in usual.state_dict().items()}
 
 
-def watched(usual: Usual, numbers: np.ndarray, chosen: np.ndarray | None = None) -> None:
+def watched(usual: RunningNorm, numbers: np.ndarray, chosen: np.ndarray | None = None) -> None:
     usual.watch(torch.from_numpy(numbers), None if chosen is None else torch.from_numpy(chosen))
     usual.adapt()
 
 
 def test_what_is_usual_is_the_mean_and_variance_of_all_so_far():
     """For the first 50 batches; of numbers whose mean and deviation are very different, and drift."""
-    rng, usual, seen = np.random.default_rng(0), Usual(3), np.empty((0, 3))
+    rng, usual, seen = np.random.default_rng(0), RunningNorm(3), np.empty((0, 3))
     for batch in range(50):
         numbers = rng.normal([0, 100, -3], [1, 0.1, 20], (4, 5, 3)) + 0.1 * batch
         watched(usual, numbers)
@@ -50,7 +50,7 @@ def test_what_is_usual_is_the_mean_and_variance_of_all_so_far():
 
 def test_what_is_usual_by_hand():
     """1 and 3, then 8 and 8: mean 2 and 5, variance 1, then (16 + 4 + 9 + 9) / 4."""
-    usual = Usual(1)
+    usual = RunningNorm(1)
     watched(usual, np.array([[1.0], [3.0]]))
     assert (usual.mean.item(), usual.variance.item()) == (2, 1)
     watched(usual, np.array([[8.0], [8.0]]))
@@ -61,7 +61,7 @@ def test_what_is_usual_by_hand():
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), share=st.floats(0, 1))
 def test_only_chosen_numbers_are_watched(seed, share):
-    rng, usual = np.random.default_rng(seed), Usual(2)
+    rng, usual = np.random.default_rng(seed), RunningNorm(2)
     seen = np.empty((0, 2))
     for batches in range(1, 4):
         numbers, chosen = rng.normal(5, 3, (6, 4, 2)), np.zeros((6, 4), bool)
@@ -76,7 +76,7 @@ def test_only_chosen_numbers_are_watched(seed, share):
 
 @pytest.mark.parametrize("batches", [0, 3])
 def test_a_batch_with_nothing_chosen_changes_nothing(batches):
-    rng, usual = np.random.default_rng(0), Usual(2)
+    rng, usual = np.random.default_rng(0), RunningNorm(2)
     for _ in range(batches):
         watched(usual, rng.normal(size=(5, 2)))
     before = statistics(usual)
@@ -85,13 +85,13 @@ def test_a_batch_with_nothing_chosen_changes_nothing(batches):
 
 
 def test_before_anything_is_usual_numbers_stay_as_they_are_unless_they_are_far():
-    usual, numbers = Usual(3), torch.randn(4, 3, 2, 2) * 3
+    usual, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2) * 3
     assert torch.equal(usual(numbers, axis=1), numbers.clamp(-FAR, FAR)) and numbers.abs().max() > FAR
     assert torch.equal(usual.back(numbers.movedim(1, -1)), numbers.movedim(1, -1))
 
 
 def test_watching_alone_changes_nothing_and_is_taken_up_once():
-    usual, numbers = Usual(2), torch.randn(5, 2) * 3 + 1
+    usual, numbers = RunningNorm(2), torch.randn(5, 2) * 3 + 1
     before = usual(numbers)
     usual.watch(numbers)
     assert torch.equal(usual(numbers), before) and usual.batches == 0
@@ -105,7 +105,7 @@ def test_watching_alone_changes_nothing_and_is_taken_up_once():
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), mean=st.floats(-100, 100), size=st.floats(0.01, 100))
 def test_the_way_back_leads_to_the_same_numbers(seed, mean, size):
-    rng, usual = np.random.default_rng(seed), Usual(3)
+    rng, usual = np.random.default_rng(seed), RunningNorm(3)
     watched(usual, rng.normal(mean, size, (50, 3)))
     near = usual.mean + usual.deviation * torch.from_numpy(rng.uniform(-FAR, FAR, (20, 3))).float()
     torch.testing.assert_close(usual.back(usual(near)), near, rtol=1e-4, atol=1e-4 * size)
@@ -114,7 +114,7 @@ def test_the_way_back_leads_to_the_same_numbers(seed, mean, size):
 
 
 def test_numbers_are_measured_along_any_axis_and_in_their_own_type():
-    usual, numbers = Usual(3), torch.randn(4, 3, 2, 2).bfloat16()
+    usual, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2).bfloat16()
     usual.watch(torch.randn(30, 3) * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor([0.0, 1.0, -1.0]))
     usual.adapt()
     found = usual(numbers, axis=1)
@@ -123,14 +123,14 @@ def test_numbers_are_measured_along_any_axis_and_in_their_own_type():
 
 
 def test_numbers_that_never_change_do_not_become_large():
-    usual = Usual(1)
+    usual = RunningNorm(1)
     watched(usual, np.full((9, 1), 4.0))
     assert usual.deviation.item() == pytest.approx(LEAST) and usual(torch.tensor([4.0])).item() == 0
     assert usual(torch.tensor([4 + LEAST / 2])).item() == pytest.approx(0.5, rel=1e-2)
 
 
 def test_all_parts_of_a_module_adapt():
-    module = nn.ModuleDict({"one": Usual(1), "other": nn.Sequential(Usual(1), nn.Linear(1, 1))})
+    module = nn.ModuleDict({"one": RunningNorm(1), "other": nn.Sequential(RunningNorm(1), nn.Linear(1, 1))})
     module["one"].watch(torch.tensor([[2.0]]))
     module["other"][0].watch(torch.tensor([[3.0]]))
     adapt(module)
@@ -139,12 +139,12 @@ def test_all_parts_of_a_module_adapt():
 
 def test_what_is_usual_travels_with_the_weights(tmp_path):
     agent = Agent(SMALL)
-    for number, usual in enumerate(part for part in agent.modules() if isinstance(part, Usual)):
+    for number, usual in enumerate(part for part in agent.modules() if isinstance(part, RunningNorm)):
         usual.watch(torch.randn(40, len(usual.mean)) * (number + 2) + number)
     adapt(agent)
     save_agent(agent, tmp_path)
     again = dict(load_agent(tmp_path).named_modules())
-    names = {name for name, part in agent.named_modules() if isinstance(part, Usual)}
+    names = {name for name, part in agent.named_modules() if isinstance(part, RunningNorm)}
     assert names == {
         "memory.usual_sir",
         "memory.usual_input",

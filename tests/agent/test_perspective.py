@@ -12,11 +12,11 @@ from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.hiding_outcomes import NONE, OUTCOMES
 from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION, SEEKER_ACTIONS
 from scrubjay.agent.perspective import CONSIDERED, Choice, Draws, Explored, PerspectiveSimulation, considered
-from scrubjay.game.actions import number_of
+from scrubjay.game.actions import action_index
 
 CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
 EAST, WEST = 1, 3
-AHEAD = SEEKER_ACTIONS.index(number_of("MoveAhead"))
+AHEAD = SEEKER_ACTIONS.index(action_index("MoveAhead"))
 
 
 def explored(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, share: float = 0.3) -> Explored:

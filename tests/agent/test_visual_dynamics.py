@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from scrubjay.agent.config import PRESETS, SMALL
 from scrubjay.agent.encoder import Encoder
 from scrubjay.agent.visual_dynamics import ActionPlanes, Dynamics, image_sizes, moved_along, scaled_images
-from scrubjay.game.actions import number_of
+from scrubjay.game.actions import action_index
 
 SIZE = SMALL.image_size
 CELL = SIZE // 7
@@ -82,7 +82,7 @@ def test_moving_by_half_a_pixel_is_the_mean_of_two():
 
 
 def test_actions_point_at_their_cells():
-    actions = torch.tensor([number_of(name) for name in ("OpenAt|2,3", "PlaceAt|1,7,1", "MoveAhead")])
+    actions = torch.tensor([action_index(name) for name in ("OpenAt|2,3", "PlaceAt|1,7,1", "MoveAhead")])
     planes = ActionPlanes(SMALL)(actions)
     assert planes.shape == (3, SMALL.action_embedding + 1, 7, 7)
     assert planes[0, -1].nonzero().tolist() == [[1, 2]]
@@ -164,12 +164,12 @@ def triplets() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     after = before.clone()
     action, succeeded = torch.zeros(64, dtype=torch.int64), torch.ones(64)
     for number, (name, down, right) in enumerate([("MoveLeft", 8, 0), ("MoveRight", 8, 16), ("Crouch", 0, 8)]):
-        action[number::4] = number_of(name)
+        action[number::4] = action_index(name)
         after[number::4] = wide[number::4, :, down : down + SIZE, right : right + SIZE]
     for number in range(3, 64, 4):
         row, column = torch.randint(0, 7, (2,), generator=generator).tolist()
         cell = (number, slice(None), slice(row * CELL, (row + 1) * CELL), slice(column * CELL, (column + 1) * CELL))
-        action[number], succeeded[number] = number_of(f"OpenAt|{row + 1},{column + 1}"), number % 8 == 3
+        action[number], succeeded[number] = action_index(f"OpenAt|{row + 1},{column + 1}"), number % 8 == 3
         before[cell] = 0.9 if succeeded[number] else 0.1
         after[number] = before[number]
         if succeeded[number]:

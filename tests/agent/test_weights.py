@@ -11,7 +11,8 @@ from torch import nn
 
 from scrubjay.agent.config import PAPER, PRESETS, SMALL, AgentConfig
 from scrubjay.agent.encoder import Encoder
-from scrubjay.agent.weights import CONFIG_FILE, WeightsError, fill, load, save
+from scrubjay.agent.weights import CONFIG_FILE, fill, load, save
+from scrubjay.errors import WeightsError
 
 
 def weights_files(folder):

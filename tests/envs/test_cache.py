@@ -11,16 +11,16 @@ from gymnasium.vector.utils import batch_space
 from pettingzoo.test import api_test, parallel_api_test, seed_test
 
 from scrubjay.envs.cache import HIDER, NONE, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, cache_env, parallel
-from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.game.cache import LIMITS
-from scrubjay.game.episode import Deal
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
 SIZE = 56
 HERE = np.zeros(4, int)
-MIDDLE = Place(0.0, -1.0, 0.0, True)
+MIDDLE = AgentPose(0.0, -1.0, 0.0, True)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def pair(chest):
 
 
 def named(name: str) -> dict:
-    return {"action": number_of(name), "place": HERE}
+    return {"action": action_index(name), "place": HERE}
 
 
 def all_do(*numbers: int) -> dict:
@@ -51,12 +51,12 @@ def masked(env: CacheVectorEnv, seen: dict, rng: np.random.Generator) -> dict:
 
 def near_the_end(env) -> None:
     """Puts the games into S, with one step left; the object lies where the hider began."""
-    cache = env.games
-    cache.world.hold(cache.goal)
-    cache.world.drop(np.ones(len(cache), bool))
-    cache.stage[:] = Stage.S
-    cache.time[:, Stage.S] = LIMITS[Stage.S] - 1
-    cache._view = None
+    game = env.games
+    game.world.hold(game.goal)
+    game.world.drop(np.ones(len(game), bool))
+    game.stage[:] = Stage.S
+    game.time[:, Stage.S] = LIMITS[Stage.S] - 1
+    game._view = None
 
 
 def test_the_single_environment_passes_gymnasiums_checker(world):
@@ -95,12 +95,12 @@ def test_a_game_of_two_makes_its_own_world(chest):
 def test_hiders_are_told_where_the_object_landed(pair):
     env = CacheVectorEnv(pair, goals=("Bread",))
     env.reset(seed=0)
-    env.games.deal = lambda *_: Deal("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
+    env.games.deal = lambda *_: EpisodeSpec("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
     env.games.begin(np.ones(2, bool))
     for name in ("PlaceAt|1,1,1", *["MoveHandAhead"] * 3):
-        seen, *_ = env.step(all_do(*[number_of(name)] * 2))
+        seen, *_ = env.step(all_do(*[action_index(name)] * 2))
         assert seen["landed"].tolist() == [NONE, NONE]
-    seen, *_ = env.step(all_do(number_of("DropObject"), number_of("MoveHandBack")))
+    seen, *_ = env.step(all_do(action_index("DropObject"), action_index("MoveHandBack")))
     assert seen["landed"][1] == NONE and seen["stage"].tolist() == [Stage.OH, Stage.OM]
     assert NAMES[seen["landed"][0]].startswith("PlaceAt|0,") and env.observation_space.contains(seen)
 
@@ -108,7 +108,7 @@ def test_hiders_are_told_where_the_object_landed(pair):
 def test_an_action_that_the_stage_does_not_have_takes_time_and_changes_nothing(world):
     env = CacheEnv(world)
     first, _ = env.reset(seed=1)
-    for number in (number_of("DropObject"), number_of("ClaimVisible"), NONE):
+    for number in (action_index("DropObject"), action_index("ClaimVisible"), NONE):
         seen, reward, terminated, truncated, info = env.step({"action": number, "place": HERE})
         assert np.array_equal(seen["image"], first["image"]) and seen["place"].tolist() == [0, 0, 0, 1]
         assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
@@ -123,7 +123,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
     place, pose = env.world.place(0), env.world.state.pose.copy()
     seen, reward, terminated, truncated, info = env.step(named("RotateLeft"))
     assert terminated and not truncated and reward == 0 and info["finished"] and not info["found"]
-    assert seen["stage"] == Stage.S and seen["last_action"] == number_of("RotateLeft") and seen["last_success"] == 1
+    assert seen["stage"] == Stage.S and seen["last_action"] == action_index("RotateLeft") and seen["last_success"] == 1
     assert seen["place"].tolist() == [0, 0, 3, 1], "it turned left of where the game began"
     assert env.observation_space.contains(seen)
     with World(env.world.rooms, size=SIZE) as other:
@@ -190,21 +190,21 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     env.reset(seed=2)
     near_the_end(env)
     env.games.time[1, Stage.S] = 0
-    seen, _, terminated, truncated, info = env.step(all_do(number_of("RotateLeft"), number_of("RotateRight")))
+    seen, _, terminated, truncated, info = env.step(all_do(action_index("RotateLeft"), action_index("RotateRight")))
     assert terminated.tolist() == [True, False] and not truncated.any()
     assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
     assert info["final_obs"][1] is None and env.single_observation_space.contains(info["final_obs"][0])
     assert info["final_obs"][0]["stage"] == Stage.S and info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
     assert seen["stage"].tolist() == [Stage.EM, Stage.S] and seen["place"][0].tolist() == [0, 0, 0, 1]
-    assert seen["last_action"].tolist() == [NONE, number_of("RotateRight")]
+    assert seen["last_action"].tolist() == [NONE, action_index("RotateRight")]
     assert np.array_equal(seen["image"], pair.view().rgb.numpy()), "the picture is of the next game"
 
 
 def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
-    env = CacheVectorEnv(pair, tensors=True, last_looks=False, reward=lambda cache, outcome: outcome.stage * 1.0)
+    env = CacheVectorEnv(pair, tensors=True, last_looks=False, reward=lambda game, outcome: outcome.stage * 1.0)
     env.reset(seed=2)
     near_the_end(env)
-    seen, reward, terminated, _, info = env.step(all_do(*[number_of("RotateLeft")] * 2))
+    seen, reward, terminated, _, info = env.step(all_do(*[action_index("RotateLeft")] * 2))
     assert terminated.all() and "final_obs" not in info and info["final_info"]["finished"].all()
     assert isinstance(seen["image"], torch.Tensor) and torch.equal(seen["image"], pair.view().rgb)
     assert reward.tolist() == [Stage.S, Stage.S], "a reward of one's own"
@@ -213,9 +213,9 @@ def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
 def test_vector_actions_outside_the_mask_are_an_error_before_anything_changes(pair):
     env = CacheVectorEnv(pair)
     env.reset(seed=0)
-    for wrong in (number_of("DropObject"), NONE, NONE + 1):
+    for wrong in (action_index("DropObject"), NONE, NONE + 1):
         with pytest.raises(ValueError, match="action"):
-            env.step(all_do(number_of("RotateLeft"), wrong))
+            env.step(all_do(action_index("RotateLeft"), wrong))
     assert not env.games.time.any() and env.games.relative_place()[0].tolist() == [0, 0, 0, 1]
 
 

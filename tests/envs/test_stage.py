@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 import scrubjay  # noqa: F401 (it makes the environments known)
 from scrubjay.envs.stage import TASKS, StageEnv, StageVectorEnv
 from scrubjay.envs.stage_games import ACTIONS
-from scrubjay.game.actions import NAMES, NOTHING, PLACES, Stage, number_of
+from scrubjay.errors import SpotError
+from scrubjay.game.actions import NAMES, NOTHING, PLACES, Stage, action_index
 from scrubjay.game.cache import LIMITS
-from scrubjay.game.episode import Deal
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.players.base import RandomPlayer
-from scrubjay.sim.pose import Place
-from scrubjay.spots.spots import SpotError
+from scrubjay.sim.pose import AgentPose
 
 SIZE = 56
 LARGE = 112
@@ -35,12 +35,12 @@ class Always:
     """Takes the same few actions in turn, and counts its steps; at PS it stays where it is."""
 
     def __init__(self, *names: str) -> None:
-        self.numbers, self.steps = [number_of(name) for name in names], 0
+        self.numbers, self.steps = [action_index(name) for name in names], 0
 
-    def __call__(self, cache, games):
+    def __call__(self, game, games):
         action = np.where(games, self.numbers[self.steps % len(self.numbers)], NOTHING)
         self.steps += 1
-        return action, np.zeros((len(cache), 4), int)
+        return action, np.zeros((len(game), 4), int)
 
 
 def dropper(seed: int) -> Always:
@@ -83,7 +83,7 @@ def make_vec(chest):
 
 def own(task: str, name: str) -> int:
     """An action's number within the stage of a task."""
-    return int(np.searchsorted(ACTIONS[TASKS[task].stage], number_of(name)))
+    return int(np.searchsorted(ACTIONS[TASKS[task].stage], action_index(name)))
 
 
 def do(env: StageEnv, name: str) -> tuple:
@@ -177,8 +177,8 @@ def test_an_object_that_is_never_dropped_costs_one(make):
 def deal_hiding(env: StageEnv) -> None:
     """Hider and seeker begin in the middle of the room's south, facing north."""
     env.reset(seed=0)
-    middle = Place(0.0, -1.0, 0.0, True)
-    env.games.deal = lambda *_: Deal("Bread", middle, Stage.OH, env.games.dealt[0].last, place=middle)
+    middle = AgentPose(0.0, -1.0, 0.0, True)
+    env.games.deal = lambda *_: EpisodeSpec("Bread", middle, Stage.OH, env.games.dealt[0].last, place=middle)
     env.games.begin(np.ones(1, bool))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scrubjay.envs.stage_games import StageGames
 from scrubjay.envs.tasks import Hide
-from scrubjay.game.actions import NOTHING, Stage, number_of
+from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import LIMITS
 from scrubjay.players.base import RandomPlayer
 from scrubjay.sim.world import World
@@ -32,8 +32,8 @@ def all_of(games: StageGames, b: int) -> dict[str, np.ndarray]:
 def test_games_stand_still_while_others_play_elsewhere(world, seed, steps):
     games = StageGames(world, Hide(manipulator=RandomPlayer), np.random.default_rng(seed), False, False)
     games.time[:, Stage.OH] = LIMITS[Stage.OH] - 2
-    games.step(np.array([number_of("PlaceAt|0,4,4"), number_of("Crouch"), number_of("OpenAt|4,4")]))
-    games.landed[1] = number_of("PlaceAt|0,1,1")
+    games.step(np.array([action_index("PlaceAt|0,4,4"), action_index("Crouch"), action_index("OpenAt|4,4")]))
+    games.landed[1] = action_index("PlaceAt|0,1,1")
     assert games.stage.tolist() == [Stage.OM, Stage.OH, Stage.OH], "the others have one step left"
     before = [all_of(games, b) for b in range(3)]
     for step in range(1, steps + 1):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from scrubjay.envs.tasks import ByStage, Explore, Hide, Manipulate, Seek
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Cache
+from scrubjay.errors import SpotError
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import CacheGame
 from scrubjay.players.base import RandomPlayer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import SpotError, make_spots, save_spots, spots_file
+from scrubjay.spots.spots import make_spots, save_spots, spots_file
 
 
 @pytest.fixture
@@ -53,9 +54,9 @@ def test_goals_and_turns_are_as_asked_for(world):
 
 
 def test_what_is_sought_lies_still_where_it_was_dealt(world):
-    cache = Cache(world, Seek().deals(0))
+    game = CacheGame(world, Seek().deals(0))
     before = world.state.pose.copy()
-    assert (world.state.goal == cache.goal).all() and not world.state.held.any()
+    assert (world.state.goal == game.goal).all() and not world.state.held.any()
     world.state.held[:] = True
     world.drop(np.ones(len(world), bool))
     assert np.linalg.norm(world.state.pose[:, :3] - before[:, :3], axis=1).max() < 0.01
@@ -100,12 +101,12 @@ def test_hiding_has_a_script_for_the_hand_and_whoever_seeks():
 
 def test_players_play_their_stages_only(world):
     def always(name):
-        number = number_of(name)
-        return lambda cache, games: (np.where(games, number, NOTHING), np.full((len(cache), 4), number))
+        number = action_index(name)
+        return lambda game, games: (np.where(games, number, NOTHING), np.full((len(game), 4), number))
 
-    cache = Cache(world, Explore().deals(0))
-    cache.stage[:] = [Stage.EM, Stage.S, Stage.OM, Stage.S]
+    game = CacheGame(world, Explore().deals(0))
+    game.stage[:] = [Stage.EM, Stage.S, Stage.OM, Stage.S]
     both = ByStage({Stage.EM: always("MoveAhead"), Stage.S: always("ClaimVisible")})
-    action, place = both(cache, np.array([True, True, True, False]))
-    assert action.tolist() == [number_of("MoveAhead"), number_of("ClaimVisible"), NOTHING, NOTHING]
-    assert place[:, 0].tolist() == [number_of("MoveAhead"), number_of("ClaimVisible"), 0, 0]
+    action, place = both(game, np.array([True, True, True, False]))
+    assert action.tolist() == [action_index("MoveAhead"), action_index("ClaimVisible"), NOTHING, NOTHING]
+    assert place[:, 0].tolist() == [action_index("MoveAhead"), action_index("ClaimVisible"), 0, 0]

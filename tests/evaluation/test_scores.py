@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from scrubjay.evaluation.scores import grid_of, named, on_grid, score, summaries
-from scrubjay.game.actions import Stage, number_of
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.actions import Stage, action_index
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.record import Record, Recorder
 from scrubjay.players.base import RandomPlayer, play
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
 SIZE = 56
@@ -18,12 +18,12 @@ LIMITS = np.array([30, 1, 6, 8, 20])
 
 def played(world: World, deal, names: list[str], limits: np.ndarray = LIMITS) -> Record:
     """The record of a game whose actions are given; PS stays where it is."""
-    cache = Cache(world, deal, limits)
-    recorder = Recorder(cache)
+    game = CacheGame(world, deal, limits)
+    recorder = Recorder(game)
     for name in names:
-        action = np.array([-1 if name == "PS" else number_of(name)])
-        place = np.array([[0, 0, cache.relative_place()[0, 2], 1]])
-        if done := recorder.note(cache.step(action, place), place):
+        action = np.array([-1 if name == "PS" else action_index(name)])
+        place = np.array([[0, 0, game.relative_place()[0, 2], 1]])
+        if done := recorder.note(game.step(action, place), place):
             return done[0]
     raise AssertionError("the game has not ended")
 
@@ -32,15 +32,15 @@ def played(world: World, deal, names: list[str], limits: np.ndarray = LIMITS) ->
 def games(chest) -> tuple[list[Record], list[list[tuple[float, float, bool]]]]:
     """Random games on turned grids, and where their hiders were in the room while exploring."""
     with World([chest], copies=2, size=SIZE) as world:
-        cache = Cache(world, Dealer(seed=6, turned=True), LIMITS)
-        recorder, player, records = Recorder(cache), RandomPlayer(3), []
+        game = CacheGame(world, RandomEpisodes(seed=6, turned=True), LIMITS)
+        recorder, player, records = Recorder(game), RandomPlayer(3), []
         been: list[list] = [[], []]
         paths = []
         while len(records) < 6:
-            for b in np.flatnonzero(cache.stage == Stage.EM):
-                been[b].append((*cache.world.state.position[b], cache.world.state.standing[b]))
-            action, place = play(cache, player, player)
-            outcome = cache.step(action, place)
+            for b in np.flatnonzero(game.stage == Stage.EM):
+                been[b].append((*game.world.state.position[b], game.world.state.standing[b]))
+            action, place = play(game, player, player)
+            outcome = game.step(action, place)
             records += recorder.note(outcome, place)
             for b in np.flatnonzero(outcome.finished):
                 paths.append(been[b])
@@ -66,13 +66,13 @@ def test_coverage_is_the_share_of_positions_and_heights(games, chest):
 
 def test_a_game_by_hand(chest):
     """Two steps ahead and a turn: three positions, and those that lead on from them, in a room of 13 x 13 or so."""
-    start = Place(-0.5, -0.75, 90.0, True)
+    start = AgentPose(-0.5, -0.75, 90.0, True)
     explored = ["MoveAhead", "MoveAhead", "RotateRight"]
     limits = np.array([3, 1, 2, 2, 3])
     hidden = ["PS", "ReadyForSeeker", "ReadyForSeeker"]
     sought = ["ClaimVisible", "RotateLeft", "RotateLeft"]
     with World([chest], size=SIZE) as world:
-        record = played(world, lambda *_: Deal("Cup", start), explored + hidden + sought, limits)
+        record = played(world, lambda *_: EpisodeSpec("Cup", start), explored + hidden + sought, limits)
     grid = grid_of(record, chest)
     measures = score(record, chest)
     assert measures.coverage == pytest.approx(3 / (2 * len(grid)))
@@ -87,7 +87,7 @@ def test_a_game_by_hand(chest):
 
 def test_searches_alone_have_no_measures_of_hiding(chest):
     pose = (0.0, 0.75, 0.06, 1.0, 0.0, 0.0, 0.0)
-    deal = Deal("Bread", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
+    deal = EpisodeSpec("Bread", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
     with World([chest], size=SIZE) as world:
         record = played(world, lambda *_: deal, ["Crouch", "ClaimVisible"])
     measures = score(record, chest)

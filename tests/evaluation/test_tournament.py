@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from scrubjay.errors import RecordError, RoomError, SpotError
 from scrubjay.evaluation.journal import GAMES, HIDINGS, Journal, Result
 from scrubjay.evaluation.matches import Trial, matches
 from scrubjay.evaluation.scores import Score
 from scrubjay.evaluation.tournament import Hiding, Plan, deals, play_tournament
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.episode import Deal
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.metrics import SEEKER_STEPS
-from scrubjay.game.record import RecordError, load_records
-from scrubjay.rooms.room import GOALS, RoomError
+from scrubjay.game.record import load_records
+from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import Spot, SpotError, Spots, save_spots, spots_file
+from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
 from scrubjay.viz.episode import again
 from scrubjay.viz.tournament import as_json, as_text, results, write_results
 
@@ -35,7 +36,7 @@ def dropper(seed):
     def player(cache, games):
         names = [HIDING.get(Stage(stage), "") for stage in cache.stage]
         action = np.array(
-            [number_of(name) if name and game else NOTHING for name, game in zip(names, games, strict=True)]
+            [action_index(name) if name and game else NOTHING for name, game in zip(names, games, strict=True)]
         )
         return action, np.tile([0, 0, 0, 1], (len(cache), 1))
 
@@ -44,7 +45,9 @@ def dropper(seed):
 
 def always(name):
     """A player of one action."""
-    return lambda seed: lambda cache, games: (np.where(games, number_of(name), NOTHING), np.zeros((len(cache), 4), int))
+    return lambda seed: (
+        lambda cache, games: (np.where(games, action_index(name), NOTHING), np.zeros((len(cache), 4), int))
+    )
 
 
 HIDERS = {"dropper": dropper}
@@ -104,14 +107,14 @@ def test_searches_begin_as_the_hidings_ended(played):
 
 def test_what_the_hider_left_open_is_in_its_record(chest):
     """It tries to open at all 49 cells before a drawer, until time is up."""
-    opens = itertools.cycle(number_of(f"OpenAt|{row},{column}") for row in range(1, 8) for column in range(1, 8))
+    opens = itertools.cycle(action_index(f"OpenAt|{row},{column}") for row in range(1, 8) for column in range(1, 8))
 
     def opener(cache, games):
         return np.full(1, next(opens)), np.zeros((1, 4), int)
 
-    start = Place(0.0, 0.5, 0.0, True)
+    start = AgentPose(0.0, 0.5, 0.0, True)
     with World([chest], size=56) as world:
-        trial = Trial("hut", "opener", "", Deal("Cup", start, Stage.OH, Stage.OH))
+        trial = Trial("hut", "opener", "", EpisodeSpec("Cup", start, Stage.OH, Stage.OH))
         ((_, record),) = matches(world, [trial], opener, np.array([200, 1, 49, 50, 500]))
     assert record.hidden["pose"] == record.pose
     assert record.hidden["open"] == sorted(set(record.opened) - {NOTHING}) != []

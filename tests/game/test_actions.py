@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scrubjay.game import actions
-from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 
 
 def test_there_are_219_and_each_stage_has_its_own():
@@ -20,17 +20,17 @@ def test_what_the_stages_share():
 
 
 def test_names_and_numbers():
-    assert number_of("MoveAhead") == 0
-    assert NAMES[number_of("PlaceAt|2,7,1")] == "PlaceAt|2,7,1"
+    assert action_index("MoveAhead") == 0
+    assert NAMES[action_index("PlaceAt|2,7,1")] == "PlaceAt|2,7,1"
     for wrong in ("Fly", "OpenAt|0,1", "OpenAt|8,1", "PlaceAt|3,1,1"):
         with pytest.raises(ValueError, match="unknown action"):
-            number_of(wrong)
+            action_index(wrong)
 
 
 def test_what_actions_ask_of_the_world():
-    assert actions.OPEN_CELL[number_of("OpenAt|2,3")] == 7 + 2
-    assert actions.PLACE_AT[number_of("PlaceAt|1,7,7")] == 49 + 48
-    assert actions.STAND[number_of("Crouch")] == 0 and actions.STAND[number_of("Stand")] == 1
+    assert actions.OPEN_CELL[action_index("OpenAt|2,3")] == 7 + 2
+    assert actions.PLACE_AT[action_index("PlaceAt|1,7,7")] == 49 + 48
+    assert actions.STAND[action_index("Crouch")] == 0 and actions.STAND[action_index("Stand")] == 1
     tables = [actions.MOVE, actions.ROTATE, actions.STAND, actions.OPEN_CELL, actions.CLOSE, actions.HAND_MOVE,
               actions.HAND_TURN, actions.DROP, actions.PLACE_AT, actions.READY, actions.CLAIM]  # fmt: skip
     assert all(table[-1] == -1 for table in tables)

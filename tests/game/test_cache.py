@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 from helpers import hut
 
-from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
-from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
+from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.observation import NO_ACTION, observe
 from scrubjay.rooms.floor import Floor
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
 NO_PLACE = np.zeros((1, 4), int)
 
 
 def one(name: str) -> np.ndarray:
-    return np.array([number_of(name)])
+    return np.array([action_index(name)])
 
 
 @pytest.fixture
@@ -28,17 +28,17 @@ def world(chest):
 
 
 @pytest.fixture
-def game(world) -> Cache:
-    return Cache(world, Dealer(seed=3, goals=("Tomato",)))
+def game(world) -> CacheGame:
+    return CacheGame(world, RandomEpisodes(seed=3, goals=("Tomato",)))
 
 
-def explore(game: Cache) -> None:
+def explore(game: CacheGame) -> None:
     """Two hundred turns on the spot, and so back to the first heading."""
     for _ in range(200):
-        game.step(np.full(len(game), number_of("RotateRight")))
+        game.step(np.full(len(game), action_index("RotateRight")))
 
 
-def go_before_the_drawer(game: Cache) -> None:
+def go_before_the_drawer(game: CacheGame) -> None:
     """Chooses the place 1.2 m south of the drawer's front, facing it."""
     start = game.start[0]
     facing = np.array([np.sin(np.radians(start[2])), np.cos(np.radians(start[2]))])
@@ -49,14 +49,14 @@ def go_before_the_drawer(game: Cache) -> None:
     assert outcome.success[0] and game.stage[0] == Stage.OH
 
 
-def open_the_drawer(game: Cache) -> None:
+def open_the_drawer(game: CacheGame) -> None:
     for row in range(1, 8):
         if game.step(one(f"OpenAt|{row},4")).success[0]:
             return
     raise AssertionError("no cell opens the drawer")
 
 
-def put_into_the_drawer(game: Cache) -> np.ndarray:
+def put_into_the_drawer(game: CacheGame) -> np.ndarray:
     """Moves the hand over the open drawer and lets go; returns whether the target was hit."""
     for move in ("Ahead",) * 5 + ("Down",) * 5:
         game.step(one(f"MoveHand{move}"))
@@ -154,9 +154,9 @@ def test_relative_places_by_hand(game):
 
 def test_a_turned_grid_keeps_its_angle(chest):
     with World([chest]) as world:
-        game = Cache(world, Dealer(seed=5, turned=True))
+        game = CacheGame(world, RandomEpisodes(seed=5, turned=True))
         while (angle := world.state.rotation[0] % 90) == 0:
-            game = Cache(world, game.deal)
+            game = CacheGame(world, game.deal)
         rng = np.random.default_rng(0)
         for _ in range(60):
             game.step(rng.choice(np.flatnonzero(ALLOWED[Stage.EM])[:5], 1))
@@ -176,7 +176,7 @@ def test_games_at_different_stages_go_on_together():
     compiled = compile_room(hut())
     rng = np.random.default_rng(0)
     with World([compiled], copies=3, size=28) as world:
-        game = Cache(world, Dealer(seed=1))
+        game = CacheGame(world, RandomEpisodes(seed=1))
         game.time[1, Stage.EM], game.time[2, Stage.EM] = 150, 190
         seen = [[] for _ in range(3)]
         for _ in range(450):
@@ -216,8 +216,8 @@ def test_choosing_needs_a_place(game):
 
 def test_unknown_goals_are_refused(world):
     with pytest.raises(ValueError, match="unknown goal objects"):
-        Dealer(goals=("Sofa",))
-    assert {GOALS[goal] for goal in Cache(world, Dealer(goals=("Cup",))).goal} == {"Cup"}
+        RandomEpisodes(goals=("Sofa",))
+    assert {GOALS[goal] for goal in CacheGame(world, RandomEpisodes(goals=("Cup",))).goal} == {"Cup"}
 
 
 def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
@@ -230,7 +230,7 @@ def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
     assert seen.target[0].tolist() == [1, 0, 0] and seen.landed[0] == NO_ACTION
     put_into_the_drawer(game)
     seen = observe(game)
-    assert seen.stage[0] == Stage.OH and seen.last_action[0] == number_of("PlaceAt|1,1,1")
+    assert seen.stage[0] == Stage.OH and seen.last_action[0] == action_index("PlaceAt|1,1,1")
     assert not seen.last_success[0] and seen.target[0].tolist() == [0, 0, 0]
     modality, row, column = [int(n) for n in NAMES[seen.landed[0]].split("|")[1].split(",")]
     assert modality == 1, "in a drawer the object is contained, with at least as many pixels as on top"
@@ -242,10 +242,10 @@ def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
 
 
 def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
-    start = Place(0.0, 0.0, 90.0, True)
+    start = AgentPose(0.0, 0.0, 90.0, True)
     pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
     with World([chest]) as world:
-        game = Cache(world, lambda *_: Deal("Tomato", start, Stage.S, Stage.S, pose=pose, open=(0,)))
+        game = CacheGame(world, lambda *_: EpisodeSpec("Tomato", start, Stage.S, Stage.S, pose=pose, open=(0,)))
         assert game.stage[0] == Stage.S and world.state.open[0, 0] and world.place(0) == start
         assert world.state.pose[0].tolist() == list(pose) and not world.state.held[0]
         for _ in range(LIMITS[Stage.S]):
@@ -255,7 +255,7 @@ def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
 
 def test_a_dealt_manipulation_ends_with_the_drop(chest):
     with World([chest]) as world:
-        game = Cache(world, Dealer(seed=1, first=Stage.OM, last=Stage.OM))
+        game = CacheGame(world, RandomEpisodes(seed=1, first=Stage.OM, last=Stage.OM))
         target = game.target[0].copy()
         assert game.stage[0] == Stage.OM and world.state.held[0] and tuple(target) == game.dealt[0].target
         outcome = game.step(one("DropObject"))
@@ -265,18 +265,18 @@ def test_a_dealt_manipulation_ends_with_the_drop(chest):
 
 def test_drops_are_judged_as_if_nobody_played_beside(chest):
     """Objects are dropped in turn from the same places: their pixels, targets and hits are those of a game alone."""
-    drawer = Place(0.0, 0.25, 0.0, True)
+    drawer = AgentPose(0.0, 0.25, 0.0, True)
     deals = [
-        Deal(GOALS[b], Place(0.0, 0.0, 0.0, True), Stage.OM, Stage.OM, place, (0, row, 3))
-        for b, (place, row) in enumerate(((drawer, 2), (Place(0.0, -0.5, 180.0, False), 5), (drawer, 5)))
+        EpisodeSpec(GOALS[b], AgentPose(0.0, 0.0, 0.0, True), Stage.OM, Stage.OM, place, (0, row, 3))
+        for b, (place, row) in enumerate(((drawer, 2), (AgentPose(0.0, -0.5, 180.0, False), 5), (drawer, 5)))
     ]
-    drops, stays = number_of("DropObject"), number_of("MoveHandUp")
+    drops, stays = action_index("DropObject"), action_index("MoveHandUp")
     alone, together = [], []
     for deal in deals:
         with World([chest]) as world:
-            alone.append(Cache(world, lambda *_, deal=deal: deal).step(np.array([drops])))
+            alone.append(CacheGame(world, lambda *_, deal=deal: deal).step(np.array([drops])))
     with World([chest], copies=3) as world:
-        game = Cache(world, lambda _, number: deals[number])
+        game = CacheGame(world, lambda _, number: deals[number])
         for dropping in ([0, 2], [1]):
             now = np.isin(np.arange(3), dropping)
             game.begin(np.ones(3, bool))
@@ -292,7 +292,9 @@ def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
     """Asked twice it is the same; after a turn it is what is seen then."""
     pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
     with World([chest]) as world:
-        game = Cache(world, lambda *_: Deal("Tomato", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose))
+        game = CacheGame(
+            world, lambda *_: EpisodeSpec("Tomato", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
+        )
         for turn, visible in ((None, True), ("RotateLeft", False), ("RotateRight", True)):
             if turn:
                 game.step(one(turn))
@@ -307,7 +309,7 @@ def test_deals_are_drawn_from_all_positions_of_their_grids(chest, turned):
     """The same numbers as if each deal's grid were found anew."""
     rng, floor = np.random.default_rng(11), Floor(chest.room, chest.shapes)
     with World([chest]) as world:
-        dealer = Dealer(11, turned=turned, first=Stage.OM, last=Stage.OM)
+        dealer = RandomEpisodes(11, turned=turned, first=Stage.OM, last=Stage.OM)
         for _ in range(40):
             deal, everywhere = dealer(world, 0), chest.floor.reachable().positions
             x, z = everywhere[rng.integers(len(everywhere))]
@@ -321,14 +323,16 @@ def test_deals_are_drawn_from_all_positions_of_their_grids(chest, turned):
 
 def test_dealt_stages_end_where_they_should(chest):
     with World([chest]) as world:
-        game = Cache(world, Dealer(seed=1, last=Stage.EM))
+        game = CacheGame(world, RandomEpisodes(seed=1, last=Stage.EM))
         for step in range(200):
             assert game.step(one("RotateLeft")).finished[0] == (step == 199)
-        game = Cache(world, Dealer(seed=1, first=Stage.OH, last=Stage.OH), limits=np.array([200, 1, 3, 50, 500]))
+        game = CacheGame(
+            world, RandomEpisodes(seed=1, first=Stage.OH, last=Stage.OH), limits=np.array([200, 1, 3, 50, 500])
+        )
         assert world.state.held[0]
         for step in range(3):
             assert game.step(one("ReadyForSeeker")).finished[0] == (step == 2)
-        game = Cache(world, Dealer(seed=1, first=Stage.OH), limits=np.array([200, 1, 3, 50, 5]))
+        game = CacheGame(world, RandomEpisodes(seed=1, first=Stage.OH), limits=np.array([200, 1, 3, 50, 5]))
         for step in range(8):
             assert game.step(one("ReadyForSeeker" if step < 3 else "Stand")).finished[0] == (step == 7)
 
@@ -346,13 +350,13 @@ def test_dealt_stages_end_where_they_should(chest):
 )
 def test_deals_that_make_no_game_are_refused(change, said):
     with pytest.raises(ValueError, match=said):
-        Deal(**{"goal": "Cup", "start": Place(0, 0, 0, True)} | change)
+        EpisodeSpec(**{"goal": "Cup", "start": AgentPose(0, 0, 0, True)} | change)
 
 
 def test_what_is_new_by_hand(chest):
     """Out and back: three cells extend each new heading, and going back along the way is no news."""
     with World([chest]) as world:
-        game = Cache(world, lambda *_: Deal("Cup", Place(0.0, -0.5, 90.0, True)))
+        game = CacheGame(world, lambda *_: EpisodeSpec("Cup", AgentPose(0.0, -0.5, 90.0, True)))
         assert game.trail.size[0] == 3
         news = game.step(one("MoveAhead")).news
         assert news.place[0] and (news.extrap_before[0], news.extrap_after[0]) == (3, 6)
@@ -369,15 +373,15 @@ def test_what_is_new_by_hand(chest):
 def test_a_drop_anywhere_is_a_placement_where_the_deal_says_so(chest):
     for anywhere in (False, True):
         with World([chest]) as world:
-            start = Place(0.0, -0.5, 180.0, True)
-            game = Cache(world, lambda *_, anywhere=anywhere: Deal("Cup", start, Stage.OH, anywhere=anywhere))  # noqa: B023
+            spec = EpisodeSpec("Cup", AgentPose(0.0, -0.5, 180.0, True), Stage.OH, anywhere=anywhere)
+            game = CacheGame(world, lambda *_, spec=spec: spec)
             game.step(one("PlaceAt|2,1,1"))
             outcome = game.step(one("DropObject"))
             assert not outcome.hit[0] and outcome.placed[0] == game.placed[0] == anywhere
 
 
 def test_forgiven_actions_fail_and_take_their_time(world):
-    game = Cache(world, Dealer(seed=3), forgiving=True)
+    game = CacheGame(world, RandomEpisodes(seed=3), forgiving=True)
     before = world.place(0)
     outcome = game.step(one("ClaimVisible"))
     assert not outcome.success[0] and outcome.action[0] == -1

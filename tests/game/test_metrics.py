@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.game import metrics
-from scrubjay.sim.compile import Compiled, compile_room
+from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.world import World
 
 ROWS = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5), st.integers(0, 3), st.integers(0, 1)), min_size=1)
 
 
 @pytest.fixture(scope="module")
-def closet() -> Compiled:
+def closet() -> CompiledRoom:
     """A room of 1.2 m by 0.95 m: with a body of 0.2 m its grid about the middle is 3 x 3 positions at most."""
     return compile_room(hut(width=1.2, depth=0.95))
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Outcome
-from scrubjay.game.novelty import News
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import StepResult
+from scrubjay.game.novelty import Novelty
 from scrubjay.game.paying import em, oh, om, placement, rewards_of, s
 from scrubjay.game.rewards import total
 
@@ -18,18 +18,18 @@ FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended"
 
 def step(stage: Stage, action: str, **what) -> dict:
     """One game's step: flags are False and numbers 0 unless they are given."""
-    return {"stage": stage, "action": number_of(action) if action else NOTHING, **what}
+    return {"stage": stage, "action": action_index(action) if action else NOTHING, **what}
 
 
-def outcome(*steps: dict) -> Outcome:
+def outcome(*steps: dict) -> StepResult:
     """The steps of several games together."""
 
     def of(name: str, default) -> np.ndarray:
         return np.array([one.get(name, default) for one in steps])
 
-    news = News(of("new_place", False), of("new_opened", False), of("before", 0), of("after", 0))
+    news = Novelty(of("new_place", False), of("new_opened", False), of("before", 0), of("after", 0))
     flags = {name: of(name, False) for name in FLAGS}
-    return Outcome(
+    return StepResult(
         stage=of("stage", 0), action=of("action", 0), counts=of("counts", np.zeros((3, 7, 7), int)),
         target=of("target", (0, 0, 0)), news=news, pose=np.zeros((len(steps), 7)), place=np.zeros((len(steps), 4), int),
         opened=np.full(len(steps), NOTHING), open=np.zeros((len(steps), 1), bool), **flags,
@@ -124,4 +124,4 @@ def test_the_terms_have_names_and_add_up_to_the_reward():
 
 def test_outcomes_made_by_hand_have_all_that_a_game_s_have():
     made = outcome(BY_HAND[0][0])
-    assert {len(getattr(made, f.name)) for f in fields(Outcome) if f.name != "news"} == {1}
+    assert {len(getattr(made, f.name)) for f in fields(StepResult) if f.name != "news"} == {1}

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from scrubjay.errors import RecordError
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
-from scrubjay.game.record import Recorder, RecordError, load_records, replay, save_records
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
+from scrubjay.game.record import Recorder, load_records, replay, save_records
 from scrubjay.rooms.generate import make_room
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.world import World
@@ -26,12 +27,12 @@ def records(kitchen):
     """Two short random games, turned, in a batch."""
     rng = np.random.default_rng(4)
     with World([kitchen], copies=2, size=SIZE) as world:
-        cache = Cache(world, Dealer(seed=2, turned=True))
-        recorder, done = Recorder(cache), []
+        game = CacheGame(world, RandomEpisodes(seed=2, turned=True))
+        recorder, done = Recorder(game), []
         while len(done) < 2:
-            action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in cache.allowed])
+            action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in game.allowed])
             place = np.stack([rng.integers(-3, 4, 2), rng.integers(-3, 4, 2), rng.integers(4, size=2), [1, 0]], 1)
-            done += recorder.note(cache.step(action, place), place)
+            done += recorder.note(game.step(action, place), place)
     return done
 
 

@@ -10,8 +10,8 @@ from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.build import build_room
-from scrubjay.sim.compile import Compiled, compile_room
-from scrubjay.sim.pose import Place, cameras, in_view
+from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.pose import AgentPose, cameras, in_view
 from scrubjay.sim.render.base import EVERYTHING, WITHOUT_OPENABLES
 from scrubjay.sim.render.triangles import triangles_of
 from scrubjay.sim.world import World
@@ -28,7 +28,7 @@ ROOMS = [f"FloorPlan{number}" for number in (407, 13, 309, 211, 425, 10, 321, 41
 """Small ones, for a comparison with thousands of pictures."""
 
 
-def closed(compiled: Compiled) -> np.ndarray:
+def closed(compiled: CompiledRoom) -> np.ndarray:
     return np.zeros(len(compiled.openables), bool)
 
 
@@ -183,7 +183,7 @@ def _only(number: int) -> np.ndarray:
     return np.where(np.arange(COPIES) == 0, number, -1)
 
 
-def _cleared(world: World, place: Place) -> None:
+def _cleared(world: World, place: AgentPose) -> None:
     world.remove(np.ones(COPIES, bool))
     world.state.open[:] = False
     world.put(0, place)
@@ -199,7 +199,7 @@ def _dropped(world: World, grid, goal: int, rng: np.random.Generator) -> tuple[n
     """Held somewhere, moved about at random, dropped."""
     while True:
         x, z = grid.positions[rng.integers(len(grid))]
-        _cleared(world, Place(x, z, 90.0 * rng.integers(4), bool(rng.integers(2))))
+        _cleared(world, AgentPose(x, z, 90.0 * rng.integers(4), bool(rng.integers(2))))
         if world.hold(_only(goal))[0]:
             for direction in rng.choice([0, 0, 1, 2, 5], 8):
                 world.move_hand(_only(direction))
@@ -207,7 +207,7 @@ def _dropped(world: World, grid, goal: int, rng: np.random.Generator) -> tuple[n
             return _spot(world)
 
 
-def _enclosed(world: World, number: int, places: list[Place], goal: int, rng: np.random.Generator):
+def _enclosed(world: World, number: int, places: list[AgentPose], goal: int, rng: np.random.Generator):
     """Held before something that opens, moved into it, dropped, and mostly shut in; None where that fails."""
     _cleared(world, places[rng.integers(min(3, len(places)))])
     if not world.open(_only(number))[0] or not world.hold(_only(goal))[0]:

@@ -5,25 +5,25 @@ import pytest
 from helpers import hut
 
 from scrubjay.game.actions import NAMES, NOTHING, Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.visibility import visible_from
 from scrubjay.players.hiders import HeuristicHider
 from scrubjay.players.manipulator import Manipulator, drops, rest_height
 from scrubjay.players.perception import sights
 from scrubjay.rooms.room import GOALS, Thing
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.pose import Place, reach
+from scrubjay.sim.pose import AgentPose, reach
 from scrubjay.sim.world import World
 
 LIMITS = np.array([60, 1, 15, 50, 500])
 
 
-def manipulated(world: World, deal: Deal) -> tuple[bool, list[str]]:
-    cache, player, names = Cache(world, lambda *_: deal), Manipulator(), []
+def manipulated(world: World, deal: EpisodeSpec) -> tuple[bool, list[str]]:
+    game, player, names = CacheGame(world, lambda *_: deal), Manipulator(), []
     while True:
-        action, place = player(cache, np.ones(1, bool))
-        outcome = cache.step(action, place)
+        action, place = player(game, np.ones(1, bool))
+        outcome = game.step(action, place)
         names.append(NAMES[action[0]])
         if outcome.finished[0]:
             return bool(outcome.hit[0]), names
@@ -37,9 +37,9 @@ def table_room():
 
 def test_drops_rest_on_level_surfaces_in_their_cells_and_in_reach(table_room):
     with World([table_room], size=224) as world:
-        deal = Deal("Cup", Place(0.0, 0.25, 0.0, True), last=Stage.EM)
-        cache = Cache(world, lambda *_: deal)
-        (sight,) = sights(cache, np.array([0]))
+        deal = EpisodeSpec("Cup", AgentPose(0.0, 0.25, 0.0, True), last=Stage.EM)
+        game = CacheGame(world, lambda *_: deal)
+        (sight,) = sights(game, np.array([0]))
         found = drops(sight, GOALS.index("Cup"))
         top = found.rest[:, 2] - rest_height(GOALS.index("Cup"))
         assert len(found.row) >= 6
@@ -50,33 +50,35 @@ def test_drops_rest_on_level_surfaces_in_their_cells_and_in_reach(table_room):
 
 def test_the_hand_hits_cells_that_can_be_hit(table_room):
     with World([table_room], size=224) as world:
-        start = Place(0.0, 0.25, 0.0, True)
-        cache = Cache(world, lambda *_: Deal("Tomato", start, last=Stage.EM))
-        (sight,) = sights(cache, np.array([0]))
+        start = AgentPose(0.0, 0.25, 0.0, True)
+        game = CacheGame(world, lambda *_: EpisodeSpec("Tomato", start, last=Stage.EM))
+        (sight,) = sights(game, np.array([0]))
         found = drops(sight, GOALS.index("Tomato"))
         targets = [(0, int(row), int(column)) for row, column in zip(found.row, found.column, strict=True)]
-        hit = [manipulated(world, Deal("Tomato", start, Stage.OM, Stage.OM, target=target))[0] for target in targets]
+        hit = [
+            manipulated(world, EpisodeSpec("Tomato", start, Stage.OM, Stage.OM, target=target))[0] for target in targets
+        ]
         assert np.mean(hit) > 0.7
 
 
 def test_the_hand_opens_what_it_should_put_something_into(chest):
     with World([chest], size=224) as world:
-        start = Place(0.0, 0.5, 0.0, True)
-        cache = Cache(world, lambda *_: Deal("Tomato", start, last=Stage.EM))
-        (sight,) = sights(cache, np.array([0]))
+        start = AgentPose(0.0, 0.5, 0.0, True)
+        game = CacheGame(world, lambda *_: EpisodeSpec("Tomato", start, last=Stage.EM))
+        (sight,) = sights(game, np.array([0]))
         row, column = np.argwhere(sight.at_cells == 0)[0].tolist()
-        _, names = manipulated(world, Deal("Tomato", start, Stage.OM, Stage.OM, target=(1, row, column)))
+        _, names = manipulated(world, EpisodeSpec("Tomato", start, Stage.OM, Stage.OM, target=(1, row, column)))
         assert names[0].startswith("OpenAt") and names[-1] == "DropObject"
 
 
 @pytest.mark.parametrize("first", [Stage.PS, Stage.OH, Stage.OM])
 def test_the_hider_can_begin_at_any_stage(chest, first):
     target = (0, 5, 3) if first == Stage.OM else None
-    deal = Deal("Cup", Place(-1.0, -1.0, 0.0, True), first, Stage.OM if target else Stage.S, target=target)
+    deal = EpisodeSpec("Cup", AgentPose(-1.0, -1.0, 0.0, True), first, Stage.OM if target else Stage.S, target=target)
     with World([chest], size=224) as world:
-        cache, hider, stages, placed = Cache(world, lambda *_: deal), HeuristicHider(), set(), False
-        while cache.games[0] == 1 and cache.stage[0] != Stage.S:
-            outcome = cache.step(*hider(cache, np.ones(1, bool)))
+        game, hider, stages, placed = CacheGame(world, lambda *_: deal), HeuristicHider(), set(), False
+        while game.games[0] == 1 and game.stage[0] != Stage.S:
+            outcome = game.step(*hider(game, np.ones(1, bool)))
             stages.add(int(outcome.stage[0]))
             placed |= bool(outcome.placed[0])
         assert placed and first in stages and Stage.OM in stages
@@ -86,31 +88,31 @@ def test_a_hider_that_moves_to_other_games_starts_afresh(chest):
     hider = HeuristicHider()
     with World([chest], size=56) as world:
         for goal in ("Cup", "Plunger"):
-            cache = Cache(world, lambda *_, goal=goal: Deal(goal, Place(-1.0, -1.0, 0.0, True)))
-            hider(cache, np.ones(1, bool))
-            mind = hider._minds.of(cache, 0)
+            game = CacheGame(world, lambda *_, goal=goal: EpisodeSpec(goal, AgentPose(-1.0, -1.0, 0.0, True)))
+            hider(game, np.ones(1, bool))
+            mind = hider._minds.of(game, 0)
             assert mind.goal == GOALS.index(goal) and len(mind.looks) == 1
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_the_hider_always_places_the_object(chest, goal):
     with World([chest], copies=2, size=224) as world:
-        starts = [Place(-1.0, -1.0, 0.0, True), Place(1.25, -0.5, 30.0, True)]
-        cache = Cache(world, lambda _, number: Deal(goal, starts[number]), LIMITS)
+        starts = [AgentPose(-1.0, -1.0, 0.0, True), AgentPose(1.25, -0.5, 30.0, True)]
+        game = CacheGame(world, lambda _, number: EpisodeSpec(goal, starts[number]), LIMITS)
         hider = HeuristicHider(3)
-        while (cache.stage != Stage.S).any():
-            playing = cache.stage != Stage.S
-            action, place = hider(cache, playing)
+        while (game.stage != Stage.S).any():
+            playing = game.stage != Stage.S
+            action, place = hider(game, playing)
             assert (action[~playing] == NOTHING).all()
             action[~playing] = 0
-            cache.step(action, place)
-        assert cache.placed.all()
+            game.step(action, place)
+        assert game.placed.all()
         if goal == "Tomato":
             # It fits into the drawer and into the cabinet, and both can be shut.
             assert (world.contained() != NOTHING).any()
             shares = []
             for b in range(2):
-                start = cache.start[b]
+                start = game.start[b]
                 grid = chest.floor.grid(start[:2], start[2] % 90)
                 shares.append(visible_from(chest, world.state.open[b], goal, world.state.pose[b], grid).mean())
             assert min(shares) == 0

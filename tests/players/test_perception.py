@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.novelty import AHEAD
 from scrubjay.players.perception import HALF, Map, pixel_of, reaching, sights
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.pose import Place, cameras, in_view
+from scrubjay.sim.pose import AgentPose, cameras, in_view
 from scrubjay.sim.world import World
 
 TOMATO = (0.2, 0.6, 0.045, 1.0, 0.0, 0.0, 0.0)
 
 
-def looking(world: World, place: Place, is_open: tuple[int, ...] = ()) -> Cache:
+def looking(world: World, place: AgentPose, is_open: tuple[int, ...] = ()) -> CacheGame:
     """A search whose seeker stands at a place."""
-    return Cache(world, lambda *_: Deal("Tomato", place, Stage.S, Stage.S, pose=TOMATO, open=is_open))
+    return CacheGame(world, lambda *_: EpisodeSpec("Tomato", place, Stage.S, Stage.S, pose=TOMATO, open=is_open))
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def world(chest):
 
 @pytest.mark.parametrize("rotation", [0.0, 90.0, 37.0])
 def test_what_is_seen_is_where_it_is_in_the_players_frame(world, rotation):
-    cache = looking(world, Place(0.0, -0.75, rotation, True))
-    (sight,) = sights(cache, np.array([0]))
+    game = looking(world, AgentPose(0.0, -0.75, rotation, True))
+    (sight,) = sights(game, np.array([0]))
     away = np.array([TOMATO[0], TOMATO[1] + 0.75])
     turn = np.radians(rotation)
     facing, right = np.array([np.sin(turn), np.cos(turn)]), np.array([np.cos(turn), -np.sin(turn)])
@@ -48,8 +48,8 @@ def test_what_is_seen_is_where_it_is_in_the_players_frame(world, rotation):
 
 def test_the_cells_are_those_that_open_at_would_open(chest):
     with World([chest], copies=CELLS**2, size=112) as world:
-        cache = Cache(world, lambda *_: Deal("Tomato", Place(0.25, 0.5, 0.0, True), last=Stage.EM))
-        sight = sights(cache, np.array([0]))[0]
+        game = CacheGame(world, lambda *_: EpisodeSpec("Tomato", AgentPose(0.25, 0.5, 0.0, True), last=Stage.EM))
+        sight = sights(game, np.array([0]))[0]
         opened = world.open_at(*np.divmod(np.arange(CELLS**2), CELLS))
         assert opened.any() and (opened == (sight.at_cells.ravel() != NOTHING)).all()
         assert (world.state.open.argmax(1) == sight.at_cells.ravel())[opened].all()
@@ -57,12 +57,12 @@ def test_the_cells_are_those_that_open_at_would_open(chest):
 
 def test_the_map_agrees_with_the_floor(world):
     """After a look around from the middle, what is known to be free is, and nothing reachable counts as blocked."""
-    cache, seen = looking(world, Place(0.0, 0.0, 0.0, True)), Map()
+    game, seen = looking(world, AgentPose(0.0, 0.0, 0.0, True)), Map()
     for _ in range(4):
-        (sight,) = sights(cache, np.array([0]))
+        (sight,) = sights(game, np.array([0]))
         seen.see(sight)
         world.rotate(np.array([1]))
-        cache._view = None
+        game._view = None
     floor = world.rooms[0].floor
     free, unknown = seen.free((slice(None), slice(None)))
     cells = np.argwhere(free) - HALF
@@ -79,7 +79,7 @@ def test_the_map_agrees_with_the_floor(world):
 
 
 def test_bumps_block_both_ways_until_things_are_closed(world):
-    (sight,) = sights(looking(world, Place(0.0, 0.0, 0.0, True)), np.array([0]))
+    (sight,) = sights(looking(world, AgentPose(0.0, 0.0, 0.0, True)), np.array([0]))
     seen, everywhere = Map(), (slice(None), slice(None))
     seen.see(sight)
     assert seen.passable(everywhere)[HALF, HALF, 1]
@@ -102,11 +102,11 @@ def test_places_around_a_thing_have_it_in_view_and_in_reach():
 
 def test_things_are_remembered_as_closed_until_they_are_seen_open(world):
     seen = Map()
-    (sight,) = sights(looking(world, Place(0.25, 0.25, 0.0, True)), np.array([0]))
+    (sight,) = sights(looking(world, AgentPose(0.25, 0.25, 0.0, True)), np.array([0]))
     seen.see(sight)
     assert set(seen.closed) == {0, 1}
     # The drawer's front is in the middle of the chest's north wall, 0.6 to 0.85 m high; the player is 0.25 m from it.
     assert abs(seen.closed[0][0] + 0.25) < 0.1 and 0.6 < seen.closed[0][2] < 0.86
-    (sight,) = sights(looking(world, Place(0.25, 0.25, 0.0, True), (0,)), np.array([0]))
+    (sight,) = sights(looking(world, AgentPose(0.25, 0.25, 0.0, True), (0,)), np.array([0]))
     seen.see(sight)
     assert set(seen.closed) == {1}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from scrubjay.game.actions import NAMES, NOTHING, Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.players.by_name import make_seeker
 from scrubjay.players.seekers import Truth
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
 SEEING = ("frontier", "bfs", "oracle")
@@ -17,12 +17,12 @@ AHEAD = (0.0, 0.9, 0.045, 1.0, 0.0, 0.0, 0.0)
 IN_DRAWER = (0.0, 1.7, 0.67, 1.0, 0.0, 0.0, 0.0)
 
 
-def sought(world: World, name: str, deal: Deal) -> tuple[bool, list[str], int]:
+def sought(world: World, name: str, deal: EpisodeSpec) -> tuple[bool, list[str], int]:
     """Plays a search; was the object found, by what actions, and how many claims failed."""
-    cache, player, names, false = Cache(world, lambda *_: deal), make_seeker(name, 1), [], 0
+    game, player, names, false = CacheGame(world, lambda *_: deal), make_seeker(name, 1), [], 0
     while True:
-        action, place = player(cache, np.ones(1, bool))
-        outcome = cache.step(action, place)
+        action, place = player(game, np.ones(1, bool))
+        outcome = game.step(action, place)
         names.append(NAMES[action[0]])
         false += names[-1] == "ClaimVisible" and not outcome.success[0]
         if outcome.finished[0]:
@@ -37,7 +37,7 @@ def world(chest):
 
 @pytest.mark.parametrize("name", SEEING)
 def test_what_lies_ahead_is_approached_and_claimed(world, name):
-    deal = Deal("Tomato", Place(0.0, -1.75, 0.0, True), Stage.S, Stage.S, pose=AHEAD)
+    deal = EpisodeSpec("Tomato", AgentPose(0.0, -1.75, 0.0, True), Stage.S, Stage.S, pose=AHEAD)
     found, names, false = sought(world, name, deal)
     assert found and not false
     if name == "oracle":
@@ -48,7 +48,7 @@ def test_what_lies_ahead_is_approached_and_claimed(world, name):
 
 @pytest.mark.parametrize("name", SEEING)
 def test_what_is_shut_away_is_found_by_opening(world, name):
-    deal = Deal("Tomato", Place(-1.5, -1.5, 180.0, True), Stage.S, Stage.S, pose=IN_DRAWER)
+    deal = EpisodeSpec("Tomato", AgentPose(-1.5, -1.5, 180.0, True), Stage.S, Stage.S, pose=IN_DRAWER)
     found, names, false = sought(world, name, deal)
     assert found and not false
     assert any(action.startswith("OpenAt") for action in names)
@@ -57,31 +57,33 @@ def test_what_is_shut_away_is_found_by_opening(world, name):
 
 def test_nobody_claims_an_object_that_cannot_be_seen(world):
     """It is far above the room."""
-    deal = Deal("Tomato", Place(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=(0.0, 0.0, 50.0, 1.0, 0.0, 0.0, 0.0))
+    deal = EpisodeSpec(
+        "Tomato", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=(0.0, 0.0, 50.0, 1.0, 0.0, 0.0, 0.0)
+    )
     for name in SEEING:
-        cache = Cache(world, lambda *_: deal, np.array([1, 1, 1, 1, 70]))
+        game = CacheGame(world, lambda *_: deal, np.array([1, 1, 1, 1, 70]))
         player, places = make_seeker(name), set()
         for _ in range(69):
-            action, place = player(cache, np.ones(1, bool))
+            action, place = player(game, np.ones(1, bool))
             assert NAMES[action[0]] != "ClaimVisible"
-            places.add(tuple(cache.step(action, place).place[0].tolist()))
+            places.add(tuple(game.step(action, place).place[0].tolist()))
         assert name == "oracle" or len(places) > 35
 
 
 def test_seekers_leave_other_stages_alone(world):
-    cache = Cache(world, Dealer(seed=1))
+    game = CacheGame(world, RandomEpisodes(seed=1))
     for name in SEEING:
-        action, _ = make_seeker(name)(cache, np.ones(1, bool))
+        action, _ = make_seeker(name)(game, np.ones(1, bool))
         assert action[0] == NOTHING
 
 
 def test_the_truth_knows_which_steps_succeed_whatever_is_open(chest):
     """Passable steps, against doing them."""
     for is_open in ((), (0,), (0, 1)):
-        deal = Deal("Tomato", Place(0.0, 0.0, 30.0, True), Stage.S, Stage.S, pose=AHEAD, open=is_open)
+        deal = EpisodeSpec("Tomato", AgentPose(0.0, 0.0, 30.0, True), Stage.S, Stage.S, pose=AHEAD, open=is_open)
         with World([chest], copies=4, size=28) as world:
-            cache = Cache(world, lambda *_, deal=deal: deal)
-            truth = Truth(cache, 0)
+            game = CacheGame(world, lambda *_, deal=deal: deal)
+            truth = Truth(game, 0)
             passable = truth.passable()
             free = world._walking.free(
                 np.zeros(len(truth.grid), int), truth.grid.positions, np.tile(truth.is_open, (len(truth.grid), 1))

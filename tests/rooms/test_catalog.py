@@ -5,12 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
 from scrubjay.rooms.catalog import TYPES, mesh
 from scrubjay.rooms.floor import opened
 from scrubjay.rooms.generate import priors
 from scrubjay.rooms.materials import materials
-from scrubjay.rooms.room import GOALS, ROOM_TYPES, RoomError
+from scrubjay.rooms.room import GOALS, ROOM_TYPES
 from scrubjay.sim.compile import GOAL_BOXES
 
 OPENABLE = ("Drawer", "Cabinet", "Fridge", "Microwave", "Oven", "Dishwasher", "Safe", "ShowerDoor", "Toilet", "Box",

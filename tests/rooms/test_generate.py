@@ -8,10 +8,11 @@ import mujoco
 import numpy as np
 import pytest
 
+from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
 from scrubjay.rooms.generate import SCENES, foyer, generate, make_room, priors, split
 from scrubjay.rooms.generate.layout import box_of
-from scrubjay.rooms.room import GOALS, ROOM_TYPES, RoomError
+from scrubjay.rooms.room import GOALS, ROOM_TYPES
 from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.compile import SOLID, compile_room
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from scrubjay.errors import RoomError
 from scrubjay.rooms.generate import make_room
-from scrubjay.rooms.room import Room, RoomError, Thing, load_room, save_room
+from scrubjay.rooms.room import Room, Thing, load_room, save_room
 
 
 def small_room(**changes) -> Room:

@@ -6,14 +6,15 @@ import mujoco
 import numpy as np
 import pytest
 
+from scrubjay.errors import PhysicsError
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.broadphase import Clearings
+from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import TIMESTEP, compile_room
-from scrubjay.sim.containment import Spaces
+from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import OPENING_SECONDS, Physics, Situation
-from scrubjay.sim.physics_pool import EngineError, Processes
-from scrubjay.sim.pose import Place
+from scrubjay.sim.physics_pool import Processes
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.quaternion import about, matrices, multiplied
 from scrubjay.sim.world import World
 
@@ -22,7 +23,7 @@ from scrubjay.sim.world import World
 def test_what_is_clear_never_collides(scene):
     """Wherever the arithmetic says that there is nothing, the engine finds nothing, in any orientation."""
     compiled = compile_room(make_room(scene))
-    physics, clearings = Physics(compiled), Clearings([compiled])
+    physics, clearings = Physics(compiled), Broadphase([compiled])
     rng = np.random.default_rng(0)
     west, south, east, north = compiled.room.bounds
     count, found = 400, 0
@@ -72,7 +73,7 @@ def left_alone(physics: Physics, now: Situation) -> np.ndarray:
 def test_what_an_opening_leaves_alone_the_engine_leaves_alone(scene):
     """Held or loose, opening or closing. What touches a part that moves is never called untouched."""
     compiled = compile_room(make_room(scene))
-    physics, clearings = Physics(compiled), Clearings([compiled])
+    physics, clearings = Physics(compiled), Broadphase([compiled])
     rng = np.random.default_rng(1)
     untouched, rests, touching = 0, 0, 0
     for _ in range(150):
@@ -104,7 +105,7 @@ def test_a_world_asks_the_engine_only_where_something_is_touched(chest):
     """A tomato lies on the floor, far from the drawer, and then in it."""
     engines = Processes(1)
     with World([chest], engines=engines) as world:
-        world.put(0, Place(0.0, 0.25, 0.0, True))
+        world.put(0, AgentPose(0.0, 0.25, 0.0, True))
         world.state.goal[:], world.state.pose[0, :3] = GOALS.index("Tomato"), (-1.5, -1.5, 0.045)
         engines.close()
         before = world.state.copy()
@@ -113,15 +114,15 @@ def test_a_world_asks_the_engine_only_where_something_is_touched(chest):
         assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
         world.state.held[:] = True
         assert world.open(np.array([0]))[0] and world.close_near(np.ones(1, bool))[0]
-        world.put(0, Place(-1.3, 1.2, 0.0, True))
+        world.put(0, AgentPose(-1.3, 1.2, 0.0, True))
         world.state.open[0] = True
         assert world.close_near(np.ones(1, bool))[0]
         assert world.state.open[0].tolist() == [False, True], "the cabinet is out of reach"
         world.state.held[:], world.state.pose[0, :3] = False, (0.0, 1.7, 0.68)
-        with pytest.raises(EngineError):
+        with pytest.raises(PhysicsError):
             world.open(np.array([0]))
         world.state.open[0] = True
-        with pytest.raises(EngineError):
+        with pytest.raises(PhysicsError):
             world.close_near(np.ones(1, bool))
 
 
@@ -129,7 +130,7 @@ def test_several_things_close_at_once_as_one_after_another(chest):
     """The cabinet's door leaves the tomato in the drawer alone, the drawer takes it along."""
     physics = Physics(chest)
     with World([chest]) as world:
-        world.put(0, Place(0.3, 0.25, 0.0, True))
+        world.put(0, AgentPose(0.3, 0.25, 0.0, True))
         for number in (0, 1):
             assert world.open(np.array([number]))[0]
         over = np.array([0.0, 1.25, 0.95, 1, 0, 0, 0])
@@ -145,7 +146,7 @@ def test_several_things_close_at_once_as_one_after_another(chest):
 def test_what_contains_an_object_is_what_the_engine_says(chest, empty):
     """For points in and near volumes, with things open and closed, in rooms with many volumes, few and none."""
     rooms = [compile_room(make_room("FloorPlan7")), empty, chest, compile_room(make_room("FloorPlan307"))]
-    spaces, rng = Spaces(rooms), np.random.default_rng(4)
+    spaces, rng = Containment(rooms), np.random.default_rng(4)
     count, most = 300, max(len(room.openables) for room in rooms)
     for number, room in enumerate(rooms):
         physics, opened = Physics(room), rng.random((count, most)) < 0.5

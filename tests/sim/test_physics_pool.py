@@ -12,16 +12,17 @@ import pytest
 from sim.test_world import random_play
 
 from scrubjay.envs.tasks import Manipulate
+from scrubjay.errors import PhysicsError, TrainingError
 from scrubjay.game import actions
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Cache
+from scrubjay.game.cache import CacheGame
 from scrubjay.sim.build import build_room
-from scrubjay.sim.physics_pool import EngineError, Processes
+from scrubjay.sim.physics_pool import Processes
 from scrubjay.sim.world import World
 from scrubjay.training.config import changed
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import Trainer, TrainingError, physics_processes, train
+from scrubjay.training.trainer import Trainer, physics_processes, train
 
 SCENES = ("FloorPlan6", "FloorPlan208", "FloorPlan306")
 
@@ -72,9 +73,9 @@ def test_games_are_the_same_bit_by_bit(rooms, engines):
     for chosen in (None, engines):
         rng = np.random.default_rng(2)
         with World(rooms, copies=4, size=28, engines=chosen) as world:
-            cache, story = Cache(world, Manipulate().deals(3)), []
+            game, story = CacheGame(world, Manipulate().deals(3)), []
             for _ in range(25):
-                outcome = cache.step(rng.choice(hands, len(cache)))
+                outcome = game.step(rng.choice(hands, len(game)))
                 story += [outcome.pose.tobytes(), outcome.success.tobytes(), outcome.counts.tobytes()]
             stories.append(story)
     assert stories[0] == stories[1]
@@ -104,10 +105,10 @@ def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, engines):
     with World(rooms, copies=4, engines=engines) as world:
         before = holding(world).state.copy()
         os.kill(engines._workers[0].process.pid, signal.SIGKILL)
-        with pytest.raises(EngineError, match="ended unexpectedly, with exit code -9"):
+        with pytest.raises(PhysicsError, match="ended unexpectedly, with exit code -9"):
             world.drop(everyone(world))
         assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
-        with pytest.raises(EngineError, match="processes are closed"):
+        with pytest.raises(PhysicsError, match="processes are closed"):
             world.drop(everyone(world))
 
 
@@ -118,7 +119,7 @@ def test_a_process_that_dies_at_work_is_an_error(rooms, engines):
         holding(world)
         killer = threading.Timer(0.05, others[1].kill)
         killer.start()
-        with pytest.raises(EngineError, match="exit code -9"):
+        with pytest.raises(PhysicsError, match="exit code -9"):
             for _ in range(100):
                 world.drop(everyone(world))
                 holding(world)
@@ -127,7 +128,7 @@ def test_a_process_that_dies_at_work_is_an_error(rooms, engines):
 
 
 def test_what_goes_wrong_in_a_process_is_told(rooms, engines):
-    with World(rooms, engines=engines) as world, pytest.raises(EngineError, match="AssertionError"):
+    with World(rooms, engines=engines) as world, pytest.raises(PhysicsError, match="AssertionError"):
         engines.run(rooms, "drop", world.state)
 
 
@@ -155,7 +156,7 @@ def test_closing_ends_the_processes_and_can_be_done_twice(rooms):
         engines.close()
         assert [process.poll() for process in processes] == [0, 0]
         world.replace(0, rooms[0])
-        with pytest.raises(EngineError, match="closed"):
+        with pytest.raises(PhysicsError, match="closed"):
             holding(world).drop(everyone(world))
 
 

@@ -7,20 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from scrubjay.errors import SpotError
 from scrubjay.game.actions import NAMES, Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import SpotDeals, free_positions, load_all
-from scrubjay.spots.spots import DIFFICULTIES, Spot, SpotError, Spots, save_spots, spots_file
+from scrubjay.spots.episodes import SpotEpisodes, free_positions, load_all
+from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, save_spots, spots_file
 
 ON_FLOOR = Spot("Cup", (1.0, -1.0, 0.06, 1.0, 0.0, 0.0, 0.0), (), "floor", "", 0.5)
 BEFORE_DRAWER = replace(ON_FLOOR, pose=(0.5, -1.0, 0.06, 1.0, 0.0, 0.0, 0.0), open=(0, 1))
 
 
-def dealt(compiled, deals: SpotDeals, count: int, copies: int = 2) -> list[list[Deal]]:
+def dealt(compiled, deals: SpotEpisodes, count: int, copies: int = 2) -> list[list[EpisodeSpec]]:
     """The first games in the worlds of one room, by world."""
     with World([compiled], copies=copies) as world:
         return [[deals(world, number) for _ in range(count)] for number in range(copies)]
@@ -31,7 +32,7 @@ def in_chest(**spots: tuple[Spot, ...]) -> Spots:
 
 
 def test_searches_are_dealt_from_the_spots(chest):
-    deals = SpotDeals([in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,))])
+    deals = SpotEpisodes([in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,))])
     games = [deal for some in dealt(chest, deals, 40) for deal in some]
     assert all((deal.first, deal.last, deal.goal) == (Stage.S, Stage.S, "Cup") for deal in games)
     assert {(deal.pose, deal.open) for deal in games} == {(s.pose, s.open) for s in (ON_FLOOR, BEFORE_DRAWER)}
@@ -43,13 +44,13 @@ def test_searches_are_dealt_from_the_spots(chest):
 
 def test_a_worlds_games_depend_on_the_seed_and_its_number_alone(chest):
     spots = [in_chest(easy=(ON_FLOOR, BEFORE_DRAWER))]
-    first, second = dealt(chest, SpotDeals(spots), 5)
+    first, second = dealt(chest, SpotEpisodes(spots), 5)
     assert first != second
-    deals = SpotDeals(spots)
+    deals = SpotEpisodes(spots)
     with World([chest], copies=2) as world:
         backwards = [[deals(world, number) for _ in range(5)] for number in (1, 0)]
     assert backwards == [second, first]
-    assert dealt(chest, SpotDeals(spots, seed=1), 5)[0] != first
+    assert dealt(chest, SpotEpisodes(spots, seed=1), 5)[0] != first
 
 
 def test_only_what_is_asked_for_is_dealt(chest):
@@ -59,7 +60,7 @@ def test_only_what_is_asked_for_is_dealt(chest):
         ({"goals": ["Knife"]}, {("Knife", knife.pose)}),
         ({"difficulties": ["easy"]}, {("Cup", ON_FLOOR.pose)}),
     ):
-        (games,) = dealt(chest, SpotDeals(spots, **chosen), 10, copies=1)
+        (games,) = dealt(chest, SpotEpisodes(spots, **chosen), 10, copies=1)
         assert {(deal.goal, deal.pose) for deal in games} == poses
 
 
@@ -68,7 +69,7 @@ def test_goals_and_difficulties_are_equally_likely(chest):
     knives = tuple(replace(ON_FLOOR, goal="Knife", share=k / 20) for k in range(20))
     many = (BEFORE_DRAWER,) * 20
     spots = [in_chest(easy=(ON_FLOOR,), hard=many), replace(in_chest(medium=knives), goal="Knife")]
-    (games,) = dealt(chest, SpotDeals(spots), 600, copies=1)
+    (games,) = dealt(chest, SpotEpisodes(spots), 600, copies=1)
     counts = Counter((deal.goal, deal.open) for deal in games)
     assert counts["Knife", ()] == pytest.approx(300, abs=50)
     assert counts["Cup", ()] == pytest.approx(150, abs=50) and counts["Cup", (0, 1)] == pytest.approx(150, abs=50)
@@ -83,33 +84,33 @@ def test_nobody_begins_inside_an_open_part(chest):
         for point in everywhere:
             fits = (free == point).all(1).any()
             with contextlib.nullcontext() if fits else pytest.raises(ValueError, match="no body can stand"):
-                world.put(0, Place(*point, 0.0, True))
+                world.put(0, AgentPose(*point, 0.0, True))
 
 
 def test_searches_can_be_played(chest):
     """The object lies where the spot says, what is open is open, and the seeker may claim."""
     with World([chest], size=56) as world:
-        cache = Cache(world, SpotDeals([in_chest(hard=(BEFORE_DRAWER,))]))
-        assert cache.stage[0] == Stage.S and GOALS[cache.goal[0]] == "Cup"
+        game = CacheGame(world, SpotEpisodes([in_chest(hard=(BEFORE_DRAWER,))]))
+        assert game.stage[0] == Stage.S and GOALS[game.goal[0]] == "Cup"
         assert tuple(world.state.pose[0]) == BEFORE_DRAWER.pose and world.state.open[0].all()
-        outcome = cache.step(np.array([NAMES.index("ClaimVisible")]))
+        outcome = game.step(np.array([NAMES.index("ClaimVisible")]))
         assert outcome.stage[0] == Stage.S
 
 
 def test_rooms_without_spots_are_refused(chest):
     for spots in ([], [in_chest()], [replace(in_chest(easy=(ON_FLOOR,)), scene="hovel")]):
         with pytest.raises(SpotError, match=r"no easy or medium or hard hiding spots of a .* in hut"):
-            dealt(chest, SpotDeals(spots), 1)
+            dealt(chest, SpotEpisodes(spots), 1)
     with pytest.raises(SpotError, match="no hard hiding spots of a Cup in hut"):
-        dealt(chest, SpotDeals([in_chest(easy=(ON_FLOOR,))], ["Cup"], ["hard"]), 1)
+        dealt(chest, SpotEpisodes([in_chest(easy=(ON_FLOOR,))], ["Cup"], ["hard"]), 1)
     with pytest.raises(SpotError, match="2 openables, the spot asks for 3"):
-        dealt(chest, SpotDeals([in_chest(easy=(replace(ON_FLOOR, open=(3,)),))]), 1)
+        dealt(chest, SpotEpisodes([in_chest(easy=(replace(ON_FLOOR, open=(3,)),))]), 1)
     with pytest.raises(SpotError, match=r"unknown difficulties \['absurd'\]"):
-        SpotDeals([], difficulties=["absurd"])
+        SpotEpisodes([], difficulties=["absurd"])
     with pytest.raises(SpotError, match="unknown goal objects"):
-        SpotDeals([], goals=[])
+        SpotEpisodes([], goals=[])
     with pytest.raises(SpotError, match="given twice"):
-        SpotDeals([in_chest(), in_chest()])
+        SpotEpisodes([in_chest(), in_chest()])
 
 
 def test_folders_of_spots_are_read(tmp_path):

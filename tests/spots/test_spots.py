@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scrubjay.errors import SpotError
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
@@ -21,7 +22,6 @@ from scrubjay.spots.areas import areas_of, within
 from scrubjay.spots.spots import (
     DIFFICULTIES,
     Spot,
-    SpotError,
     Spots,
     candidate_spots,
     difficulty,

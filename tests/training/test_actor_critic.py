@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.training.actor_critic import actor_critic, advantages, entropy, mean_where
+from scrubjay.training.actor_critic import actor_critic, compute_gae, entropy, mean_where
 
 
 @given(seed=st.integers(0, 10**6), steps=st.integers(1, 12), gamma=st.floats(0.5, 1), tau=st.floats(0, 1))
@@ -14,7 +14,7 @@ def test_advantages_are_the_discounted_sum_of_surprises_until_the_episode_ends(s
     rng = np.random.default_rng(seed)
     reward, value, following = rng.normal(size=(steps, 3)), rng.normal(size=(steps, 3)), rng.normal(size=3)
     ended = rng.random((steps, 3)) < 0.3
-    found = advantages(*(torch.from_numpy(x) for x in (reward, value, following, ended)), gamma, tau).numpy()
+    found = compute_gae(*(torch.from_numpy(x) for x in (reward, value, following, ended)), gamma, tau).numpy()
     later = np.concatenate([value[1:], following[None]])
     for b in range(3):
         for t in range(steps):
@@ -32,13 +32,13 @@ def test_with_tau_one_advantages_and_values_are_returns():
     """Rewards 1, 2, 3 at gamma 0.5, then a value of 4: 1 + 1 + 0.75 + 0.5."""
     reward = torch.tensor([[1.0], [2.0], [3.0]])
     value = torch.tensor([[0.3], [-1.0], [7.0]])
-    found = advantages(reward, value, torch.tensor([4.0]), torch.zeros(3, 1, dtype=torch.bool), 0.5)
+    found = compute_gae(reward, value, torch.tensor([4.0]), torch.zeros(3, 1, dtype=torch.bool), 0.5)
     assert (found + value)[0].item() == pytest.approx(3.25)
 
 
 def test_a_step_can_have_its_own_discount():
     gamma = torch.tensor([[0.8], [0.5]])
-    found = advantages(torch.zeros(2, 1), torch.zeros(2, 1), torch.ones(1), torch.zeros(2, 1, dtype=torch.bool), gamma)
+    found = compute_gae(torch.zeros(2, 1), torch.zeros(2, 1), torch.ones(1), torch.zeros(2, 1, dtype=torch.bool), gamma)
     assert found.flatten().tolist() == pytest.approx([0.4, 0.5])
 
 

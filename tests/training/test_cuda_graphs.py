@@ -7,7 +7,7 @@ import torch
 
 from scrubjay.agent.normalization import adapt, usual_parts
 from scrubjay.training.config import changed
-from scrubjay.training.cuda_graphs import RecordedLearner
+from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
@@ -27,7 +27,7 @@ def test_a_recorded_step_is_the_same_step(task, tmp_path):
         torch.stack(list(expected.values())).sum().backward()
         adapt(plain)
         half = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
-        recorded = recorded or RecordedLearner(trainer.learner, half, part.games(torch.arange(4, device="cuda")))
+        recorded = recorded or CudaGraphLearner(trainer.learner, half, part.games(torch.arange(4, device="cuda")))
         found = recorded(part)
         assert set(found) == set(expected)
         for name, loss in found.items():

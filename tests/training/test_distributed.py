@@ -10,8 +10,8 @@ import pytest
 import torch
 from safetensors import torch as safetensors
 
-from scrubjay.game.actions import number_of
-from scrubjay.training.config import Training, changed, from_json, to_json
+from scrubjay.game.actions import action_index
+from scrubjay.training.config import TrainConfig, changed, from_json, to_json
 from scrubjay.training.distributed import Group, group_of
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.replay import Triplets
@@ -39,7 +39,7 @@ def two_processes(*words: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def learned_by_two(training: Training, out: Path) -> list[tuple[dict[str, torch.Tensor], list[dict]]]:
+def learned_by_two(training: TrainConfig, out: Path) -> list[tuple[dict[str, torch.Tensor], list[dict]]]:
     """Each process's agent at the end, and its rows."""
     (out / "training.json").write_text(to_json(training))
     two_processes("learn", str(out))
@@ -105,7 +105,7 @@ class Uneven(Trainer):
     def segment(self):
         collector, replay = super().segment()
         names = ("MoveAhead", "Crouch", "DropObject", "MoveHandUp", "RotateLeft", "CloseObjects", "OpenAt|1,1", "Stand")
-        action = torch.tensor([number_of(name) for name in names]).repeat(8 * (1 + self.group.rank))
+        action = torch.tensor([action_index(name) for name in names]).repeat(8 * (1 + self.group.rank))
         size = self.agent.config.image_size
         image = torch.zeros(len(action), size, size, 3, dtype=torch.uint8)
         replay.add(Triplets(image, action, image, action > 0))

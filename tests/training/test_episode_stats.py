@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from scrubjay.envs.tasks import Explore
-from scrubjay.game.actions import Stage, number_of
+from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import LIMITS
 from scrubjay.sim.world import World
 from scrubjay.training.config import changed
-from scrubjay.training.episode_stats import TalliedCache, Tally
+from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.trainer import Trainer
 
 GAMES = 6
-STAND = number_of("Stand")
+STAND = action_index("Stand")
 
 
 @pytest.fixture
@@ -21,29 +21,29 @@ def world(empty):
         yield world
 
 
-def stand(cache: TalliedCache, steps: int) -> np.ndarray:
+def stand(game: TrackedGame, steps: int) -> np.ndarray:
     """Plays without moving; (steps, B) bool: which games ended when."""
-    return np.array([cache.step(np.full(len(cache), STAND)).finished for _ in range(steps)])
+    return np.array([game.step(np.full(len(game), STAND)).finished for _ in range(steps)])
 
 
 def test_a_whole_game_of_standing_covers_one_place(world):
-    tally = Tally()
-    cache = TalliedCache(world, Explore().deals(0), tally)
-    finished = stand(cache, LIMITS[Stage.EM])
+    tally = EpisodeStats()
+    game = TrackedGame(world, Explore().deals(0), tally)
+    finished = stand(game, LIMITS[Stage.EM])
     assert finished[-1].all() and not finished[:-1].any() and tally.games == GAMES
     assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 
 
 def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world):
-    tally, limit = Tally(), LIMITS[Stage.EM]
-    cache = TalliedCache(world, Explore().deals(0), tally)
-    cache.stagger(np.random.default_rng(0))
-    ages = cache.time[:, Stage.EM].copy()
+    tally, limit = EpisodeStats(), LIMITS[Stage.EM]
+    game = TrackedGame(world, Explore().deals(0), tally)
+    game.stagger(np.random.default_rng(0))
+    ages = game.time[:, Stage.EM].copy()
     assert len(set(ages.tolist())) > 1 and ages.min() >= 0 and ages.max() < limit
-    finished = stand(cache, limit)
+    finished = stand(game, limit)
     assert (finished.argmax(0) + 1 == limit - ages).all() and (finished.sum(0) == 1).all()
     assert tally.games == 0 and set(tally.take()) == {"success"}
-    stand(cache, limit)
+    stand(game, limit)
     assert tally.games == GAMES
     assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 

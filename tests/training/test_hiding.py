@@ -14,15 +14,15 @@ from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.agent.mental_seeker import CLAIM, SEEKER_ACTIONS
 from scrubjay.agent.metric_map import unpack
 from scrubjay.game import actions, paying
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import NO_ACTION, Observation, observe
 from scrubjay.game.rewards import OH_PERCENTILE, total
 from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
 from scrubjay.training.config import changed
-from scrubjay.training.hiding_buffer import Finished, Hiding, HidingBook, Seeking, Shelf, each
+from scrubjay.training.hiding_buffer import Finished, FinishedGames, Hiding, HidingBuffer, Seeking, each
 from scrubjay.training.hiding_learner import (
     HidingLearner,
     HidingObjective,
@@ -43,7 +43,7 @@ EARLY_LOSSES = {"oh_modality", "oh_spatial"}
 PS_LOSSES = {"ps_outcome", "ps_ranking", "mental_policy", "mental_success", "mental_claim"}
 
 
-class Anywhere(Dealer):
+class Anywhere(RandomEpisodes):
     """Deals games in which every drop is a placement: those succeed that random hiders try."""
 
     def __call__(self, world, number):
@@ -57,7 +57,7 @@ def eager() -> Agent:
     for stage, name in (("OM", "DropObject"), ("S", "ClaimVisible"), ("OH", "ReadyForSeeker"), ("OH", "CloseObjects")):
         head = agent.heads.stages[stage]
         with torch.no_grad():
-            head.actor.bias[head.numbers.tolist().index(number_of(name))] = 3.0
+            head.actor.bias[head.numbers.tolist().index(action_index(name))] = 3.0
     return agent
 
 
@@ -66,7 +66,7 @@ def played(chest):
     """An agent, its collector, what it saw (all steps of 4 games), all outcomes, and the games that are over."""
     agent, told = eager(), []
     with World([chest], copies=4, size=SMALL.image_size) as world:
-        cache = Cache(world, Anywhere(3), SHORT)
+        cache = CacheGame(world, Anywhere(3), SHORT)
         collector = Collector(agent, [cache], 1, watch=lambda _, __, outcome: told.append(outcome), hiding=True)
         rollouts = [collector.collect(30) for _ in range(4)]
         names = ("begins", "action", "log_probability", "success", "claimable")
@@ -125,7 +125,7 @@ def test_a_book_says_what_happened(played):
     placed = hid.success & (hid.spot >= 0)
     assert placed.any() and (~placed.any(1)).any(), "some games hide and some do not"
     again = (hid.spot >= 0) & (placed.cumsum(1) > placed)
-    assert again.any() and sought.found.any() and (hid.success & (hid.action == number_of("ReadyForSeeker"))).any()
+    assert again.any() and sought.found.any() and (hid.success & (hid.action == action_index("ReadyForSeeker"))).any()
 
 
 def test_the_kept_map_is_what_was_explored(played):
@@ -179,12 +179,12 @@ def hiding_of(names, success, landed=(), standing=()) -> Hiding:
     """OH's steps of one game from the names of its actions; `landed` are names or None."""
     count = len(names)
     zeros, many = torch.zeros(1, count, dtype=torch.int64), torch.zeros(1, count, 4, dtype=torch.int64)
-    where = torch.tensor([[NO_ACTION if name is None else number_of(name) for name in landed or [None] * count]])
+    where = torch.tensor([[NO_ACTION if name is None else action_index(name) for name in landed or [None] * count]])
     observation = Observation(
         torch.zeros(1, count, 2, 2, 3, dtype=torch.uint8), zeros, zeros > 0,
         torch.tensor([standing or [True] * count]), zeros, zeros + Stage.OH, many, where, many[..., :3],
     )  # fmt: skip
-    action = torch.tensor([[number_of(name) for name in names]])
+    action = torch.tensor([[action_index(name) for name in names]])
     return Hiding(
         observation, torch.zeros(1, count), torch.full((1, count), 0.5), action, torch.tensor([success]), zeros > 0,
         torch.tensor([count]),
@@ -321,7 +321,7 @@ def test_places_that_are_not_real_rank_nothing():
 
 def test_games_leave_the_shelf_once_and_in_their_order(played):
     *_, games = played
-    shelf = Shelf()
+    shelf = FinishedGames()
     shelf.add(each(lambda tensor: tensor[:3], games))
     shelf.add(each(lambda tensor: tensor[3:7], games))
     taken = [shelf.take(2), shelf.take(4)]
@@ -336,7 +336,7 @@ def test_games_leave_the_shelf_once_and_in_their_order(played):
 def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
     agent = eager()
     with World([chest], copies=2, size=SMALL.image_size) as world:
-        cache = Cache(world, Dealer(1, first=Stage.OH), SHORT)
+        cache = CacheGame(world, RandomEpisodes(1, first=Stage.OH), SHORT)
         collector = Collector(agent, [cache], 1, hiding=True)
         collector.collect(40)
         assert cache.games.sum() > 2 and not len(collector.shelf)
@@ -345,12 +345,12 @@ def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
 def test_a_game_takes_the_memory_that_is_said(chest):
     agent = Agent(SMALL)
     with World([chest], copies=2, size=SMALL.image_size) as world:
-        cache = Cache(world, Dealer(), LIMITS)
-        book = HidingBook(agent, cache)
+        cache = CacheGame(world, RandomEpisodes(), LIMITS)
+        book = HidingBuffer(agent, cache)
         book.open[:], cache.stage[:] = True, Stage.OH
         seen = observe(cache)
         said = agent.act(agent.initial_state(2), seen, torch.ones(2, dtype=torch.bool))
-        book.decided(seen, said.decision, torch.full((2,), number_of("Stand")))
+        book.decided(seen, said.decision, torch.full((2,), action_index("Stand")))
         size = sum(weighed(value) for value in vars(book).values()) / 2
     assert 0.65e6 < size < 0.75e6, "as the module says, for the small networks"
 

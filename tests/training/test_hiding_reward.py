@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.config import SMALL
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.rewards import em_hide, em_mean_value
 from scrubjay.sim.world import World
 from scrubjay.training.hiding_reward import HidingValue, place_values
@@ -101,9 +101,9 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
     for valued in (False, True):
         told.clear()
         with World([chest], copies=3, size=SMALL.image_size) as world:
-            cache = Cache(world, Dealer(3, last=last), limits)
-            watch = lambda number, cache, outcome: told.append(outcome)  # noqa: E731
-            collector = Collector(agent, [cache], seed=1, watch=watch, valued=valued)
+            game = CacheGame(world, RandomEpisodes(3, last=last), limits)
+            watch = lambda number, game, outcome: told.append(outcome)  # noqa: E731
+            collector = Collector(agent, [game], seed=1, watch=watch, valued=valued)
             rollouts[valued] = [collector.collect(13), collector.collect(13)]
 
     for without, with_it in zip(*rollouts.values(), strict=True):

@@ -9,11 +9,11 @@ import torch
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import adapt
-from scrubjay.game.actions import Stage, number_of
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.actions import Stage, action_index
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
-from scrubjay.training.actor_critic import advantages
+from scrubjay.training.actor_critic import compute_gae
 from scrubjay.training.learner import (
     Learner,
     Objective,
@@ -90,11 +90,11 @@ def collected(first: Stage, chest=None, worlds: int = 1):
         agent = Agent(SMALL)
         made = [World([_KEPT["chest"]], copies=2, size=SMALL.image_size) for _ in range(worlds)]
         last = first if first == Stage.OM else Stage.S
-        caches = [Cache(world, Dealer(3 + k, first=first, last=last), LIMITS) for k, world in enumerate(made)]
+        caches = [
+            CacheGame(world, RandomEpisodes(3 + k, first=first, last=last), LIMITS) for k, world in enumerate(made)
+        ]
         told = []
-        collector = Collector(
-            agent, caches, seed=1, watch=lambda number, cache, outcome: told.append((number, outcome))
-        )
+        collector = Collector(agent, caches, seed=1, watch=lambda number, game, outcome: told.append((number, outcome)))
         rollouts = [collector.collect(12), collector.collect(12)]
         for world in made:
             world.close()
@@ -179,7 +179,7 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     losses = Learner(other, Objective(normalised=True))(rollout)
     with torch.no_grad():
         said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
-    ahead = advantages(rollout.reward, said.value, rollout.following, rollout.ended)
+    ahead = compute_gae(rollout.reward, said.value, rollout.following, rollout.ended)
     stage, target = rollout.observation.stage, (ahead + said.value).numpy()
     exploring = (stage == Stage.EM).numpy()
     error, gain = (target - said.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
@@ -202,10 +202,10 @@ def test_an_agent_learns_to_do_what_pays():
     """Turning right pays, all else costs: a few updates on its own play make it likely."""
     torch.manual_seed(1)
     agent = Agent(SMALL)
-    right = number_of("RotateRight")
+    right = action_index("RotateRight")
     learner, optimiser = Learner(agent, Objective(hindsight=0)), torch.optim.Adam(agent.parameters(), 3e-3)
     with World([_KEPT["chest"]], copies=4, size=SMALL.image_size) as world:
-        collector = Collector(agent, [Cache(world, Dealer(last=Stage.EM))], seed=2)
+        collector = Collector(agent, [CacheGame(world, RandomEpisodes(last=Stage.EM))], seed=2)
         shares = []
         for _ in range(14):
             rollout = collector.collect(8)

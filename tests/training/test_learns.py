@@ -12,15 +12,15 @@ import torch
 
 from scrubjay.envs.tasks import Manipulate, Seek
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.episode import Deal, Deals
+from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.episode import EpisodeSampler, EpisodeSpec
 from scrubjay.players.base import Player, RandomPlayer
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import make_spots
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import WholeGames, changed
-from scrubjay.training.episode_stats import TalliedCache, Tally
+from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
 from scrubjay.training.trainer import Trainer
@@ -42,15 +42,15 @@ TOY = {
 class OneTarget(Manipulate):
     """Manipulations that all have the same target."""
 
-    def deals(self, seed: int) -> Deals:
+    def deals(self, seed: int) -> EpisodeSampler:
         deal = super().deals(seed)
         return lambda world, number: replace(deal(world, number), target=WHERE)
 
 
-def crouching(deals: Deals) -> Deals:
+def crouching(deals: EpisodeSampler) -> EpisodeSampler:
     """The same games, whose players begin crouching: what they drop at once stays in view, low in the middle."""
 
-    def deal(world: World, number: int) -> Deal:
+    def deal(world: World, number: int) -> EpisodeSpec:
         dealt = deals(world, number)
         place = dealt.place and dealt.place._replace(standing=False)
         return replace(dealt, start=dealt.start._replace(standing=False), place=place)
@@ -60,35 +60,35 @@ def crouching(deals: Deals) -> Deals:
 
 @dataclass(frozen=True)
 class CrouchedManipulations(Manipulate):
-    def deals(self, seed: int) -> Deals:
+    def deals(self, seed: int) -> EpisodeSampler:
         return crouching(super().deals(seed))
 
 
 @dataclass(frozen=True)
 class CrouchedGames(WholeGames):
-    def deals(self, seed: int) -> Deals:
+    def deals(self, seed: int) -> EpisodeSampler:
         return crouching(super().deals(seed))
 
 
 def hiding_at_random(agent: Player, random: Player) -> Player:
     """The agent in all stages but OH."""
 
-    def play(cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def play(game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Both are asked at every step: the agent remembers what it sees while the other hides.
-        (action, place), (other, _) = agent(cache, games), random(cache, games)
-        return np.where(cache.stage == Stage.OH, other, action), place
+        (action, place), (other, _) = agent(game, games), random(game, games)
+        return np.where(game.stage == Stage.OH, other, action), place
 
     return play
 
 
 def played(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
     """The means of a player's games, as training counts them."""
-    tally = Tally()
+    tally = EpisodeStats()
     size = trainer.agent.config.image_size
     with World(trainer.rooms, 8, size=size) as world:
-        cache: Cache = TalliedCache(world, trainer.task.deals(99), tally, np.array(trainer.training.limits))
+        game: CacheGame = TrackedGame(world, trainer.task.deals(99), tally, np.array(trainer.training.limits))
         while tally.games < games:
-            cache.step(*player(cache, np.ones(len(cache), bool)))
+            game.step(*player(game, np.ones(len(game), bool)))
     return tally.take()
 
 
@@ -177,10 +177,10 @@ def test_every_way_to_run_learns(how, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     coverage = [row["play"]["coverage"] for row in rows if "coverage" in row["play"]]
-    tally = Tally()
+    tally = EpisodeStats()
     with World(build_rooms([ROOM, "FloorPlan402"]), 4, size=112) as world:
-        cache, player = TalliedCache(world, changed("demo").task_of().deals(0), tally), RandomPlayer(0)
+        game, player = TrackedGame(world, changed("demo").task_of().deals(0), tally), RandomPlayer(0)
         while tally.games < 16:
-            cache.step(*player(cache, np.ones(len(cache), bool)))
+            game.step(*player(game, np.ones(len(game), bool)))
     random = tally.take()["coverage"]
     assert np.mean(coverage[-4:]) > 1.4 * random, coverage

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from scrubjay.game.actions import ALLOWED, NAMES, PLACES, Stage, number_of
+from scrubjay.game.actions import ALLOWED, NAMES, PLACES, Stage, action_index
 from scrubjay.training import losses, perspective_losses
 
 YES, NO = torch.tensor([[True]]), torch.tensor([[False]])
@@ -14,7 +14,7 @@ def logits_of(stage: Stage, **likely: float) -> torch.Tensor:
     """(1, 1, 219): zeros where the stage has an action, except some by name (with _ for |)."""
     logits = torch.where(torch.from_numpy(ALLOWED[stage]), 0.0, -torch.inf)
     for name, value in likely.items():
-        logits[number_of(name.replace("_", "|", 1))] = value
+        logits[action_index(name.replace("_", "|", 1))] = value
     return logits[None, None]
 
 
@@ -52,7 +52,7 @@ def test_openings_that_were_tried_say_where_others_would_succeed():
     said = torch.zeros(4, 1, 7, 7)
     said[0, 0, 2, 3], said[1, 0, 6, 6] = np.log(3.0), np.log(4.0)
     names = ["OpenAt|3,4", "OpenAt|7,7", "OpenAt|1,1", "MoveAhead"]
-    action = torch.tensor([[number_of(name)] for name in names])
+    action = torch.tensor([[action_index(name)] for name in names])
     success = torch.tensor([[True], [False], [False], [True]])
     every = torch.ones(4, 1, dtype=torch.bool)
     # The odds were 3, 4 and 1 to 1.
@@ -97,7 +97,7 @@ def test_recalling_and_closing():
 
 
 def test_manipulating():
-    action = torch.tensor([[number_of("MoveHandUp")]])
+    action = torch.tensor([[action_index("MoveHandUp")]])
     assert losses.hindsight(logits_of(Stage.OM), action, YES, YES).item() == pytest.approx(np.log(62))
     assert losses.hindsight(logits_of(Stage.OM), action, NO, YES).item() == 0
     contained, top = torch.tensor([[[1, 2, 3]]]), torch.tensor([[[0, 2, 3]]])
@@ -111,7 +111,7 @@ def test_manipulating():
 
 
 def test_seeking():
-    toward = torch.tensor([[number_of("MoveAhead")]])
+    toward = torch.tensor([[action_index("MoveAhead")]])
     assert losses.imitation(logits_of(Stage.S), toward, YES).item() == pytest.approx(np.log(58))
     assert losses.imitation(logits_of(Stage.S), torch.tensor([[-1]]), YES).item() == 0
     assert losses.claiming(logits_of(Stage.S), YES, YES).item() == pytest.approx(np.log(58))
@@ -124,7 +124,7 @@ def test_steps_of_other_stages_have_no_part_and_no_gradient():
     logits[Stage.PS] = 0.0
     logits.requires_grad_()
     action = torch.tensor(
-        [[0], [0], [number_of("PlaceAt|0,1,1")], [number_of("DropObject")], [number_of("ClaimVisible")]]
+        [[0], [0], [action_index("PlaceAt|0,1,1")], [action_index("DropObject")], [action_index("ClaimVisible")]]
     )
     stage = torch.arange(5)[:, None]
     hittable = torch.zeros(5, 1, 3, 7, 7)

@@ -15,12 +15,12 @@ from scrubjay.agent.hiding_outcomes import NONE
 from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION
 from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.perspective import PerspectiveSimulation
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.learner import Learner, Objective
-from scrubjay.training.path_teacher import FAR, Guide, claimable, distances, first_steps
+from scrubjay.training.path_teacher import FAR, PathTeacher, claimable, distances, first_steps
 from scrubjay.training.rollout import Collector
 
 CPU = torch.device("cpu")
@@ -84,8 +84,10 @@ def test_first_steps_come_nearer_by_one(seed, height, width, share):
     aims, floor = (torch.from_numpy(made) for made in random_maps(seed, 2, height, width, share))
     away = distances(aims, floor)
     steps = first_steps(away)
-    assert ((steps == NOTHING) == (away >= FAR)).all() and ((steps == number_of("ClaimVisible")) == (away == 0)).all()
-    names = {number_of(name): name for name in ACTIONS}
+    assert ((steps == NOTHING) == (away >= FAR)).all() and (
+        (steps == action_index("ClaimVisible")) == (away == 0)
+    ).all()
+    names = {action_index(name): name for name in ACTIONS}
     for b, *place in ((steps >= 0) & (away > 0)).nonzero().tolist():
         there = after(tuple(place), names[steps[(b, *place)].item()])
         assert min(there[:2]) >= 0 and away[(b, *there)] == away[(b, *place)] - 1
@@ -103,12 +105,12 @@ def test_a_long_way_is_found_to_its_end():
     )
 
 
-def by_hand() -> tuple[Guide, torch.Tensor]:
+def by_hand() -> tuple[PathTeacher, torch.Tensor]:
     """Floor in the shape of an L: (2, 0), (1, 0), (0, 0), (0, 1); claimed crouching at (0, 1), facing east."""
     floor = torch.tensor([[[1, 1], [1, 0], [1, 0]]], dtype=torch.bool)
     aims = torch.zeros(1, 3, 2, 4, 2, dtype=torch.bool)
     aims[0, 0, 1, EAST, 0] = True
-    guide = Guide(3, CPU)
+    guide = PathTeacher(3, CPU)
     # The game's start is at (1, 0): the window's first position is a step ahead of it.
     guide.set(torch.tensor([1]), first_steps(distances(aims, floor)), torch.tensor([[0, 1]]))
     return guide, distances(aims, floor)
@@ -136,7 +138,7 @@ def by_hand() -> tuple[Guide, torch.Tensor]:
 def test_where_to_go_by_hand(place, action, steps):
     guide, away = by_hand()
     found = guide.toward(torch.tensor([place] * 3))
-    assert found.tolist() == [NOTHING, number_of(action) if action else NOTHING, NOTHING]
+    assert found.tolist() == [NOTHING, action_index(action) if action else NOTHING, NOTHING]
     if steps is not None:
         assert away[0, 1 - place[1], place[0], place[2], place[3]] == steps
 
@@ -144,12 +146,14 @@ def test_where_to_go_by_hand(place, action, steps):
 def test_what_is_known_stays_when_the_window_grows_and_goes_with_the_game():
     guide, _ = by_hand()
     here = torch.tensor([[0, 0, NORTH, 1]] * 3)
-    larger = torch.full((2, 2, 5, 4, 2), number_of("Stand"))
+    larger = torch.full((2, 2, 5, 4, 2), action_index("Stand"))
     guide.set(torch.tensor([0, 2]), larger, torch.tensor([[-4, 0], [-4, 9]]))
-    assert guide.toward(here).tolist() == [number_of("Stand"), number_of("MoveAhead"), NOTHING]
-    smaller = torch.full((1, 1, 1, 4, 2), number_of("Crouch"))
+    assert guide.toward(here).tolist() == [action_index("Stand"), action_index("MoveAhead"), NOTHING]
+    smaller = torch.full((1, 1, 1, 4, 2), action_index("Crouch"))
     guide.set(torch.tensor([0]), smaller, torch.tensor([[-4, 0]]))
-    assert guide.toward(here).tolist() == [NOTHING, number_of("MoveAhead"), NOTHING], "nothing is left of the last game"
+    assert guide.toward(here).tolist() == [NOTHING, action_index("MoveAhead"), NOTHING], (
+        "nothing is left of the last game"
+    )
     guide.forget(torch.tensor([False, True, False]))
     assert guide.toward(here).tolist() == [NOTHING] * 3
 
@@ -217,12 +221,12 @@ def test_games_are_led_alike_alone_and_together():
     metric_map = Agent(CONFIG).memory.metric_map
     maps, place = written(metric_map, 4, 0)
     outcome = torch.tensor([0, 17, 200, NONE])
-    together = Guide(6, CPU)
+    together = PathTeacher(6, CPU)
     numbers = torch.tensor([5, 0, 3, 2])
     together.lead(perspective, numbers, *hidden(maps, place[-1], outcome))
     found = set()
     for b in range(4):
-        alone = Guide(1, CPU)
+        alone = PathTeacher(1, CPU)
         one = maps.map(lambda tensor, b=b: tensor[b : b + 1])
         alone.lead(perspective, torch.tensor([0]), *hidden(one, place[-1, b : b + 1], outcome[b : b + 1]))
         for there in place[:, b]:
@@ -230,7 +234,7 @@ def test_games_are_led_alike_alone_and_together():
             action = together.toward(everywhere)[numbers[b]].item()
             assert action == alone.toward(there[None]).item()
             found.add(action)
-    assert number_of("ClaimVisible") in found and len(found) > 3, "the test must see different answers"
+    assert action_index("ClaimVisible") in found and len(found) > 3, "the test must see different answers"
     assert (together.toward(place[0, 0].expand(6, 4))[[1, 4]] == NOTHING).all(), "the others begin nothing"
 
 
@@ -238,7 +242,7 @@ def test_games_are_led_alike_alone_and_together():
 def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
     """Every number of the guide, by the slow way: M^e of this game, a queue, and what it leaves out."""
     perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 2, 1)
-    guide, outcome = Guide(2, CPU), torch.tensor([40, 7])
+    guide, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
     explored, origin, at, _ = known = hidden(maps, place[3], outcome)
     guide.lead(perspective, torch.arange(2), *known)
     survey = perspective.survey(explored)
@@ -252,9 +256,9 @@ def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
             here = torch.tensor([[origin[b, 0] + column, origin[b, 1] - row, quarter, standing]] * 2)
             action = guide.toward(here)[b].item()
             if away[there] in (0, FAR):
-                assert action == (number_of("ClaimVisible") if away[there] == 0 else NOTHING)
+                assert action == (action_index("ClaimVisible") if away[there] == 0 else NOTHING)
             else:
-                name = next(name for name in ACTIONS if number_of(name) == action)
+                name = next(name for name in ACTIONS if action_index(name) == action)
                 assert away[after(there, name)] == away[there] - 1
 
 
@@ -263,7 +267,7 @@ def test_games_are_led_in_half_precision_too():
     perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 4, 2)
     found = []
     for half in (False, True):
-        guide = Guide(4, CPU)
+        guide = PathTeacher(4, CPU)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             guide.lead(perspective, torch.arange(4), *hidden(maps, place[2], torch.tensor([3, 60, 150, 290])))
         found.append(guide.steps)
@@ -277,28 +281,28 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
     with torch.no_grad():
         agent.perspective.seeker.success.bias[CLAIM] = 100
     with World([chest], copies=2, size=SMALL.image_size) as world:
-        cache = Cache(world, Dealer(3), np.array([3, 1, 2, 2, 4]))
+        game = CacheGame(world, RandomEpisodes(3), np.array([3, 1, 2, 2, 4]))
 
-        def watch(number, cache, outcome):
-            begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (cache.stage == Stage.S)))
+        def watch(number, game, outcome):
+            begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (game.stage == Stage.S)))
             if len(begun):
                 maps = collector.acting[number].state.metric_map.map(lambda tensor: tensor[begun])
                 known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
                 collector.guides[number].lead(agent.perspective, begun, *known)
 
-        collector = Collector(agent, [cache], seed=1, watch=watch)
+        collector = Collector(agent, [game], seed=1, watch=watch)
         rollout = collector.collect(16)
     seeking = rollout.observation.stage == Stage.S
     assert seeking.any() and (rollout.toward[~seeking] == NOTHING).all()
     first = seeking[1:] & ~seeking[:-1]
-    assert (rollout.toward[1:][first] == number_of("ClaimVisible")).all(), "the hider knows the start"
-    assert set(rollout.toward[seeking].tolist()) <= {NOTHING, number_of("ClaimVisible")}
+    assert (rollout.toward[1:][first] == action_index("ClaimVisible")).all(), "the hider knows the start"
+    assert set(rollout.toward[seeking].tolist()) <= {NOTHING, action_index("ClaimVisible")}
 
     learner = Learner(agent, Objective(imitation=0.5))
     loss = learner(rollout)["s_imitation"]
     logits = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.logits
     led = seeking & (rollout.toward >= 0)
-    expected = -0.5 * logits.log_softmax(-1)[led, number_of("ClaimVisible")].mean()
+    expected = -0.5 * logits.log_softmax(-1)[led, action_index("ClaimVisible")].mean()
     torch.testing.assert_close(loss, expected)
     loss.backward()
     bias = agent.heads.stages["S"].actor.bias.grad

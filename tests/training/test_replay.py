@@ -6,13 +6,13 @@ import torch
 
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.visual_dynamics import DynamicsOutput, image_sizes
-from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
 from scrubjay.training.dynamics_losses import FORESEEABLE, dynamics_losses
 from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, balanced, triplets_of
 from scrubjay.training.rollout import Rollout
 
-AHEAD, OPEN = number_of("MoveAhead"), number_of("OpenAt|1,1")
+AHEAD, OPEN = action_index("MoveAhead"), action_index("OpenAt|1,1")
 
 
 def triplets(first: int, count: int, action: int = AHEAD) -> Triplets:
@@ -26,7 +26,7 @@ def triplets(first: int, count: int, action: int = AHEAD) -> Triplets:
 def test_an_epoch_gives_everything_once():
     replay = Replay(8, size=256)
     several = triplets(0, 200)
-    of_all_kinds = torch.tensor([number_of(f"{name}") for name in ("MoveAhead", "Crouch", "DropObject", "MoveHandUp",
+    of_all_kinds = torch.tensor([action_index(f"{name}") for name in ("MoveAhead", "Crouch", "DropObject", "MoveHandUp",
                                  "RotateLeft", "ReadyForSeeker", "CloseObjects", "ClaimVisible")])  # fmt: skip
     replay.add(Triplets(several.before, of_all_kinds.repeat(25), several.after, several.success))
     assert len(replay) == 200
@@ -39,11 +39,11 @@ def test_an_epoch_gives_everything_once():
 
 def test_no_kind_of_action_takes_more_than_its_share():
     rng = np.random.default_rng(0)
-    action = np.r_[np.full(90, AHEAD), np.full(5, OPEN), [number_of("OpenAt|7,7")] * 3, [number_of("Crouch")] * 2]
+    action = np.r_[np.full(90, AHEAD), np.full(5, OPEN), [action_index("OpenAt|7,7")] * 3, [action_index("Crouch")] * 2]
     kept = action[balanced(action, rng)]
     assert (kept == AHEAD).sum() == 20 and len(kept) == 30, "a fifth of a hundred; the others are few enough"
-    assert GROUPS[OPEN] == GROUPS[number_of("OpenAt|7,7")] != GROUPS[AHEAD]
-    assert len(set(GROUPS[[number_of("MoveHandUp"), number_of("MoveHandBack")]])) == 1
+    assert GROUPS[OPEN] == GROUPS[action_index("OpenAt|7,7")] != GROUPS[AHEAD]
+    assert len(set(GROUPS[[action_index("MoveHandUp"), action_index("MoveHandBack")]])) == 1
 
 
 def test_old_triplets_are_forgotten_and_a_full_buffer_begins_anew():
@@ -104,7 +104,7 @@ def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
     The pixels of the image before each step say its number.
     """
     stage, action, success, ended, begins = (torch.tensor(values)[:, None] for values in zip(
-        *((int(stage), number_of(name), *flags) for stage, name, *flags in steps), strict=True
+        *((int(stage), action_index(name), *flags) for stage, name, *flags in steps), strict=True
     ))  # fmt: skip
     image = torch.arange(len(steps), dtype=torch.uint8)[:, None, None, None, None].expand(-1, 1, 2, 2, 3)
     unused = torch.zeros_like(stage)

@@ -11,17 +11,17 @@ from rich.console import Console
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import usual_parts
-from scrubjay.agent.weights import WeightsError
 from scrubjay.bench.learning import measure, trainings
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.errors import RunError, TrainingError, WeightsError
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.agent_player import load_player
-from scrubjay.training.config import PRESETS, SOON, Training, changed, from_json, to_json
+from scrubjay.training.config import PRESETS, SOON, TrainConfig, changed, from_json, to_json
 from scrubjay.training.hogwild import Worker, train_asynchronously
 from scrubjay.training.learner import Objective
-from scrubjay.training.run import Progress, Run, RunError, checkpoints, load_checkpoint
-from scrubjay.training.trainer import Trainer, TrainingError, optimisers_of, train
+from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
+from scrubjay.training.trainer import Trainer, optimisers_of, train
 
 TINY = changed(
     "demo", scenes=("FloorPlan401",), copies=2, length=4, chunk=2, updates=4, interval=2, replay_size=64,
@@ -78,10 +78,10 @@ def test_stopping_saves(tmp_path):
 def test_an_agent_plays_from_its_run(whole):
     player = load_player(whole, seed=1)
     with World(["FloorPlan401"], size=224) as world:
-        cache = Cache(world, Dealer(3))  # Images of another size than the agent's are made smaller.
+        game = CacheGame(world, RandomEpisodes(3))  # Images of another size than the agent's are made smaller.
         for _ in range(3):
-            cache.step(*player(cache, cache.games > 0))
-    assert cache.time[0, 0] == 3
+            game.step(*player(game, game.games > 0))
+    assert game.time[0, 0] == 3
 
 
 def test_folders_that_cannot_be_used_say_why(whole, tmp_path):
@@ -340,7 +340,7 @@ def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
     assert preset == replace(PRESETS[name], updates=7) and preset.epochs == SOON["epochs"] > 1 and preset.examined
     paper = trainings(name, "paper", updates=7)
     # Sequences of 64 are twice as large as others: half as many go into one step.
-    assert paper == Training(name, length=preset.length, chunk=320 * 32 // preset.length, updates=7)
+    assert paper == TrainConfig(name, length=preset.length, chunk=320 * 32 // preset.length, updates=7)
     assert (paper.epochs, paper.learning_rate, paper.last_layers, paper.objective) == (1, 1e-4, 1, Objective())
 
 
@@ -377,6 +377,6 @@ def test_configs_come_back_from_json():
     for training in PRESETS.values():
         assert from_json(json.loads(to_json(training))) == training
     with pytest.raises(ValueError, match="extra"):
-        from_json({**json.loads(to_json(Training())), "extra": 1})
+        from_json({**json.loads(to_json(TrainConfig())), "extra": 1})
     with pytest.raises(ValueError, match="unknown preset"):
         changed("nothing")

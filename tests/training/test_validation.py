@@ -11,12 +11,12 @@ import torch
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
-from scrubjay.spots.spots import SpotError
+from scrubjay.errors import SpotError
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TASKS, changed
 from scrubjay.training.run import Progress, Run, checkpoints
 from scrubjay.training.trainer import Trainer, train
-from scrubjay.training.validation import SCRIPTED, Exam, searching
+from scrubjay.training.validation import SCRIPTED, Validation, searching
 
 SCENE = "FloorPlan421"
 TINY = changed(
@@ -32,15 +32,15 @@ class Noting:
     def __init__(self, player) -> None:
         self.player, self.games = player, None
 
-    def __call__(self, cache, games):
+    def __call__(self, game, games):
         if self.games is None:
-            self.games = np.c_[cache.goal, cache.start, cache.target].tolist()
-        return self.player(cache, games)
+            self.games = np.c_[game.goal, game.start, game.target].tolist()
+        return self.player(game, games)
 
 
 @pytest.fixture(scope="module")
-def exam() -> Exam:
-    return Exam(TINY, games=2, scenes=[SCENE])
+def exam() -> Validation:
+    return Validation(TINY, games=2, scenes=[SCENE])
 
 
 def test_everyone_sits_the_same_exam_and_the_same_player_gets_the_same_marks(exam):
@@ -50,10 +50,10 @@ def test_everyone_sits_the_same_exam_and_the_same_player_gets_the_same_marks(exa
     marks, _ = exam.marks(first), exam.marks(other)
     assert first.games == other.games and len(first.games) == 2
     assert len(set(map(tuple, first.games))) == 2, "and they are two different games"
-    again = Exam(TINY, games=2, scenes=[SCENE])
+    again = Validation(TINY, games=2, scenes=[SCENE])
     np.testing.assert_equal(again.marks(AgentPlayer(agent, 7)), marks)
     noting = Noting(exam.scripted("random"))
-    Exam(TINY, games=2, seed=8, scenes=[SCENE]).marks(noting)
+    Validation(TINY, games=2, seed=8, scenes=[SCENE]).marks(noting)
     assert noting.games != first.games, "another seed is another exam"
 
 
@@ -76,7 +76,7 @@ def test_hiding_spots_are_made_once_and_kept(tmp_path):
     assert searching([SCENE], named, tmp_path / "others").spots == task.spots
     assert not (tmp_path / "others").exists(), "a run that names its spots makes none"
     assert searching([SCENE], replace(named, difficulties=("medium",))).difficulties == ("medium",)
-    sat = Exam(named, scenes=[SCENE], difficulties=["easy"])
+    sat = Validation(named, scenes=[SCENE], difficulties=["easy"])
     assert sat.task.difficulties == ("easy",) and sat.task.spots == task.spots
     with pytest.raises(SpotError, match="FloorPlan422"):
         searching([SCENE, "FloorPlan422"], named)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from scrubjay.evaluation.scores import score
 from scrubjay.game.actions import ALLOWED, Stage
-from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.record import Recorder, replay
 from scrubjay.players.base import play
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
@@ -34,20 +34,20 @@ def check(
 ) -> None:
     room = build_room(scene)
     with World([room], size=size) as world:
-        cache = Cache(world, Dealer(seed, (goal,), turned), limits)
-        players, recorder = (make_hider(hider, seed), make_seeker(seeker, seed)), Recorder(cache)
+        game = CacheGame(world, RandomEpisodes(seed, (goal,), turned), limits)
+        players, recorder = (make_hider(hider, seed), make_seeker(seeker, seed)), Recorder(game)
         steps = np.zeros(len(Stage), int)
         most = int(limits[[0, 1, 4]].sum() + limits[2] * (1 + limits[3]))
         for _ in range(most):
-            stage, time = int(cache.stage[0]), cache.time[0].copy()
-            action, place = play(cache, *players)
+            stage, time = int(game.stage[0]), game.time[0].copy()
+            action, place = play(game, *players)
             assert stage == Stage.PS or ALLOWED[stage, action[0]]
-            outcome = cache.step(action, place)
+            outcome = game.step(action, place)
             steps[stage] += 1
             if not outcome.finished[0]:
-                again = stage == Stage.OH and cache.stage[0] == Stage.OM
-                assert cache.time[0, stage] == time[stage] + 1 and (again or (cache.time[0] >= time).all())
-                assert (cache.time[0] <= limits).all()
+                again = stage == Stage.OH and game.stage[0] == Stage.OM
+                assert game.time[0, stage] == time[stage] + 1 and (again or (game.time[0] >= time).all())
+                assert (game.time[0] <= limits).all()
             if done := recorder.note(outcome, place):
                 break
         else:

@@ -13,16 +13,16 @@ from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.agent.metric_map import HEADS
 from scrubjay.agent.perspective import Draws
 from scrubjay.cli import training
-from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
-from scrubjay.rooms.room import RoomError
-from scrubjay.sim.pose import Place
+from scrubjay.errors import RoomError, RunError
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
+from scrubjay.sim.pose import AgentPose
 from scrubjay.training.config import PRESETS
-from scrubjay.training.run import Progress, Run, RunError
+from scrubjay.training.run import Progress, Run
 from scrubjay.viz import agent_trace
 from scrubjay.viz.agent_charts import Ground, by_position
-from scrubjay.viz.agent_page import considered_places, outcome_name, telling_moments, trained, write_watch
-from scrubjay.viz.agent_trace import Watched, attention, cells_in_room, in_room, open_run, watch
-from scrubjay.viz.episode import Story, tell
+from scrubjay.viz.agent_page import considered_places, outcome_name, telling_moments, trained, write_agent_page
+from scrubjay.viz.agent_trace import AgentTrace, attention, cells_in_room, in_room, open_run, watch
+from scrubjay.viz.episode import Episode, tell
 
 SCENE, LIMITS = "FloorPlan401", np.array([24, 1, 4, 6, 12])
 
@@ -40,7 +40,7 @@ def read() -> list:
 
 
 @pytest.fixture(scope="module")
-def watched(agent, read) -> Watched:
+def watched(agent, read) -> AgentTrace:
     hook = agent.memory.reader.answers.register_forward_hook(lambda _, inputs, __: read.append(inputs[0]))
     found = watch(agent, SCENE, "Bread", 1, limits=LIMITS)
     hook.remove()
@@ -48,7 +48,7 @@ def watched(agent, read) -> Watched:
 
 
 @pytest.fixture(scope="module")
-def story(watched) -> Story:
+def story(watched) -> Episode:
     return tell(watched.record)
 
 
@@ -68,7 +68,7 @@ def test_a_policy_is_over_the_stages_own_actions(watched):
         else:
             assert moment.probabilities.sum() == pytest.approx(1, abs=1e-5)
             assert not moment.probabilities[~ALLOWED[moment.stage]].any()
-            assert moment.chance == moment.probabilities[number_of(moment.action)] > 0
+            assert moment.chance == moment.probabilities[action_index(moment.action)] > 0
             assert 0.5 < moment.entropy <= 1 + 1e-6, "nearly uniform at first"
 
 
@@ -104,7 +104,7 @@ def test_what_is_remembered_lies_where_the_agent_was(watched):
 
 def test_steps_from_the_start_in_the_room():
     """By hand: facing east, ahead is east and right is south; a step is a quarter of a metre."""
-    found = in_room(Place(1.0, 2.0, 90.0, True), np.array([[0, 0], [0, 4], [2, 0]]))
+    found = in_room(AgentPose(1.0, 2.0, 90.0, True), np.array([[0, 0], [0, 4], [2, 0]]))
     assert found == pytest.approx(np.array([[1, 2], [2, 2], [1, 1.5]]))
 
 
@@ -159,7 +159,7 @@ def test_a_page_says_how_far_the_run_was():
 
 def test_the_page_has_the_whole_game(watched, story, tmp_path):
     path = tmp_path / "index.html"
-    write_watch(watched, story, PRESETS["demo"], Progress(1, 2, 3, 4), path)
+    write_agent_page(watched, story, PRESETS["demo"], Progress(1, 2, 3, 4), path)
     page = path.read_text()
     assert len(page) < 8 * 2**20 and "http" not in page.replace("http://www.w3.org/2000/svg", "")
     frames = json.loads(re.search(r"const frames = (.*);\n", page).group(1))
@@ -207,5 +207,5 @@ def test_an_agent_that_goes_nowhere_has_a_page_too(agent, tmp_path):
     brief = watch(agent, SCENE, "Bread", 2, limits=np.array([1, 1, 1, 1, 1]))
     assert brief.reasons.explored.floor.sum() == 1 and not brief.reasons.elsewhere
     assert len(considered_places(brief.reasons)) == 1
-    write_watch(brief, tell(brief.record), PRESETS["seek"], Progress(), tmp_path / "index.html")
+    write_agent_page(brief, tell(brief.record), PRESETS["seek"], Progress(), tmp_path / "index.html")
     assert "learns seeking alone" in (tmp_path / "index.html").read_text()

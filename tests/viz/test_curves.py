@@ -9,7 +9,7 @@ from matplotlib import image
 from PIL import Image
 
 from scrubjay.cli.main import main
-from scrubjay.training.run import RunError
+from scrubjay.errors import RunError
 from scrubjay.viz.curves import SMOOTHED, curve, draw, measures, read_log
 
 

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal
-from scrubjay.game.record import Recorder, RecordError
-from scrubjay.sim.pose import Place
+from scrubjay.errors import RecordError
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.record import Recorder
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz import episode_page
-from scrubjay.viz.episode import STAGES, Story, again, chosen, tell
-from scrubjay.viz.episode_page import write_story
+from scrubjay.viz.episode import STAGES, Episode, again, chosen, tell
+from scrubjay.viz.episode_page import write_episode_page
 from scrubjay.viz.video import HOLD, LINE, RATE, write_video
 from scrubjay.viz.video import SIZE as WIDTH
 
@@ -33,20 +34,20 @@ def record():
         grid = world.reachable[0]
         middle = world.rooms[0].floor.clearance(grid.positions).argmax()
         x, z = map(float, grid.positions[middle])
-        cache = Cache(world, lambda _, b: Deal("Bread", Place(x, z, 0.0, True)))
-        recorder, done = Recorder(cache), []
+        game = CacheGame(world, lambda _, b: EpisodeSpec("Bread", AgentPose(x, z, 0.0, True)))
+        recorder, done = Recorder(game), []
 
         def play(name: str, place: tuple[int, ...] = (0, 0, 0, 1)) -> None:
-            action = np.array([number_of(name) if name else NOTHING])
-            done.extend(recorder.note(cache.step(action, np.array([place])), np.array([place])))
+            action = np.array([action_index(name) if name else NOTHING])
+            done.extend(recorder.note(game.step(action, np.array([place])), np.array([place])))
 
         play("MoveAhead")
-        while cache.stage[0] == Stage.EM:
+        while game.stage[0] == Stage.EM:
             play("RotateRight")
-        play("", tuple((-cache.relative_place()[0, :2]).tolist()) + (0, 1))
+        play("", tuple((-game.relative_place()[0, :2]).tolist()) + (0, 1))
         for name in ("PlaceAt|0,1,1", "MoveHandDown", "MoveHandAhead", "DropObject"):
             play(name)
-        while cache.stage[0] == Stage.OH:
+        while game.stage[0] == Stage.OH:
             play("ReadyForSeeker")
         play("RotateLeft")
         play("ClaimVisible")
@@ -57,14 +58,14 @@ def record():
 
 
 @pytest.fixture(scope="module")
-def told(record) -> Story:
+def told(record) -> Episode:
     return tell(record)
 
 
 @pytest.fixture(scope="module")
 def page(told, tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("story") / "new" / "index.html"
-    write_story(told, path)
+    write_episode_page(told, path)
     assert [file.name for file in path.parent.iterdir()] == ["index.html"]
     return path.read_text()
 
@@ -98,7 +99,7 @@ def test_the_scrubber_goes_through_the_game(page, record):
 
 def test_a_long_game_is_thinned_out(told, record, tmp_path, monkeypatch):
     monkeypatch.setattr(episode_page, "FRAMES", 40)
-    write_story(told, tmp_path / "index.html")
+    write_episode_page(told, tmp_path / "index.html")
     page = (tmp_path / "index.html").read_text()
     steps = [frame["step"] for frame in frames(page)]
     assert len(steps) == 40 and steps == sorted(set(steps)) and steps[-1] == len(record.actions)
@@ -153,10 +154,10 @@ def test_a_search_alone_is_told(record, tmp_path):
     """Only what a game has is on its page; here the seeker claims at once, and has seen nothing before."""
     deal = {**record.deal, "first": "S", "last": "S", **record.hidden}
     with World([record.scene], size=SIZE) as world:
-        cache = Cache(world, lambda *_: replace(record, deal=deal).dealt())
-        recorder = Recorder(cache, {"hider": "easy", "seeker": "hand"})
-        (search,) = recorder.note(cache.step(np.array([number_of("ClaimVisible")])))
-    write_story(tell(search), tmp_path / "index.html", "game.mp4")
+        game = CacheGame(world, lambda *_: replace(record, deal=deal).dealt())
+        recorder = Recorder(game, {"hider": "easy", "seeker": "hand"})
+        (search,) = recorder.note(game.step(np.array([action_index("ClaimVisible")])))
+    write_episode_page(tell(search), tmp_path / "index.html", "game.mp4")
     page = (tmp_path / "index.html").read_text()
     assert re.findall(r'<h3 id="(\w+)">', page) == ["S"]
     assert "a bread was hidden (easy), the seeker (hand) found it" in page and "The seeker&#39;s way" in page

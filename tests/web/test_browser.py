@@ -10,13 +10,13 @@ import pytest
 from helpers import drawer_chest, hut
 
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.record import Record, save_records
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.web import pointing
-from scrubjay.web.database import Store
+from scrubjay.web.database import Database
 from scrubjay.web.seen_map import points
 from scrubjay.web.server import Settings, running
 from scrubjay.web.trial import HIDE, SEEK, Trial
@@ -30,7 +30,7 @@ expect = playwright.expect
 SIZE = 112
 SCENE = "foyer-7"
 """A name that rooms of studies can have; the hut is built for it."""
-START = Place(0.0, 0.0, 0.0, True)
+START = AgentPose(0.0, 0.0, 0.0, True)
 STUDY = """
 name = "find"
 title = "Find the loaf"
@@ -121,7 +121,7 @@ def share(trial: Trial, mask: np.ndarray) -> tuple[float, float]:
 
 def drawer(trial: Trial, inside: bool = False) -> tuple[float, float]:
     """Where in the picture the drawer is, or the floor of the open drawer."""
-    view, world = trial.cache.look(), trial.cache.world
+    view, world = trial.game.look(), trial.game.world
     mask = view.ids[0].numpy() == world.rooms[0].things.index("Drawer_0")
     if inside:
         height = points(trial.state, view.depth[0].numpy())[..., 2]
@@ -132,14 +132,16 @@ def drawer(trial: Trial, inside: bool = False) -> tuple[float, float]:
 def hidden_in_drawer(world: World) -> Record:
     """A game in which a loaf was hidden in the drawer, which is closed."""
     pose = (0.0, 1.7, 0.69, 1.0, 0.0, 0.0, 0.0)
-    deal = json.loads(json.dumps({**asdict(Deal("Bread", START, Stage.EM, Stage.OH)), "first": "EM", "last": "OH"}))
+    deal = json.loads(
+        json.dumps({**asdict(EpisodeSpec("Bread", START, Stage.EM, Stage.OH)), "first": "EM", "last": "OH"})
+    )
     return Record(SCENE, deal, SIZE, "OpenGL", [1] * 5, {"hider": "p"}, hidden={"pose": list(pose), "open": []})
 
 
-def seed_at_drawer(world: World) -> tuple[int, Deal]:
+def seed_at_drawer(world: World) -> tuple[int, EpisodeSpec]:
     """A seed whose game begins two steps in front of the drawer, looking at it."""
     for seed in range(10_000):
-        deal = Dealer(seed, ("Tomato",))(world, 0)
+        deal = RandomEpisodes(seed, ("Tomato",))(world, 0)
         x, z, rotation, standing = deal.start
         if abs(x) < 0.15 and 0.15 < z < 0.35 and rotation == 0 and standing:
             return seed, deal
@@ -170,7 +172,7 @@ def picture(page) -> str:
 
 def stored_record(server, name: str) -> dict:
     """A record that the server keeps."""
-    store = Store(server.settings.data)
+    store = Database(server.settings.data)
     try:
         return json.loads(store.one("SELECT record FROM records WHERE id = ?", name)["record"])
     finally:
@@ -180,7 +182,7 @@ def stored_record(server, name: str) -> dict:
 def whole_game(world: World) -> Record:
     """A game in which somebody looks left and right, drops a tomato, and somebody else turns about and finds it."""
     trial = Trial(
-        world, Deal("Tomato", START, Stage.EM, Stage.S, anywhere=True), HIDE, {"hider": "me", "seeker": "you"}
+        world, EpisodeSpec("Tomato", START, Stage.EM, Stage.S, anywhere=True), HIDE, {"hider": "me", "seeker": "you"}
     )
     for name in (
         "RotateLeft",
@@ -222,7 +224,7 @@ def find_in_drawer(page, trial: Trial) -> None:
 def in_study(world: World) -> Trial:
     """The study's trial, to look at where things are in its pictures."""
     hidden = hidden_in_drawer(world).hidden
-    return Trial(world, Deal("Bread", START, Stage.S, Stage.S, pose=tuple(hidden["pose"])), SEEK, {})
+    return Trial(world, EpisodeSpec("Bread", START, Stage.S, Stage.S, pose=tuple(hidden["pose"])), SEEK, {})
 
 
 def test_a_person_hides_an_object_in_a_drawer_and_closes_it(page, site, world, room):
@@ -237,7 +239,7 @@ def test_a_person_hides_an_object_in_a_drawer_and_closes_it(page, site, world, r
     page.get_by_role("button", name="Begin").click()
     expect(page.locator(".goal")).to_have_text("Hide the tomato")
     shown(page, 0)
-    mine = Trial(world, Deal("Tomato", deal.start, Stage.EM, Stage.OH, anywhere=True), HIDE, {})
+    mine = Trial(world, EpisodeSpec("Tomato", deal.start, Stage.EM, Stage.OH, anywhere=True), HIDE, {})
     press(page, "ArrowUp", "w")
     assert mine.step("MoveAhead") and mine.step("MoveAhead")
     at = drawer(mine)
@@ -262,7 +264,7 @@ def test_a_person_hides_an_object_in_a_drawer_and_closes_it(page, site, world, r
     page.wait_for_url(re.compile("watch#"))
     record = stored_record(server, page.url.partition("#")[2])
     assert record["hidden"]["open"] == []
-    Trial(world, Deal("Tomato", START, Stage.S, Stage.S, pose=tuple(record["hidden"]["pose"])), SEEK, {})
+    Trial(world, EpisodeSpec("Tomato", START, Stage.S, Stage.S, pose=tuple(record["hidden"]["pose"])), SEEK, {})
     assert room.things[world.contained()[0]] == "Drawer_0"
 
 

@@ -15,8 +15,8 @@ import pytest
 from web.test_server import playing, settings
 
 from scrubjay.game.actions import NUMBERS
-from scrubjay.web.database import Store
-from scrubjay.web.load_test import Tally, participants
+from scrubjay.web.database import Database
+from scrubjay.web.load_test import LoadReport, participants
 from scrubjay.web.server import running
 
 SERVER = """
@@ -31,7 +31,7 @@ serve(settings(Path(sys.argv[1])), port=int(sys.argv[2]))
 
 def test_simulated_participants_play_without_errors(tmp_path):
     with running(settings(tmp_path)) as (_, url):
-        tally = Tally()
+        tally = LoadReport()
         said = participants(6, 4, url, pause=0.25, tally=tally)
         assert said["errors"] == 0, tally.errors
         assert said["answers"] > 20 and 0 < said["p50_ms"] <= said["p99_ms"]
@@ -65,7 +65,7 @@ def started(tmp_path):
 
 def test_what_was_acknowledged_survives_a_kill(started, tmp_path):
     process, url = started()
-    tally = Tally()
+    tally = LoadReport()
     load = threading.Thread(target=participants, args=(6, 12, url), kwargs=dict(pause=0.1, tally=tally))
     load.start()
     while len(tally.seconds) < 40 and load.is_alive():
@@ -73,7 +73,7 @@ def test_what_was_acknowledged_survives_a_kill(started, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     load.join()
-    store = Store(tmp_path / "play.db")
+    store = Database(tmp_path / "play.db")
     kept = _kept(store)
     store.close()
     assert sum(tally.acknowledged.values()) > 5
@@ -85,7 +85,7 @@ def test_what_was_acknowledged_survives_a_kill(started, tmp_path):
             assert again.state["steps"] == kept[trial]
 
 
-def _kept(store: Store) -> dict[str, int]:
+def _kept(store: Database) -> dict[str, int]:
     """Actions of people in each trial, by its token."""
     rows = store.all("SELECT token, action FROM trials JOIN steps ON trial = id WHERE NOT script")
     counts = {row["token"]: 0 for row in store.all("SELECT token FROM trials")}

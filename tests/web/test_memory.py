@@ -14,7 +14,7 @@ import pytest
 from web.test_server import new_game, playing, settings
 
 from scrubjay.web import sessions
-from scrubjay.web.load_test import Tally, participants
+from scrubjay.web.load_test import LoadReport, participants
 from scrubjay.web.server import running
 
 SERVER = """
@@ -92,7 +92,11 @@ def test_memory_is_flat_under_load(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     arguments = [sys.executable, "-c", SERVER, str(tmp_path), str(port), str(Path(__file__).parents[1])]
-    server, url, tally = subprocess.Popen(arguments, stdout=subprocess.DEVNULL), f"http://127.0.0.1:{port}", Tally()
+    server, url, tally = (
+        subprocess.Popen(arguments, stdout=subprocess.DEVNULL),
+        f"http://127.0.0.1:{port}",
+        LoadReport(),
+    )
     try:
         for _ in range(600):
             try:

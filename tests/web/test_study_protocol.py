@@ -11,19 +11,20 @@ import numpy as np
 import pytest
 from web.test_server import ROOM, SIZE, Clock, asked, playing, settings
 
+from scrubjay.errors import DatabaseError, StudyError
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Deal
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record, checked, replay, save_records
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
 from scrubjay.web import export
-from scrubjay.web.database import Store, StoreError
-from scrubjay.web.participants import Course, Preview
+from scrubjay.web.database import Database
+from scrubjay.web.participants import Participants, Preview
 from scrubjay.web.schemas import Goal
 from scrubjay.web.server import running
-from scrubjay.web.study_protocol import Study, StudyError, enter, load_study, seeable
+from scrubjay.web.study_protocol import Study, enter, load_study, seeable
 from scrubjay.web.trial import HIDE, NotNow, Trial
 
 SCENE = "foyer-7"
@@ -52,15 +53,15 @@ ON_FLOOR = [0.0, 1.0, 0.065, 1.0, 0.0, 0.0, 0.0]
 UNDER_GROUND = [0.0, 1.0, -3.0, 1.0, 0.0, 0.0, 0.0]
 
 
-def hidden(start: Place, pose: list[float], player: str) -> Record:
+def hidden(start: AgentPose, pose: list[float], player: str) -> Record:
     """A game in which somebody has hidden a loaf."""
-    deal = Deal("Bread", start, Stage.EM, Stage.OH)
+    deal = EpisodeSpec("Bread", start, Stage.EM, Stage.OH)
     data = {**asdict(deal), "first": "EM", "last": "OH"}
     return Record(SCENE, json.loads(json.dumps(data)), SIZE, "OpenGL", [1] * 5, {"hider": player},
                   hidden={"pose": pose, "open": []})  # fmt: skip
 
 
-STARTS = [Place(0.0, 0.0, 0.0, True), Place(0.25, 0.0, 0.0, True), Place(0.0, 0.25, 0.0, True)]
+STARTS = [AgentPose(0.0, 0.0, 0.0, True), AgentPose(0.25, 0.0, 0.0, True), AgentPose(0.0, 0.25, 0.0, True)]
 
 
 @pytest.fixture
@@ -71,13 +72,13 @@ def folder(tmp_path):
     save_records(
         [hidden(start, pose, "p") for start, pose in zip(STARTS, poses, strict=True)], tmp_path / "people.jsonl"
     )
-    others = [*STARTS[::-1], STARTS[0], Place(1.0, 1.0, 90.0, True)]
+    others = [*STARTS[::-1], STARTS[0], AgentPose(1.0, 1.0, 90.0, True)]
     save_records([hidden(start, ON_FLOOR, "a") for start in others], tmp_path / "agent.jsonl")
     return tmp_path
 
 
-def entered(folder) -> tuple[Store, Study]:
-    store = Store(folder / "play.db", writing=True)
+def entered(folder) -> tuple[Database, Study]:
+    store = Database(folder / "play.db", writing=True)
     study, locations = load_study(folder / "study.toml")
     enter(store, study, locations, build=lambda scene: ROOM)
     return store, study
@@ -96,7 +97,7 @@ def test_places_that_cannot_be_seen_are_marked(folder):
     assert [(row["source"], row["seeable"]) for row in rows] == [
         ("people", 1), ("people", 1), ("people", 0), ("agent", 1), ("agent", 1), ("agent", 1)
     ]  # fmt: skip
-    closed = Deal("Bread", STARTS[0], Stage.S, Stage.S, pose=(0.0, 1.7, 0.72, 1, 0, 0, 0))
+    closed = EpisodeSpec("Bread", STARTS[0], Stage.S, Stage.S, pose=(0.0, 1.7, 0.72, 1, 0, 0, 0))
     assert seeable(ROOM, closed)  # In the closed drawer, which can be opened.
 
 
@@ -144,7 +145,7 @@ def test_a_study_that_people_have_joined_does_not_change(folder):
     changed = TEXT.replace("trials = 4", "trials = 3") + PLACES
     (folder / "study.toml").write_text(changed)
     enter(store, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
-    Course(store, {"find": study}, Clock()).join("find", {})
+    Participants(store, {"find": study}, Clock()).join("find", {})
     (folder / "study.toml").write_text(TEXT + PLACES)
     with pytest.raises(StudyError, match="give it another name"):
         enter(store, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
@@ -153,7 +154,7 @@ def test_a_study_that_people_have_joined_does_not_change(folder):
 def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
     (folder / "study.toml").write_text(TEXT.replace("trials = 4", "trials = 2\nrepeats = 3") + PLACES)
     store, study = entered(folder)
-    course = Course(store, {"find": study}, Clock())
+    course = Participants(store, {"find": study}, Clock())
     had = []
     for _ in range(8):
         token = course.join("find", {})["participant"]
@@ -173,7 +174,7 @@ def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
 
 def test_the_same_platform_parameters_are_the_same_participant(folder):
     store, study = entered(folder)
-    course = Course(store, {"find": study}, Clock())
+    course = Participants(store, {"find": study}, Clock())
     prolific = {"PROLIFIC_PID": "a", "STUDY_ID": "b", "SESSION_ID": "c"}
     first = course.join("find", prolific)["participant"]
     course.do(first, "agree")
@@ -189,7 +190,7 @@ def test_the_same_platform_parameters_are_the_same_participant(folder):
 
 def test_nothing_is_done_out_of_turn(folder):
     store, study = entered(folder)
-    course = Course(store, {"find": study}, Clock())
+    course = Participants(store, {"find": study}, Clock())
     token = course.join("find", {})["participant"]
     for what in ("begin", "next", "practise"):
         with pytest.raises(NotNow):
@@ -289,13 +290,13 @@ def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
     text = TEXT.replace('"seek"', '"hide"').replace('code = "C0DE"', f'scenes = ["{SCENE}"]\ngoals = ["Bread"]')
     (tmp_path / "study.toml").write_text(text)
     store, study = entered(tmp_path)
-    deal = Course(store, {"find": study}, Clock())
+    deal = Participants(store, {"find": study}, Clock())
     token = deal.join("find", {})["participant"]
     deal.do(token, "agree")
     deal.do(token, "begin")
     row = store.one("SELECT * FROM trials WHERE token = ?", deal.do(token, "next")["trial"])
     with World([ROOM], size=SIZE) as world:
-        trial = Trial(world, Deal("Bread", STARTS[0], Stage.EM, Stage.OH, anywhere=True), HIDE, {})
+        trial = Trial(world, EpisodeSpec("Bread", STARTS[0], Stage.EM, Stage.OH, anywhere=True), HIDE, {})
         for name in ("HideHere", "DropObject", "ReadyForSeeker"):
             for step in trial.steps_of(name):
                 trial.step(step)
@@ -309,7 +310,7 @@ def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
     assert deal_is_on_the_floor(place.deal)
 
 
-def deal_is_on_the_floor(deal: Deal) -> bool:
+def deal_is_on_the_floor(deal: EpisodeSpec) -> bool:
     return abs(deal.pose[2] - 0.065) < 0.02
 
 
@@ -320,12 +321,12 @@ def test_the_objects_that_can_be_asked_for_are_those_that_there_are():
 def test_files_that_are_no_store_are_refused(tmp_path):
     (tmp_path / "a.db").write_bytes(b"no database" * 200)
     for writing in (True, False):
-        with pytest.raises(StoreError, match="not a store"):
-            Store(tmp_path / "a.db", writing=writing)
-    first = Store(tmp_path / "c.db", writing=True)
-    with pytest.raises(StoreError, match="another server"):
-        Store(tmp_path / "c.db", writing=True)
+        with pytest.raises(DatabaseError, match="not a store"):
+            Database(tmp_path / "a.db", writing=writing)
+    first = Database(tmp_path / "c.db", writing=True)
+    with pytest.raises(DatabaseError, match="another server"):
+        Database(tmp_path / "c.db", writing=True)
     first.close()
-    Store(tmp_path / "c.db", writing=True).close()
-    with pytest.raises(StoreError, match="no such file"):
-        Store(tmp_path / "b.db")
+    Database(tmp_path / "c.db", writing=True).close()
+    with pytest.raises(DatabaseError, match="no such file"):
+        Database(tmp_path / "b.db")

@@ -11,8 +11,8 @@ from web.test_server import ROOM, SIZE, asked, new_game, playing, settings
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import observe
 from scrubjay.players.by_name import HIDERS, SEEKERS
 from scrubjay.sim.world import World
@@ -36,15 +36,15 @@ def test_an_agent_that_says_what_it_thinks_plays_the_same_game(agent):
     games = []
     for kind in (AgentPlayer, ThinkingPlayer):
         with World([ROOM], size=SIZE) as world:
-            cache, player, taken = Cache(world, Dealer(3, ("Bread",)), limits), kind(agent, seed=5), []
+            game, player, taken = CacheGame(world, RandomEpisodes(3, ("Bread",)), limits), kind(agent, seed=5), []
             for _ in range(EXPLORING + 2):
                 if kind is ThinkingPlayer and not taken:
                     # The value of the first step, worked out apart.
-                    seen = observe(cache, resized(cache.look().rgb, agent.config.image_size))
+                    seen = observe(game, resized(game.look().rgb, agent.config.image_size))
                     with torch.no_grad():
                         first = agent.act(agent.initial_state(1), seen, torch.tensor([True])).decision.value[0].item()
-                choosing = cache.stage[0] == Stage.PS
-                action, place = player(cache, np.ones(1, bool))
+                choosing = game.stage[0] == Stage.PS
+                action, place = player(game, np.ones(1, bool))
                 taken.append((action.tolist(), place.tolist()))
                 if kind is ThinkingPlayer:
                     assert list(player.thought) == (NAMES if choosing else NAMES[:1])
@@ -54,7 +54,7 @@ def test_an_agent_that_says_what_it_thinks_plays_the_same_game(agent):
                     choice = player.choice
                     assert player.thought["expected steps"] == choice.expected_steps[0, choice.chosen[0]].item()
                     assert player.thought["expected steps"] <= player.thought["most expected steps"]
-                cache.step(action, place)
+                game.step(action, place)
             games.append(taken)
     assert games[0] == games[1]
 

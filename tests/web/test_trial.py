@@ -7,21 +7,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Deal
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import replay
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.web import pointing
 from scrubjay.web.seen_map import FLOOR, THING, SeenMap, points
 from scrubjay.web.trial import CAN, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotNow, Trial
 
 SIZE = 112
-START = Place(0.0, 0.0, 0.0, True)
-AT_DRAWER = Place(0.0, 0.75, 0.0, True)
-HIDING = Deal("Tomato", START, Stage.EM, Stage.OH, anywhere=True)
+START = AgentPose(0.0, 0.0, 0.0, True)
+AT_DRAWER = AgentPose(0.0, 0.75, 0.0, True)
+HIDING = EpisodeSpec("Tomato", START, Stage.EM, Stage.OH, anywhere=True)
 ON_FLOOR = (0.0, 1.0, 0.065, 1.0, 0.0, 0.0, 0.0)
-SEEKING = Deal("Bread", START, Stage.S, Stage.S, pose=ON_FLOOR)
+SEEKING = EpisodeSpec("Bread", START, Stage.S, Stage.S, pose=ON_FLOOR)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def done(trial: Trial, *names: str) -> list[str]:
 
 def seen_share(trial: Trial, thing: str) -> tuple[float, float]:
     """A point of the picture, in shares, in the middle of what is seen of a thing."""
-    world, ids = trial.cache.world, trial.cache.look().ids[0].numpy()
+    world, ids = trial.game.world, trial.game.look().ids[0].numpy()
     rows, columns = np.nonzero(ids == world.rooms[0].things.index(thing))
     middle = np.hypot(rows - np.median(rows), columns - np.median(columns)).argmin()
     return (columns[middle] + 0.5) / SIZE, (rows[middle] + 0.5) / SIZE
@@ -61,7 +61,7 @@ def test_a_person_hides_in_a_drawer_and_closes_it(world, room):
     assert trial.step(action) and trial.state.open[0].tolist() == [True, False]
     done(trial, "HideHere")
     assert trial.phase == "hold" and trial.state.held[0]
-    depth, ids = trial.cache.look().depth[0].numpy(), trial.cache.look().ids[0].numpy()
+    depth, ids = trial.game.look().depth[0].numpy(), trial.game.look().ids[0].numpy()
     inside = points(trial.state, depth)
     floor = (ids == room.things.index("Drawer_0")) & (inside[..., 2] < 0.68) & (inside[..., 2] > 0.6)
     rows, columns = np.nonzero(floor)
@@ -132,7 +132,7 @@ def test_trials_share_a_world_and_leave_each_other_alone(world):
     done(second, "RotateLeft", "Crouch")
     first.bind(world)
     done(first, "MoveRight")
-    assert first.place == Place(0.25, 0.25, 0.0, True) and second.place == Place(0.0, 0.0, 270.0, False)
+    assert first.place == AgentPose(0.25, 0.25, 0.0, True) and second.place == AgentPose(0.0, 0.0, 270.0, False)
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(world):
@@ -185,14 +185,14 @@ def test_the_same_steps_lead_to_the_same_state(world, data):
 
 
 def test_the_map_shows_floor_and_things_where_they_are(world):
-    trial = Trial(world, Deal("Tomato", START, Stage.S, Stage.S, pose=(1.8, -1.8, 0.05, 1, 0, 0, 0)), SEEK, {})
+    trial = Trial(world, EpisodeSpec("Tomato", START, Stage.S, Stage.S, pose=(1.8, -1.8, 0.05, 1, 0, 0, 0)), SEEK, {})
     seen = SeenMap(world.rooms[0].room.bounds)
-    seen.add(trial.state, trial.cache.look().depth[0].numpy())
+    seen.add(trial.state, trial.game.look().depth[0].numpy())
     # The room is 4 m square, so (x, z) is at row (2 - z) / 0.1 and column (x + 2) / 0.1.
     assert seen.pixels[10, 20] == FLOOR
     assert (seen.pixels[3:6, 18:22] == THING).any()
     assert not seen.pixels[25:].any()
     first = seen.png()
     assert first.startswith(b"\x89PNG") and not seen.changed
-    seen.add(trial.state, trial.cache.look().depth[0].numpy())
+    seen.add(trial.state, trial.game.look().depth[0].numpy())
     assert not seen.changed

@@ -16,7 +16,7 @@ from scrubjay.agent import weights
 from scrubjay.agent.config import PAPER, AgentConfig
 from scrubjay.agent.encoder import Encoded, Encoder, ImageEncoder
 from scrubjay.agent.heads import Decision, Heads
-from scrubjay.agent.memory import ANY, Dir, Memory, MemoryState
+from scrubjay.agent.memory import ANY, DynamicRepresentation, Memory, MemoryState
 from scrubjay.agent.metric_map import CAPACITY, Entries
 from scrubjay.agent.perspective import Choice, Draws, Explored, PerspectiveSimulation
 from scrubjay.agent.visual_dynamics import Dynamics
@@ -34,7 +34,7 @@ class Step:
     state: MemoryState
     """What it remembers afterwards, (B, ...)."""
     decision: Decision
-    dirs: Dir
+    dirs: DynamicRepresentation
     encoded: Encoded
     """Of all images in a row: N = B, or T * B."""
 
@@ -118,7 +118,7 @@ class Agent(nn.Module):
             raise ValueError(f"image: leading axes {tuple(lead)} are needed, not {tuple(observation.image.shape)}")
         return self.encoder(observation.image.flatten(0, len(lead) - 1))
 
-    def _decided(self, dirs: Dir, sir: torch.Tensor, observation: Observation) -> Decision:
+    def _decided(self, dirs: DynamicRepresentation, sir: torch.Tensor, observation: Observation) -> Decision:
         return self.heads(dirs, self.memory.usual_sir(sir, axis=-3), observation)
 
     def expected(self, flat: torch.Tensor, action: torch.Tensor) -> torch.Tensor:

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.memory import Dir
-from scrubjay.agent.normalization import Usual
-from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage, number_of
+from scrubjay.agent.memory import DynamicRepresentation
+from scrubjay.agent.normalization import RunningNorm
+from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage, action_index
 from scrubjay.game.observation import Observation
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
@@ -22,7 +22,7 @@ ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
 """The stages that have actions among the 219. PS is one decision over places."""
 OPEN_AT = np.flatnonzero(OPEN_CELL[:-1] != NOTHING)
 """The numbers of OpenAt, by row and column."""
-CLAIM = number_of("ClaimVisible")
+CLAIM = action_index("ClaimVisible")
 FEW = -4.0
 """The logit of what succeeds one time in fifty, as OpenAt does anywhere."""
 
@@ -90,7 +90,7 @@ class StageHead(nn.Module):
         """Of OM's target: modalities, rows and columns."""
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
-        self.returns = Usual(1)
+        self.returns = RunningNorm(1)
         """The critic speaks in deviations from the usual return."""
         # The first policy is nearly uniform, and the first values are nearly 0.
         for part in (self.here, self.visible, self.target):
@@ -150,7 +150,7 @@ class Heads(nn.Module):
         assert isinstance(head, StageHead)
         return head
 
-    def forward(self, dirs: Dir, seen: torch.Tensor, observation: Observation) -> Decision:
+    def forward(self, dirs: DynamicRepresentation, seen: torch.Tensor, observation: Observation) -> Decision:
         """Decisions for DIRs with leading axes (B,) or (T, B), and observations of the same.
 
         `seen` (..., C, 7, 7) are the SIRs, in terms of what is usual.

@@ -14,7 +14,7 @@ from torch import nn
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
-from scrubjay.agent.normalization import Usual
+from scrubjay.agent.normalization import RunningNorm
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.rooms.room import GOALS
@@ -77,7 +77,7 @@ class MemoryState:
 
 
 @dataclass(frozen=True)
-class Dir:
+class DynamicRepresentation:
     """The dynamic image representation; leading axes (B,) or (T, B)."""
 
     flat: torch.Tensor
@@ -87,9 +87,9 @@ class Dir:
     change: torch.Tensor
     """(..., 7, 7): the change map W, before its softmax over the cells."""
 
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Dir:
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> DynamicRepresentation:
         """The same with every tensor changed."""
-        return Dir(*(change(getattr(self, f.name)) for f in fields(self)))
+        return DynamicRepresentation(*(change(getattr(self, f.name)) for f in fields(self)))
 
 
 class Tiled(nn.Module):
@@ -158,7 +158,10 @@ class Memory(nn.Module):
         self.told = Tiled(self.senses.length, 3 * channels)
         self.recalled = Tiled(config.tiled, 3 * channels)
         self.recurrent = nn.Conv2d(channels, 3 * channels, 3, padding=1)
-        self.usual_sir, self.usual_input = Usual(config.sir_channels), Usual(config.gru_channels + config.map_read)
+        self.usual_sir, self.usual_input = (
+            RunningNorm(config.sir_channels),
+            RunningNorm(config.gru_channels + config.map_read),
+        )
         self.gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm, bias=False)
         self.balance = nn.GroupNorm(4, 4 * config.lstm)
         """Each gate's numbers, taken together, keep mean 0 and deviation 1, so that no gate is shut for good."""
@@ -183,7 +186,7 @@ class Memory(nn.Module):
         summary: torch.Tensor,
         observation: Observation,
         begins: torch.Tensor,
-    ) -> tuple[Dir, MemoryState]:
+    ) -> tuple[DynamicRepresentation, MemoryState]:
         """One step of B games, like `sequence` without its leading axis."""
         one = observation.map(lambda tensor: tensor[None])
         dirs, state = self.sequence(state, sir[None], summary[None], one, begins[None])
@@ -197,7 +200,7 @@ class Memory(nn.Module):
         observation: Observation,
         begins: torch.Tensor,
         stages: frozenset[int] = ANY,
-    ) -> tuple[Dir, MemoryState]:
+    ) -> tuple[DynamicRepresentation, MemoryState]:
         """T steps of B games: the DIRs (T, B, ...) and the state after the last step.
 
         `sir` is (T, B, C, 7, 7), `summary` (T, B, C) its pooled vector, which is written into the map with the goal's
@@ -235,7 +238,9 @@ class Memory(nn.Module):
             self.usual_input.watch(torch.stack(inputs))
         grid = torch.stack([each.grid for each in states])
         flat = torch.stack([each.output for each in states])
-        return Dir(flat, grid[:, :, :-1], grid[:, :, -1]), MemoryState(now, kept, stage[-1], metric_map)
+        return DynamicRepresentation(flat, grid[:, :, :-1], grid[:, :, -1]), MemoryState(
+            now, kept, stage[-1], metric_map
+        )
 
     def _driven(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
         """What the inputs give to the convolutional GRU's gates, all steps at once: (T, B, 3 (G + 1), 7, 7)."""

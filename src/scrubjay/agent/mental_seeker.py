@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.game.actions import ALLOWED, NAMES, Stage, number_of
+from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 
 SEEKER_ACTIONS = tuple(np.flatnonzero(ALLOWED[Stage.S]).tolist())
 """The 58 actions of a seeker by their numbers among the 219; here they are 0 to 57, in this order."""
@@ -31,7 +31,7 @@ def _seeker_table(values: dict[str, int], otherwise: int) -> torch.Tensor:
     """A number for each of the 58 actions, by name."""
     table = torch.full((len(SEEKER_ACTIONS),), otherwise)
     for name, value in values.items():
-        table[SEEKER_ACTIONS.index(number_of(name))] = value
+        table[SEEKER_ACTIONS.index(action_index(name))] = value
     return table
 
 
@@ -40,7 +40,7 @@ MOVES = _seeker_table({"MoveAhead": 0, "MoveRight": 1, "MoveLeft": 3}, -1)
 TURNS = _seeker_table({"RotateRight": 1, "RotateLeft": 3}, 0)
 STANDS = _seeker_table({"Crouch": 0, "Stand": 1}, -1)
 """Standing afterwards; -1 for as before."""
-CLAIM = SEEKER_ACTIONS.index(number_of("ClaimVisible"))
+CLAIM = SEEKER_ACTIONS.index(action_index("ClaimVisible"))
 SEEKER_NUMBER = torch.full((len(NAMES) + 1,), -1)
 """(220,): the number among the 58 of each of the 219 actions, -1 for actions of other stages, and for no action."""
 SEEKER_NUMBER[list(SEEKER_ACTIONS)] = torch.arange(len(SEEKER_ACTIONS))

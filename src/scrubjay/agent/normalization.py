@@ -21,7 +21,7 @@ FAR = 5.0
 """Deviations from the mean beyond which nothing is further away."""
 
 
-class Usual(nn.Module):
+class RunningNorm(nn.Module):
     """The mean and the deviation of n numbers, over games and time, and numbers in these terms.
 
     A pass `watch`es its numbers. They become part of what is usual with `adapt`, which whoever learns calls between two
@@ -90,9 +90,9 @@ class CentredConv2d(nn.Conv2d):
         return F.conv2d(input, centred, self.bias, self.stride, self.padding)
 
 
-def usual_parts(module: nn.Module) -> list[Usual]:
+def usual_parts(module: nn.Module) -> list[RunningNorm]:
     """All parts of a module that know what is usual."""
-    return [part for part in module.modules() if isinstance(part, Usual)]
+    return [part for part in module.modules() if isinstance(part, RunningNorm)]
 
 
 def adapt(module: nn.Module) -> None:

@@ -20,15 +20,12 @@ from safetensors import torch as safetensors
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
+from scrubjay.errors import WeightsError
 from scrubjay.files import write_atomically
 
 VERSION = 3
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
-
-
-class WeightsError(ValueError):
-    """Weights that are not what they should be: another version, config, name, shape or type, or a damaged file."""
 
 
 def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str]) -> None:

@@ -13,7 +13,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.render.base import Shot
-from scrubjay.sim.render.opengl import OpenGL
+from scrubjay.sim.render.opengl import OpenGLRenderer
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
 
 
@@ -74,7 +74,7 @@ def check(world: World, ids: torch.Tensor, rng: np.random.Generator, worlds: int
     for b in rng.choice(len(world), worlds, replace=False):
         here = slice(b, b + 1)
         eye, matrix = cameras(s.position[here], s.rotation[here], s.standing[here])
-        other = OpenGL([world.rooms[world.room_of[b]]], 1, world.size)
+        other = OpenGLRenderer([world.rooms[world.room_of[b]]], 1, world.size)
         seen = other.draw(Shot(eye, matrix, s.open[here], s.goal[here], s.pose[here]), ("ids",)).ids[0]
         other.close()
         least = min(least, float((seen == ids[b].cpu()).float().mean()))

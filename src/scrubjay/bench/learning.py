@@ -13,10 +13,10 @@ import torch
 from rich.console import Console
 
 from scrubjay.bench.world import machine
-from scrubjay.game.cache import Cache
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.players.base import RandomPlayer
-from scrubjay.training.config import PRESETS, TRAIN, Training, changed
+from scrubjay.training.config import PRESETS, TRAIN, TrainConfig, changed
 from scrubjay.training.rollout import Rollout
 from scrubjay.training.trainer import Trainer
 
@@ -26,7 +26,7 @@ CHUNK = 320
 """Sequences of 32 that make one step of the optimiser with the paper's numbers; fewer of longer ones."""
 
 
-def measure(training: Training, device: str, updates: int, console: Console) -> dict:
+def measure(training: TrainConfig, device: str, updates: int, console: Console) -> dict:
     """Steps a second of a training, what each part of an update takes, and the memory."""
     console.print(f"building {len(training.scenes)} rooms")
     with contextlib.closing(Trainer(training, device)) as trainer:
@@ -64,8 +64,8 @@ def measure(training: Training, device: str, updates: int, console: Console) -> 
                 for _ in range(training.length):
                     acting(seen, collector.begins[number], remember=False)
         with _timed(parts, "game", device):
-            for number, cache in enumerate(collector.caches):
-                _play(cache, rollout, sum(map(len, collector.caches[:number])), whole=bool(collector.books))
+            for number, game in enumerate(collector.caches):
+                _play(game, rollout, sum(map(len, collector.caches[:number])), whole=bool(collector.books))
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
         "task": training.task,
@@ -84,24 +84,24 @@ def measure(training: Training, device: str, updates: int, console: Console) -> 
     }
 
 
-def _play(cache: Cache, rollout: Rollout, first: int, whole: bool) -> None:
+def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:
     """Plays as long as a rollout is, without an agent.
 
     Actions that were chosen a while ago, from the `first` game on, do as well as others. Whole games are at other
     stages by now, so that there they are drawn anew.
     """
-    player, everyone = RandomPlayer(0), np.ones(len(cache), bool)
-    for actions in rollout.action[:, first : first + len(cache)].cpu().numpy():
-        cache.step(*(player(cache, everyone) if whole else (actions, np.zeros((len(cache), 4), int))))
+    player, everyone = RandomPlayer(0), np.ones(len(game), bool)
+    for actions in rollout.action[:, first : first + len(game)].cpu().numpy():
+        game.step(*(player(game, everyone) if whole else (actions, np.zeros((len(game), 4), int))))
 
 
-def trainings(preset: str, numbers: str, **changes: Any) -> Training:
+def trainings(preset: str, numbers: str, **changes: Any) -> TrainConfig:
     """A preset's training with some changes; with the paper's numbers, or those that the preset has."""
     if numbers == "preset":
         return changed(preset, **changes)
     plain = PRESETS[preset]
     chunk = CHUNK * 32 // plain.length
-    same = Training(plain.task, plain.agent, plain.scenes, plain.copies, plain.length, chunk)
+    same = TrainConfig(plain.task, plain.agent, plain.scenes, plain.copies, plain.length, chunk)
     return replace(same, **{name: value for name, value in changes.items() if value is not None})
 
 

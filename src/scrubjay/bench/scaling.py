@@ -12,7 +12,7 @@ from rich.console import Console
 from scrubjay.bench.world import look_rates, machine, rate, spread
 from scrubjay.files import write_atomically
 from scrubjay.sim.build import build_rooms
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
 COLUMNS = ("rgb_ids_fps", "rgb_ids_cells_fps", "goal_alone_fps", "walk_steps_per_s")
@@ -37,7 +37,7 @@ def measure(device: str, seconds: float, out: Path, console: Console) -> list[di
 
 
 def _row(
-    series: str, x: int, rooms: list[Compiled], copies: int, device: str, seconds: float, console: Console
+    series: str, x: int, rooms: list[CompiledRoom], copies: int, device: str, seconds: float, console: Console
 ) -> dict:
     rng = np.random.default_rng(0)
     with World(rooms, copies, device=device) as world:

@@ -183,8 +183,8 @@ def _hands(world: World, rng: np.random.Generator, seconds: float) -> tuple[floa
 
 def first_frames(renderer: str, device: str) -> tuple[float, float]:
     """Seconds from a compiled room to its first picture, in new processes, without and with kernels on disk."""
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "WARP_CACHE_PATH": cache}
+    with tempfile.TemporaryDirectory() as game:
+        environment = {**os.environ, "WARP_CACHE_PATH": game}
         command = [sys.executable, "-c", FIRST_FRAME, renderer, device]
         runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
     cold, warm = (round(float(run.stdout.split()[-1]), 3) for run in runs)

@@ -56,7 +56,7 @@ def play(
     from scrubjay.evaluation.matches import one_game
     from scrubjay.game.record import save_records
     from scrubjay.viz.episode import tell
-    from scrubjay.viz.episode_page import facts, measures, write_story
+    from scrubjay.viz.episode_page import facts, measures, write_episode_page
     from scrubjay.viz.video import write_video
 
     with err.status("playing"):
@@ -66,7 +66,7 @@ def play(
         story = tell(record, renderer)
         if video:
             write_video(story, out / "game.mp4")
-        write_story(story, out / "index.html", "game.mp4" if video else "")
+        write_episode_page(story, out / "index.html", "game.mp4" if video else "")
     print(facts(story))
     for name, value, meaning in measures(story):
         print(f"{name:>16} {value:>8}  {meaning}")
@@ -80,7 +80,8 @@ def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = Fals
         records: A file of records.
         check: Only check; otherwise every step is printed.
     """
-    from scrubjay.game.record import RecordError, load_records
+    from scrubjay.errors import RecordError
+    from scrubjay.game.record import load_records
     from scrubjay.viz.episode import again
 
     different = 0
@@ -121,13 +122,13 @@ def games(
         renderer: What draws.
     """
     from scrubjay.evaluation.matches import Sides, Trial, matches
-    from scrubjay.game.episode import Dealer
+    from scrubjay.game.episode import RandomEpisodes
     from scrubjay.game.record import save_records
     from scrubjay.players.by_name import make_hider, make_seeker
     from scrubjay.sim.world import World
 
     players = Sides(make_hider(hider, seed), make_seeker(seeker, seed))
-    records, deals = [], Dealer(seed)
+    records, deals = [], RandomEpisodes(seed)
     with World([scene], renderer=renderer) as world, _progress("Games", count) as tell:
         trials = [Trial(scene, hider, seeker, deals(world, 0)) for _ in range(count)]
         for _, record in matches(world, trials, players):
@@ -155,9 +156,10 @@ def story(
         video: Also write the game as an MP4.
         renderer: What draws.
     """
-    from scrubjay.game.record import RecordError, load_records
+    from scrubjay.errors import RecordError
+    from scrubjay.game.record import load_records
     from scrubjay.viz.episode import tell
-    from scrubjay.viz.episode_page import write_story
+    from scrubjay.viz.episode_page import write_episode_page
     from scrubjay.viz.video import write_video
 
     found = load_records(records)
@@ -166,7 +168,7 @@ def story(
     told = tell(found[number - 1], renderer)
     if video:
         write_video(told, video)
-    write_story(told, out, os.path.relpath(video, out.parent) if video else "")
+    write_episode_page(told, out, os.path.relpath(video, out.parent) if video else "")
     print(out)
 
 

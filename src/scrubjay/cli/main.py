@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from scrubjay.cli import bench, games, rooms, training, web
 from scrubjay.cli.terminal import err
+from scrubjay.errors import ScrubjayError
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
@@ -23,9 +24,6 @@ MEASURES: tuple[Callable[..., None], ...] = (
 
 def main() -> None:
     """Runs a command; what the user did wrong is said in one line, without a traceback."""
-    from scrubjay.rooms.room import RoomError
-    from scrubjay.sim.render.base import RendererError
-
     app, measures = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
     for command in COMMANDS:
         app.command(command)
@@ -34,7 +32,7 @@ def main() -> None:
     app.command(measures, name="bench", help="Measurements of speed and memory.")
     try:
         app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")
-    except (RoomError, RendererError, ValueError, OSError) as error:
+    except (ScrubjayError, ValueError, OSError) as error:
         err.print(f"[red]scrubjay:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

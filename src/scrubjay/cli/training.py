@@ -63,13 +63,13 @@ def train(
         minutes: Stop after this time, as Ctrl-C would.
         asynchronous: Train with this many unsynchronised workers on the CPU, as the paper does; 0 trains in step.
     """
+    from scrubjay.errors import TrainingError
     from scrubjay.sim.render.make import check_device
     from scrubjay.spots.episodes import load_all
     from scrubjay.training.config import VALIDATION, changed
     from scrubjay.training.distributed import group_of
     from scrubjay.training.hogwild import train_asynchronously
     from scrubjay.training.run import Run
-    from scrubjay.training.trainer import TrainingError
     from scrubjay.training.trainer import train as run_training
 
     check_device(device)
@@ -144,7 +144,7 @@ def evaluate(
     from scrubjay.sim.render.make import check_device
     from scrubjay.training.agent_player import load_player
     from scrubjay.training.run import SPOTS, training_of
-    from scrubjay.training.validation import Exam, scripted
+    from scrubjay.training.validation import Validation, scripted
 
     check_device(device)
     if games < 1 or seed < 0:
@@ -152,7 +152,7 @@ def evaluate(
     training, agent = training_of(run), load_player(run, seed, device)
     players = {name: scripted(training.task, name, seed) for name in against}
     with err.status("building the validation rooms"):
-        exam = Exam(training, run / SPOTS, games, seed, device, difficulties=difficulties)
+        exam = Validation(training, run / SPOTS, games, seed, device, difficulties=difficulties)
     half = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
     for name, player in ({"agent": agent} | players).items():
         with err.status(f"{name} plays"), half:
@@ -179,7 +179,7 @@ def watch(
         renderer: What draws.
     """
     from scrubjay.game.record import save_records
-    from scrubjay.viz.agent_page import write_watch
+    from scrubjay.viz.agent_page import write_agent_page
     from scrubjay.viz.agent_trace import open_run
     from scrubjay.viz.agent_trace import watch as play
     from scrubjay.viz.episode import tell
@@ -191,7 +191,7 @@ def watch(
     save_records([watched.record], out / "record.json")
     with err.status("drawing"):
         story = tell(watched.record, renderer)
-        write_watch(watched, story, training, progress, out / "index.html")
+        write_agent_page(watched, story, training, progress, out / "index.html")
     print(facts(story))
     print(out / "index.html")
 

@@ -22,25 +22,25 @@ from pettingzoo.utils import turn_based_aec_to_parallel
 
 from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, NOTHING, Stage
-from scrubjay.game.cache import Cache, Outcome
-from scrubjay.game.episode import Dealer, Deals
+from scrubjay.game.cache import CacheGame, StepResult
+from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
 from scrubjay.rooms.floor import GRID
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
 NONE = len(actions.NAMES)
 """The action of games in PS, the last action where there was none, and the PlaceAt where nothing has landed."""
-Reward = Callable[[Cache, Outcome], np.ndarray]
+Reward = Callable[[CacheGame, StepResult], np.ndarray]
 """Rewards (B,) of a step. Games that finished with it have begun anew in the Cache; the Outcome says how they ended."""
-Scene = str | Room | Compiled
+Scene = str | Room | CompiledRoom
 """A room by its name, as data or compiled."""
 SCENE = "FloorPlan1"
 HIDER, SEEKER = "hider", "seeker"
 
 
-def found(cache: Cache, outcome: Outcome) -> np.ndarray:
+def found(game: CacheGame, outcome: StepResult) -> np.ndarray:
     """The game's outcome as its seeker sees it: 1 when it finds the object, 0 at all other times."""
     return outcome.found.astype(float)
 
@@ -80,10 +80,10 @@ def observation_space(world: World) -> spaces.Dict:
     )
 
 
-class Games(Cache):
+class Games(CacheGame):
     """A Cache that keeps what was seen at the ends of games, which the next games would hide."""
 
-    def __init__(self, world: World, deal: Deals, tensors: bool, last_looks: bool, forgiving: bool) -> None:
+    def __init__(self, world: World, deal: EpisodeSampler, tensors: bool, last_looks: bool, forgiving: bool) -> None:
         """`tensors` leaves images on the renderer's device; without `last_looks` no picture is taken of ends."""
         self.tensors, self.last_looks = tensors, last_looks
         self.last_look: dict[int, dict[str, Any]] = {}
@@ -114,13 +114,13 @@ class Games(Cache):
         """What is seen of one game, or was at the end of it if the last step was its last."""
         return self.last_look.get(number) or one_of(self.observe(), number)
 
-    def take(self, taken: dict[str, Any]) -> Outcome:
+    def take(self, taken: dict[str, Any]) -> StepResult:
         """One step with an action of the batched action space."""
         action = np.asarray(taken["action"])
         self.last_look = {}
         return self.step(np.where(action == NONE, NOTHING, action), np.asarray(taken["place"]))
 
-    def before_next(self, outcome: Outcome) -> None:
+    def before_next(self, outcome: StepResult) -> None:
         if self.last_looks and outcome.finished.any():
             seen = self.observe()
             self.last_look |= {b: one_of(seen, b) for b in np.flatnonzero(outcome.finished).tolist()}
@@ -131,7 +131,7 @@ def one_of(batch: dict[str, Any], number: int) -> dict[str, Any]:
     return {name: values[number] for name, values in batch.items()}
 
 
-def told(outcome: Outcome) -> dict[str, np.ndarray]:
+def told(outcome: StepResult) -> dict[str, np.ndarray]:
     """What a step's info says, (B,) each."""
     return {name: getattr(outcome, name).copy() for name in ("stage", "success", "hit", "finished", "found")}
 
@@ -168,7 +168,7 @@ class CacheVectorEnv(gymnasium.vector.VectorEnv):
         """`tensors` leaves images on the renderer's device; without `last_looks` there is no `final_obs`."""
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.world, self.reward, self.num_envs = world, reward, len(world)
-        self.dealer, self.tensors, self.last_looks = Dealer(goals=goals, turned=turned), tensors, last_looks
+        self.dealer, self.tensors, self.last_looks = RandomEpisodes(goals=goals, turned=turned), tensors, last_looks
         self.single_observation_space, self.single_action_space = observation_space(world), action_space(world)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -210,7 +210,7 @@ class CacheEnv(gymnasium.Env):
     ) -> None:
         check_single(world)
         self.world, self.reward, self.render_mode = world, reward, render_mode
-        self.dealer = Dealer(goals=goals, turned=turned)
+        self.dealer = RandomEpisodes(goals=goals, turned=turned)
         self.observation_space, self.action_space = observation_space(world), action_space(world)
 
     def reset(
@@ -256,7 +256,7 @@ class CacheAEC(AECEnv):
     ) -> None:
         check_single(world)
         self.world, self.render_mode = world, render_mode
-        self.dealer = Dealer(goals=goals, turned=turned)
+        self.dealer = RandomEpisodes(goals=goals, turned=turned)
         self.possible_agents = [HIDER, SEEKER]
         within = {name: space for name, space in observation_space(world).items() if name != "action_mask"}
         place = place_space(world)
@@ -336,7 +336,7 @@ def cache_env(
     render_mode: str | None = None,
 ) -> CacheAEC:
     """The game of two in a room of its own."""
-    Dealer(goals=goals)  # Says what is wrong with the goals before the room is made.
+    RandomEpisodes(goals=goals)  # Says what is wrong with the goals before the room is made.
     return CacheAEC(World([scene], 1, renderer, size, device), goals, turned, render_mode)
 
 

@@ -22,7 +22,7 @@ from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
 TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Explore, Hide, Manipulate, Seek)}
@@ -128,7 +128,7 @@ class StageVectorEnv(gymnasium.vector.VectorEnv):
 
         `options` are the fields of the task's class in `stage_tasks`, such as goals.
         """
-        scenes = [scene] if isinstance(scene, str | Room | Compiled) else list(scene)
+        scenes = [scene] if isinstance(scene, str | Room | CompiledRoom) else list(scene)
         self.task, self.world = made(task, scenes, num_envs, size, renderer, device, options)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.num_envs, self.tensors, self.last_looks = num_envs, tensors, last_looks

@@ -15,7 +15,7 @@ from scrubjay.envs.cache import Games
 from scrubjay.envs.tasks import Task
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Outcome
+from scrubjay.game.cache import StepResult
 from scrubjay.game.paying import placement, rewards_of
 from scrubjay.game.rewards import OH_PERCENTILE, S_MAX_STEPS, oh_percentile, seeker_steps, total
 from scrubjay.sim.world import World
@@ -37,7 +37,7 @@ class Played:
     placed: np.ndarray
     finished: np.ndarray
     found: np.ndarray
-    """bool, like those of `Outcome`, of all steps together."""
+    """bool, like those of `StepResult`, of all steps together."""
 
     def told(self) -> dict[str, np.ndarray]:
         """What an info says."""
@@ -103,11 +103,11 @@ class StageGames(Games):
             self._add(played, self._others_step(theirs), theirs)
         return played
 
-    def before_next(self, outcome: Outcome) -> None:
+    def before_next(self, outcome: StepResult) -> None:
         self._sought[outcome.finished] = self.time[outcome.finished, Stage.S]
         super().before_next(outcome)
 
-    def _add(self, played: Played, outcome: Outcome, theirs: np.ndarray) -> None:
+    def _add(self, played: Played, outcome: StepResult, theirs: np.ndarray) -> None:
         """What a step of others, in some games, adds to the learner's."""
         manipulated = theirs & (outcome.stage == Stage.OM) & outcome.ended
         played.reward += np.where(manipulated, total(placement(outcome)), 0.0)
@@ -120,7 +120,7 @@ class StageGames(Games):
         played.finished = played.finished | theirs & outcome.finished
         played.found = played.found | theirs & outcome.found
 
-    def _others_step(self, theirs: np.ndarray) -> Outcome:
+    def _others_step(self, theirs: np.ndarray) -> StepResult:
         """A step in the games where it is others' turn; in the rest no time passes."""
         kept = {name: getattr(self, name).copy() for name in ("time", "last_action", "last_success", "landed")}
         action, place = self.others(self, theirs)

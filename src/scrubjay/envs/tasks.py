@@ -11,18 +11,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from scrubjay.errors import SpotError
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import TURNED, Deal, Dealer, Deals
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import TURNED, EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import make_hider, make_seeker
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import SpotDeals, free_positions, load_all
-from scrubjay.spots.spots import DIFFICULTIES, Spot, SpotError, Spots, candidate_spots, load_spots
+from scrubjay.spots.episodes import SpotEpisodes, free_positions, load_all
+from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, candidate_spots, load_spots
 
 MakePlayer = Callable[[int], Player]
 """Makes a player from a seed, so that the same seed plays the same games; a player's class often does."""
@@ -45,7 +46,7 @@ class Task:
         object.__setattr__(self, "goals", (self.goals,) if isinstance(self.goals, str) else tuple(self.goals))
         self.deals(0)  # Says what is wrong with the goals before any room is made.
 
-    def deals(self, seed: int) -> Deals:
+    def deals(self, seed: int) -> EpisodeSampler:
         """Deals games, the same ones for the same seed."""
         raise NotImplementedError
 
@@ -64,8 +65,8 @@ class Explore(Task):
 
     stage: ClassVar[Stage] = Stage.EM
 
-    def deals(self, seed: int) -> Deals:
-        return Dealer(seed, self.goals, self.turned, Stage.EM, Stage.EM)
+    def deals(self, seed: int) -> EpisodeSampler:
+        return RandomEpisodes(seed, self.goals, self.turned, Stage.EM, Stage.EM)
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ class Manipulate(Task):
 
     stage: ClassVar[Stage] = Stage.OM
 
-    def deals(self, seed: int) -> Deals:
-        return Dealer(seed, self.goals, self.turned, Stage.OM, Stage.OM)
+    def deals(self, seed: int) -> EpisodeSampler:
+        return RandomEpisodes(seed, self.goals, self.turned, Stage.OM, Stage.OM)
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class Hide(Task):
         object.__setattr__(self, "opponent", by_name(self.opponent, make_seeker))
         super().__post_init__()
 
-    def deals(self, seed: int) -> Deals:
-        return Dealer(seed, self.goals, self.turned, Stage.OH, Stage.S if self.opponent else Stage.OH)
+    def deals(self, seed: int) -> EpisodeSampler:
+        return RandomEpisodes(seed, self.goals, self.turned, Stage.OH, Stage.S if self.opponent else Stage.OH)
 
     def players(self, seed: int) -> Player:
         players = {Stage.OM: self.manipulator(seed)}
@@ -125,8 +126,8 @@ class Seek(Task):
         object.__setattr__(self, "difficulties", (self.difficulties,) if one else tuple(self.difficulties))
         super().__post_init__()
 
-    def deals(self, seed: int) -> Deals:
-        return Dealer(seed, self.goals, self.turned) if self.opponent else Searches(self, seed)
+    def deals(self, seed: int) -> EpisodeSampler:
+        return RandomEpisodes(seed, self.goals, self.turned) if self.opponent else Searches(self, seed)
 
     def players(self, seed: int) -> Player:
         return self.opponent(seed) if callable(self.opponent) else ByStage({})
@@ -144,9 +145,9 @@ class Searches:
     def __init__(self, task: Seek, seed: int) -> None:
         self.task, self.rng = task, np.random.default_rng(seed)
         spots = () if isinstance(task.spots, str | os.PathLike) else task.spots
-        self.given = SpotDeals(spots, task.goals, task.difficulties, seed)
+        self.given = SpotEpisodes(spots, task.goals, task.difficulties, seed)
 
-    def __call__(self, world: World, number: int) -> Deal:
+    def __call__(self, world: World, number: int) -> EpisodeSpec:
         rng, room = self.rng, world.rooms[world.room_of[number]]
         if self.task.spots:
             deal = self.given(world, number)
@@ -154,13 +155,13 @@ class Searches:
             spot = self._spot(room)
             positions = free_positions(room, spot)
             x, z = positions[rng.integers(len(positions))]
-            start = Place(float(x), float(z), 90.0 * int(rng.integers(4)), True)
-            deal = Deal(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
+            start = AgentPose(float(x), float(z), 90.0 * int(rng.integers(4)), True)
+            deal = EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
         if self.task.turned and rng.random() < TURNED:
             return replace(deal, start=deal.start._replace(rotation=float(rng.integers(360))))
         return deal
 
-    def _spot(self, room: Compiled) -> Spot:
+    def _spot(self, room: CompiledRoom) -> Spot:
         """A hiding spot nobody has chosen."""
         for _ in range(HIDES):
             try:
@@ -184,11 +185,11 @@ class ByStage:
     def __init__(self, players: dict[Stage, Player]) -> None:
         self.of = players
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action, place = np.full(len(cache), NOTHING), np.zeros((len(cache), 4), int)
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        action, place = np.full(len(game), NOTHING), np.zeros((len(game), 4), int)
         for stage, player in self.of.items():
-            mine = games & (cache.stage == stage)
+            mine = games & (game.stage == stage)
             if mine.any():
-                now, there = player(cache, mine)
+                now, there = player(game, mine)
                 action, place = np.where(mine, now, action), np.where(mine[:, None], there, place)
         return action, place

@@ -9,18 +9,18 @@ import numpy as np
 from scrubjay.envs.tasks import Task
 from scrubjay.evaluation.scores import score, summaries
 from scrubjay.game.actions import MODALITIES, Stage
-from scrubjay.game.cache import Cache
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.metrics import Summary, summary
 from scrubjay.game.record import Record, Recorder
 from scrubjay.players.base import Player
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
 
 def evaluate(
     player: Player,
     task: Task,
-    rooms: Sequence[Compiled],
+    rooms: Sequence[CompiledRoom],
     games: int,
     seed: int = 0,
     size: int = 224,
@@ -42,17 +42,17 @@ def play_once(
     world: World, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
 ) -> list[Record]:
     """The records of one game in every world; a world whose game is over waits for the others."""
-    cache = Cache(world, task.deals(seed))
-    recorder, records = Recorder(cache), []
-    waiting = np.zeros(len(cache), bool)
+    game = CacheGame(world, task.deals(seed))
+    recorder, records = Recorder(game), []
+    waiting = np.zeros(len(game), bool)
     while not waiting.all():
-        action, place = player(cache, np.ones(len(cache), bool))
-        outcome = cache.step(action, place)
+        action, place = player(game, np.ones(len(game), bool))
+        outcome = game.step(action, place)
         for record, number in zip(recorder.note(outcome, place), np.flatnonzero(outcome.finished), strict=True):
             if not waiting[number]:
                 records.append(record)
         waiting |= outcome.finished
-        progress(int(waiting.sum()), len(cache))
+        progress(int(waiting.sum()), len(game))
     return records
 
 

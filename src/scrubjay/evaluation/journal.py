@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scrubjay.errors import RecordError
 from scrubjay.evaluation.matches import Trial
 from scrubjay.evaluation.scores import Score, named
 from scrubjay.game import metrics
-from scrubjay.game.record import Record, RecordError, checked
+from scrubjay.game.record import Record, checked
 
 GAMES, HIDINGS = "games.jsonl", "hidings.jsonl"
 

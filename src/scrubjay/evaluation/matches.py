@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.episode import Deal, Dealer, Deals
+from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.episode import EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.game.record import Record, Recorder
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import HIDERS, make_hider, make_seeker
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import SpotDeals
+from scrubjay.spots.episodes import SpotEpisodes
 from scrubjay.spots.spots import DIFFICULTIES, load_spots, make_spots, spots_file
 
 QUICK = 100
@@ -33,7 +33,7 @@ class Trial:
     scene: str
     hider: str
     seeker: str
-    deal: Deal
+    deal: EpisodeSpec
 
 
 def one_game(
@@ -42,12 +42,12 @@ def one_game(
     """A game of scripted players, by name. A difficulty in the hider's place is a search for one of its spots."""
     check_names("hider", [hider], (*HIDERS, *DIFFICULTIES))
     hides, seeks = None if hider in DIFFICULTIES else make_hider(hider, seed), make_seeker(seeker, seed)
-    deals: Deals = Dealer(seed, (goal,))
+    deals: EpisodeSampler = RandomEpisodes(seed, (goal,))
     with World([scene], renderer=renderer) as world:
         if hides is None:
             room = world.rooms[0]
             some = load_spots(spots_file(spots, scene, goal), scene, goal) if spots else make_spots(room, goal, QUICK)
-            deals = SpotDeals([some], (goal,), (hider,), seed)
+            deals = SpotEpisodes([some], (goal,), (hider,), seed)
         trial = Trial(scene, hider, seeker, deals(world, 0))
         ((_, record),) = matches(world, [trial], Sides(hides, seeks))
     return record
@@ -68,12 +68,12 @@ class Sides:
     def __init__(self, hider: Player | None, seeker: Player) -> None:
         self.hider, self.seeker = hider, seeker
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        seeking = games & (cache.stage == Stage.S)
-        action, place = self.seeker(cache, seeking)
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seeking = games & (game.stage == Stage.S)
+        action, place = self.seeker(game, seeking)
         if self.hider is not None:
             hiding = games & ~seeking
-            hidden, place = self.hider(cache, hiding)
+            hidden, place = self.hider(game, hiding)
             action = np.where(hiding, hidden, action)
         return action, place
 
@@ -87,18 +87,18 @@ def matches(
         left[each.scene].append(each)
     now: list[Trial | None] = [None] * len(world)
 
-    def deal(world: World, number: int) -> Deal:
+    def deal(world: World, number: int) -> EpisodeSpec:
         room = world.rooms[world.room_of[number]]
         trial = now[number] = left[room.room.scene].popleft() if left[room.room.scene] else None
         # A world that has no game left stands still until the others are done.
         return trial.deal if trial else _idle(room)
 
-    cache = Cache(world, deal, limits, forgiving=True)
-    recorder = Recorder(cache)
+    game = CacheGame(world, deal, limits, forgiving=True)
+    recorder = Recorder(game)
     while any(now):
         before, games = now.copy(), np.array([trial is not None for trial in now])
-        action, place = player(cache, games)
-        outcome = cache.step(np.where(games, action, NOTHING), place)
+        action, place = player(game, games)
+        outcome = game.step(np.where(games, action, NOTHING), place)
         records = recorder.note(outcome, place)
         for number, record in zip(np.flatnonzero(outcome.finished).tolist(), records, strict=True):
             if (trial := before[number]) is not None:
@@ -106,7 +106,7 @@ def matches(
                 yield trial, record
 
 
-def _idle(room: Compiled) -> Deal:
+def _idle(room: CompiledRoom) -> EpisodeSpec:
     """A game in which nobody does anything."""
     x, z = room.floor.reachable().positions[0].tolist()
-    return Deal(GOALS[0], Place(x, z, 0.0, True), Stage.EM, Stage.EM)
+    return EpisodeSpec(GOALS[0], AgentPose(x, z, 0.0, True), Stage.EM, Stage.EM)

@@ -12,7 +12,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.record import Record
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.floor import COMPASS, Grid
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Score:
     """Claims that failed."""
 
 
-def score(record: Record, compiled: Compiled, sight: bool = True) -> Score:
+def score(record: Record, compiled: CompiledRoom, sight: bool = True) -> Score:
     """All measures of a game; without `sight` those that cast rays are left out, which takes a tenth of a second."""
     grid = grid_of(record, compiled)
     stages = np.array(record.stages(), int)
@@ -54,7 +54,7 @@ def score(record: Record, compiled: Compiled, sight: bool = True) -> Score:
     )
 
 
-def grid_of(record: Record, compiled: Compiled) -> Grid:
+def grid_of(record: Record, compiled: CompiledRoom) -> Grid:
     """The reachable positions of a record's game, everything closed."""
     return compiled.floor.grid(record.start[:2], record.start.rotation % 90)
 
@@ -74,7 +74,7 @@ def summaries(scores: Sequence[Score]) -> dict[str, metrics.Summary]:
     return found
 
 
-def _exploring(record: Record, compiled: Compiled, grid: Grid, stages: np.ndarray) -> dict[str, float]:
+def _exploring(record: Record, compiled: CompiledRoom, grid: Grid, stages: np.ndarray) -> dict[str, float]:
     steps = np.flatnonzero(stages == Stage.EM)
     if not len(steps):
         return dict.fromkeys(("coverage", "coverage_plus", "opened"), np.nan)
@@ -97,7 +97,7 @@ def on_grid(record: Record, grid: Grid, places: np.ndarray) -> np.ndarray:
     return np.column_stack([places[:, :2] @ right_and_ahead, (places[:, 2] + quarters) % 4, places[:, 3]])
 
 
-def _hiding(record: Record, compiled: Compiled, grid: Grid, stages: np.ndarray, sight: bool) -> dict[str, float]:
+def _hiding(record: Record, compiled: CompiledRoom, grid: Grid, stages: np.ndarray, sight: bool) -> dict[str, float]:
     found = dict.fromkeys(("hit_target", "placed", "visible_from", "bfs_found", "bfs_steps"), np.nan)
     if record.hits:
         found["hit_target"] = float(np.mean([hit for hit, _ in record.hits]))

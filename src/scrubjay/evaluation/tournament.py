@@ -15,22 +15,23 @@ from pathlib import Path
 
 import numpy as np
 
+from scrubjay.errors import SpotError
 from scrubjay.evaluation.journal import Journal, Result
 from scrubjay.evaluation.matches import Trial, check_names, matches
 from scrubjay.evaluation.scores import Score, score
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import LIMITS
-from scrubjay.game.episode import Deal
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.metrics import SEEKER_STEPS
 from scrubjay.game.record import Record
 from scrubjay.players.base import Player
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.episodes import free_positions
-from scrubjay.spots.spots import DIFFICULTIES, SpotError, load_spots, spots_file
+from scrubjay.spots.spots import DIFFICULTIES, load_spots, spots_file
 
 QUARTERS = 4
 Players = Mapping[str, Callable[[int], Player]]
@@ -135,17 +136,17 @@ def check(plan: Plan, hiders: Players, seekers: Players) -> None:
             _spots(plan, scene, goal)
 
 
-def deals(room: Compiled, seed: int) -> Iterator[Deal]:
+def deals(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
     """Hidings in a room, the same for every hider: the objects in turn, no start twice."""
     rng = np.random.default_rng([seed, *room.room.scene.encode()])
     positions = room.floor.reachable().positions
     for number, start in enumerate(rng.permutation(QUARTERS * len(positions)).tolist()):
         x, z = positions[start // QUARTERS].tolist()
-        place = Place(x, z, 360 / QUARTERS * (start % QUARTERS), True)
-        yield Deal(GOALS[number % len(GOALS)], place, Stage.EM, Stage.OH)
+        place = AgentPose(x, z, 360 / QUARTERS * (start % QUARTERS), True)
+        yield EpisodeSpec(GOALS[number % len(GOALS)], place, Stage.EM, Stage.OH)
 
 
-def _dealt(plan: Plan, room: Compiled) -> list[Deal]:
+def _dealt(plan: Plan, room: CompiledRoom) -> list[EpisodeSpec]:
     some = list(itertools.islice(deals(room, plan.seed), plan.games))
     if len(some) < plan.games:
         raise ValueError(f"{room.room.scene} has {len(some)} places to begin at, too few for {plan.games} games")
@@ -163,7 +164,7 @@ def _fill(journal: Journal, world: World, trials: Sequence[Trial], player: Playe
 
 
 def _places(
-    plan: Plan, journal: Journal, world: World, room: Compiled, hider: str, dealt: Sequence[Deal]
+    plan: Plan, journal: Journal, world: World, room: CompiledRoom, hider: str, dealt: Sequence[EpisodeSpec]
 ) -> list[Trial]:
     """Where a hider hid what it was dealt, as searches that have no seeker yet, each with its score in the journal."""
     scene, found = room.room.scene, []
@@ -189,7 +190,7 @@ def _places(
     return found
 
 
-def _nearest(positions: np.ndarray, place: Place) -> Place:
+def _nearest(positions: np.ndarray, place: AgentPose) -> AgentPose:
     """The place at the nearest of positions (n, 2): what is open for a spot may stand where others begin."""
     x, z = positions[np.linalg.norm(positions - place[:2], axis=1).argmin()].tolist()
     return place._replace(x=x, z=z)

@@ -99,7 +99,7 @@ READY = _asks("ReadyForSeeker")
 CLAIM = _asks("ClaimVisible")
 
 
-def number_of(name: str) -> int:
+def action_index(name: str) -> int:
     """An action's number; ValueError names what is allowed."""
     if name not in NUMBERS:
         kinds = ", ".join(sorted({name.split("|")[0] for name in NAMES}))

@@ -16,8 +16,8 @@ import torch
 
 from scrubjay.game import actions, placement
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.episode import Deal, Dealer, Deals
-from scrubjay.game.novelty import News, Trail
+from scrubjay.game.episode import EpisodeSampler, EpisodeSpec, RandomEpisodes
+from scrubjay.game.novelty import Novelty, NoveltyTracker
 from scrubjay.rooms.floor import BODY_RADIUS, GRID
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim import cells
@@ -34,7 +34,7 @@ CLAIM_PIXELS = 10
 
 
 @dataclass
-class Outcome:
+class StepResult:
     """What one step did in B games. Stages are those in which the actions were taken."""
 
     stage: np.ndarray
@@ -53,7 +53,7 @@ class Outcome:
     """(B, 3): modality, row and column of the manipulation that the step belongs to."""
     visible: np.ndarray
     """(B,) bool: it was a claim, and the object had the pixels that one needs, at whatever distance."""
-    news: News
+    news: Novelty
     full: np.ndarray
     """(B,) bool: it was the last step that its stage allows."""
     ended: np.ndarray
@@ -65,24 +65,29 @@ class Outcome:
     pose: np.ndarray
     """(B, 7): where the objects were after the step, before a next game began."""
     place: np.ndarray
-    """(B, 4): where the players were then, like `Cache.relative_place`."""
+    """(B, 4): where the players were then, like `CacheGame.relative_place`."""
     opened: np.ndarray
     """(B,): the number of the openable that the step opened; -1 if it opened none."""
     open: np.ndarray
     """(B, openables) bool: which were open after the step, before a next game began."""
 
 
-class Cache:
+class CacheGame:
     """B games on the worlds of `world`."""
 
     def __init__(
-        self, world: World, deal: Deals | None = None, limits: np.ndarray = LIMITS, forgiving: bool = False
+        self, world: World, deal: EpisodeSampler | None = None, limits: np.ndarray = LIMITS, forgiving: bool = False
     ) -> None:
         """`deal` says what a world's next game is; by default it is drawn at random. `limits` are steps for each stage.
 
         Actions that a stage does not have are a ValueError, or, if `forgiving`, failed actions that take their time.
         """
-        self.world, self.deal, self.limits, self.forgiving = world, deal or Dealer(), np.asarray(limits), forgiving
+        self.world, self.deal, self.limits, self.forgiving = (
+            world,
+            deal or RandomEpisodes(),
+            np.asarray(limits),
+            forgiving,
+        )
         if self.limits.shape != LIMITS.shape or (self.limits < 1).any() or self.limits[Stage.PS] != 1:
             raise ValueError(f"limits are {len(Stage)} numbers of steps, one for PS, not {limits}")
         count = len(world)
@@ -101,12 +106,12 @@ class Cache:
         """Games in which a drop anywhere is a placement."""
         self.landed = np.full(count, NOTHING)
         """In OH after a manipulation: the number of the PlaceAt that says where the object lies; -1 if none does."""
-        self.dealt: dict[int, Deal] = {}
+        self.dealt: dict[int, EpisodeSpec] = {}
         """What the games under way began with, by world."""
         self.games = np.zeros(count, int)
         self.last_action = np.full(count, NOTHING)
         self.last_success = np.zeros(count, bool)
-        self.trail = Trail(world)
+        self.trail = NoveltyTracker(world)
         self._place_at = np.full(count, NOTHING)
         """The PlaceAt whose manipulation is under way."""
         self._view: View | None = None
@@ -148,7 +153,7 @@ class Cache:
             np.stack([(away * right).sum(1), (away * facing).sum(1), quarters, state.standing], 1).round().astype(int)
         )
 
-    def step(self, action: np.ndarray, place: np.ndarray | None = None) -> Outcome:
+    def step(self, action: np.ndarray, place: np.ndarray | None = None) -> StepResult:
         """One action in every game. Games in PS take a place instead, (B, 4), relative like `relative_place` but from
         where the hider is, with the quarter turns from the start's heading; their action is -1."""
         action, stage = self._checked(action, place), self.stage.copy()
@@ -164,7 +169,7 @@ class Cache:
         full = self.time[np.arange(len(self)), stage] >= self.limits[stage]
         self.last_action, self.last_success = action.copy(), success.copy()
         hit, counts, ended, finished = self._advance(stage, action, success, full)
-        outcome = Outcome(
+        outcome = StepResult(
             stage, action, success, hit, self.placed & ~placed_before, placed_before, counts, target, visible, news,
             full, ended, finished, finished & claimed, self.world.state.pose.copy(), there,
             np.where(opens.any(1), opens.argmax(1), NOTHING), self.world.state.open.copy(),
@@ -173,7 +178,7 @@ class Cache:
         self.begin(finished)
         return outcome
 
-    def before_next(self, outcome: Outcome) -> None:
+    def before_next(self, outcome: StepResult) -> None:
         """For those who want to see how games ended: called after every step, before new games begin."""
 
     def _act(self, action: np.ndarray) -> np.ndarray:

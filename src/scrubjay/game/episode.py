@@ -14,7 +14,7 @@ import numpy as np
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
 TURNED = 0.5
@@ -22,14 +22,14 @@ TURNED = 0.5
 
 
 @dataclass(frozen=True)
-class Deal:
+class EpisodeSpec:
     """A game: the object to hide, where hider and seeker begin, and the stages from the first to the last."""
 
     goal: str
-    start: Place
+    start: AgentPose
     first: Stage = Stage.EM
     last: Stage = Stage.S
-    place: Place | None = None
+    place: AgentPose | None = None
     """Where the hider stands if the game begins with hiding or manipulating; the start if there is none."""
     target: tuple[int, int, int] | None = None
     """Modality, row and column, if the game begins with manipulating."""
@@ -64,15 +64,15 @@ ENDS = {
 """First and last stages that games can have. A manipulation alone ends with the drop."""
 
 
-class Deals(Protocol):
+class EpisodeSampler(Protocol):
     """Whoever deals."""
 
-    def __call__(self, world: World, number: int) -> Deal:
+    def __call__(self, world: World, number: int) -> EpisodeSpec:
         """The next game in the world of that number."""
         ...
 
 
-class Dealer:
+class RandomEpisodes:
     """Deals games at random, the same ones for the same seed."""
 
     def __init__(
@@ -95,20 +95,22 @@ class Dealer:
         self.goals, self.turned, self.first, self.last = goals, turned, first, last
         self.rng = np.random.default_rng(seed)
 
-    def __call__(self, world: World, number: int) -> Deal:
+    def __call__(self, world: World, number: int) -> EpisodeSpec:
         rng, floor = self.rng, world.rooms[world.room_of[number]].floor
         positions = floor.reachable().positions
         x, y = positions[rng.integers(len(positions))]
         turn = float(rng.integers(360)) if self.turned and rng.random() < TURNED else 90.0 * rng.integers(4)
-        start = Place(float(x), float(y), float(turn), True)
+        start = AgentPose(float(x), float(y), float(turn), True)
         goal = self.goals[rng.integers(len(self.goals))]
         if self.first not in (Stage.OH, Stage.OM):
-            return Deal(goal, start, self.first, self.last)
+            return EpisodeSpec(goal, start, self.first, self.last)
         if turn % 90:
             positions = floor.positions((x, y), turn % 90)
         there = positions[rng.integers(len(positions))]
-        place = Place(float(there[0]), float(there[1]), float(turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
+        place = AgentPose(
+            float(there[0]), float(there[1]), float(turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2))
+        )
         target = None
         if self.first == Stage.OM:
             target = (int(rng.integers(len(MODALITIES))), int(rng.integers(CELLS)), int(rng.integers(CELLS)))
-        return Deal(goal, start, self.first, self.last, place, target)
+        return EpisodeSpec(goal, start, self.first, self.last, place, target)

@@ -1,6 +1,6 @@
 """Where the players of B games have been in their stage, and what they opened: what rewards call new.
 
-Places are counted from the game's start, as `Cache.relative_place` gives them. Rotation does not matter to a new place,
+Positions are relative to the start, as `CacheGame.relative_place` gives them. Rotation does not matter to a new place,
 but does to the extrapolated set, which holds the places a step ahead of visited ones and beside those.
 """
 
@@ -21,7 +21,7 @@ BEYOND = np.stack([AHEAD, AHEAD + np.roll(AHEAD, 1, 0), AHEAD + np.roll(AHEAD, -
 
 
 @dataclass(frozen=True)
-class News:
+class Novelty:
     """What a step brought that its stage had not had before, (B,) each."""
 
     place: np.ndarray
@@ -33,7 +33,7 @@ class News:
     """The sizes of the extrapolated set."""
 
 
-class Trail:
+class NoveltyTracker:
     """The places and openables of the stages that games are at."""
 
     def __init__(self, world: World) -> None:
@@ -59,13 +59,13 @@ class Trail:
         """An episode of a stage begins in which nothing was opened yet, and nobody walks."""
         self.opened[games, stage] = False
 
-    def note(self, stage: np.ndarray, place: np.ndarray, opened: np.ndarray) -> News:
+    def note(self, stage: np.ndarray, place: np.ndarray, opened: np.ndarray) -> Novelty:
         """A step taken in stages (B,) led to places (B, 4) and opened (B, openables); what of it was new."""
         rows, before = np.arange(len(stage)), self.size.copy()
         new_opened = (opened & ~self.opened[rows, stage]).any(1)
         self.opened[rows, stage] |= opened
         walking = (stage == Stage.EM) | (stage == Stage.S)
-        return News(self._visit(walking, place), new_opened, before, self.size.copy())
+        return Novelty(self._visit(walking, place), new_opened, before, self.size.copy())
 
     def _visit(self, games: np.ndarray, place: np.ndarray) -> np.ndarray:
         rows = np.flatnonzero(games)

@@ -10,7 +10,7 @@ import torch
 
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Cache
+from scrubjay.game.cache import CacheGame
 
 NO_ACTION = len(actions.NAMES)
 """Stands for no action: at the beginning of an episode, and where nothing landed."""
@@ -44,21 +44,21 @@ class Observation:
         return Observation(*(change(getattr(self, f.name)) for f in fields(self)))
 
 
-def observe(cache: Cache, image: torch.Tensor | None = None) -> Observation:
+def observe(game: CacheGame, image: torch.Tensor | None = None) -> Observation:
     """What the players of all games see now, on the renderer's device; `image` takes the place of the rendered one."""
-    image = cache.look().rgb if image is None else image
+    image = game.look().rgb if image is None else image
 
     def tensor(values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(values).to(image.device, non_blocking=True)
 
     return Observation(
         image,
-        tensor(np.where(cache.last_action == NOTHING, NO_ACTION, cache.last_action)),
-        tensor(cache.last_success.copy()),
-        tensor(cache.world.state.standing.copy()),
-        tensor(cache.goal.copy()),
-        tensor(cache.stage.copy()),
-        tensor(cache.relative_place()),
-        tensor(np.where(cache.landed == NOTHING, NO_ACTION, cache.landed)),
-        tensor(np.where((cache.stage == Stage.OM)[:, None], cache.target, 0)),
+        tensor(np.where(game.last_action == NOTHING, NO_ACTION, game.last_action)),
+        tensor(game.last_success.copy()),
+        tensor(game.world.state.standing.copy()),
+        tensor(game.goal.copy()),
+        tensor(game.stage.copy()),
+        tensor(game.relative_place()),
+        tensor(np.where(game.landed == NOTHING, NO_ACTION, game.landed)),
+        tensor(np.where((game.stage == Stage.OM)[:, None], game.target, 0)),
     )

@@ -1,4 +1,4 @@
-"""What each step of B games earns: the rewards of `rewards.py`, from the `Outcome` of a step.
+"""What each step of B games earns: the rewards of `rewards.py`, from the `StepResult` of a step.
 
 A step is paid by its own stage (`rewards_of`). A PlaceAt alone is judged later: the step that begins its manipulation
 earns nothing, and all that the PlaceAt earns comes with the step that ends the manipulation (`placement`), beside what
@@ -12,14 +12,14 @@ import numpy as np
 
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Outcome
+from scrubjay.game.cache import StepResult
 from scrubjay.game.rewards import Terms, total
 
 CERTAIN = 1.0
 """The manipulator's probability of a success that nobody doubted: it makes the bonus for difficulty smallest."""
 
 
-def rewards_of(outcome: Outcome, hide: np.ndarray | float = 0.0) -> np.ndarray:
+def rewards_of(outcome: StepResult, hide: np.ndarray | float = 0.0) -> np.ndarray:
     """What a step earns (B,) in the stage it was taken in; `hide` is what `em_hide` gives. The choice of PS is unpaid.
 
     What a manipulation's end earns the PlaceAt that began it is `placement`'s.
@@ -34,7 +34,7 @@ def rewards_of(outcome: Outcome, hide: np.ndarray | float = 0.0) -> np.ndarray:
     return paid
 
 
-def em(outcome: Outcome, hide: np.ndarray | float = 0.0) -> Terms:
+def em(outcome: StepResult, hide: np.ndarray | float = 0.0) -> Terms:
     """Terms (B,) of steps of E&M; of no meaning in games at other stages."""
     news = outcome.news
     return rewards.em_terms(
@@ -48,7 +48,7 @@ def em(outcome: Outcome, hide: np.ndarray | float = 0.0) -> Terms:
     )
 
 
-def oh(outcome: Outcome) -> Terms:
+def oh(outcome: StepResult) -> Terms:
     """Terms (B,) of steps of OH, 0 for a PlaceAt that begins a manipulation; of no meaning in games at other stages."""
     place_at = _is(outcome, actions.PLACE_AT)
     terms = rewards.oh_terms(
@@ -65,7 +65,7 @@ def oh(outcome: Outcome) -> Terms:
     return {name: np.where(place_at & outcome.success, 0.0, term) for name, term in terms.items()}
 
 
-def placement(outcome: Outcome, probability: np.ndarray | float = CERTAIN) -> Terms:
+def placement(outcome: StepResult, probability: np.ndarray | float = CERTAIN) -> Terms:
     """Terms (B,) of the PlaceAt whose manipulations end with this step, in any game; 0 elsewhere.
 
     probability is the manipulator's for the PlaceAt. A manipulation that was dealt alone has no PlaceAt to be paid.
@@ -80,7 +80,7 @@ def placement(outcome: Outcome, probability: np.ndarray | float = CERTAIN) -> Te
     return {name: np.where(over, term, 0.0) for name, term in terms.items()}
 
 
-def om(outcome: Outcome) -> Terms:
+def om(outcome: StepResult) -> Terms:
     """Terms (B,) of steps of OM; of no meaning in games at other stages."""
     return rewards.om_terms(
         success=outcome.success,
@@ -93,7 +93,7 @@ def om(outcome: Outcome) -> Terms:
     )
 
 
-def s(outcome: Outcome) -> Terms:
+def s(outcome: StepResult) -> Terms:
     """Terms (B,) of steps of S; of no meaning in games at other stages."""
     return rewards.s_terms(
         success=outcome.success,
@@ -104,6 +104,6 @@ def s(outcome: Outcome) -> Terms:
     )
 
 
-def _is(outcome: Outcome, kind: np.ndarray) -> np.ndarray:
+def _is(outcome: StepResult, kind: np.ndarray) -> np.ndarray:
     """Whose actions (B,) are of a kind, by one of the tables of `actions`."""
     return kind[outcome.action] != NOTHING

@@ -12,18 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.errors import RecordError
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import NAMES, NOTHING, Stage
-from scrubjay.game.cache import LIMITS, Cache, Outcome
-from scrubjay.game.episode import Deal
-from scrubjay.sim.pose import Place
+from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.episode import EpisodeSpec
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
 VERSION = 2
-
-
-class RecordError(ValueError):
-    """A record that is not one, or that does not replay."""
 
 
 @dataclass
@@ -32,7 +29,7 @@ class Record:
 
     scene: str
     deal: dict[str, Any]
-    """The fields of a `Deal`, stages by name."""
+    """The fields of a `EpisodeSpec`, stages by name."""
     size: int
     """The image's edge in pixels: what an action at a cell does depends on it."""
     renderer: str
@@ -44,7 +41,7 @@ class Record:
     """Names; for the choice of a place, `PS` and its four numbers; empty for an action that its stage does not have."""
     success: list[bool] = field(default_factory=list)
     places: list[list[int]] = field(default_factory=list)
-    """Where the player was after each step, like `Cache.relative_place`."""
+    """Where the player was after each step, like `CacheGame.relative_place`."""
     opened: list[int] = field(default_factory=list)
     """The number of the openable that each step opened, or -1."""
     hits: list[list[bool]] = field(default_factory=list)
@@ -63,13 +60,13 @@ class Record:
         return self.deal["goal"]
 
     @property
-    def start(self) -> Place:
-        return Place(*self.deal["start"])
+    def start(self) -> AgentPose:
+        return AgentPose(*self.deal["start"])
 
-    def dealt(self) -> Deal:
+    def dealt(self) -> EpisodeSpec:
         """The deal that the game began with."""
         d = self.deal
-        return Deal(
+        return EpisodeSpec(
             d["goal"], _place(d["start"]), Stage[d["first"]], Stage[d["last"]], d["place"] and _place(d["place"]),
             d["target"] and tuple(d["target"]), d["pose"] and tuple(d["pose"]), tuple(d["open"]), bool(d["anywhere"]),
         )  # fmt: skip
@@ -97,14 +94,14 @@ class Record:
 
 
 class Recorder:
-    """Writes down the games of a `Cache` while they are played. Call `note` after every step."""
+    """Writes down the games of a `CacheGame` while they are played. Call `note` after every step."""
 
-    def __init__(self, cache: Cache, players: dict[str, str] | None = None) -> None:
-        self.cache, self.players = cache, players or {}
-        self._open = [self._begun(b) for b in range(len(cache))]
+    def __init__(self, game: CacheGame, players: dict[str, str] | None = None) -> None:
+        self.game, self.players = game, players or {}
+        self._open = [self._begun(b) for b in range(len(game))]
         self._digests = [hashlib.sha256() for _ in self._open]
 
-    def note(self, outcome: Outcome, place: np.ndarray | None = None) -> list[Record]:
+    def note(self, outcome: StepResult, place: np.ndarray | None = None) -> list[Record]:
         """Takes down a step; returns the records of the games that ended with it."""
         done = []
         for b, record in enumerate(self._open):
@@ -126,51 +123,51 @@ class Recorder:
                     record.hidden = {"pose": record.pose, "open": np.flatnonzero(outcome.open[b]).tolist()}
                 done.append(record)
                 self._open[b], self._digests[b] = self._begun(b), hashlib.sha256()
-            elif self.cache.stage[b] == Stage.S and outcome.stage[b] != Stage.S:
+            elif self.game.stage[b] == Stage.S and outcome.stage[b] != Stage.S:
                 record.hidden = self._hidden(b)
         return done
 
     def _begun(self, b: int) -> Record:
-        cache = self.cache
-        dealt = cache.dealt[b]
-        scene = cache.world.rooms[cache.world.room_of[b]].room.scene
+        game = self.game
+        dealt = game.dealt[b]
+        scene = game.world.rooms[game.world.room_of[b]].room.scene
         deal = {**asdict(dealt), "first": dealt.first.name, "last": dealt.last.name}
-        renderer = cache.world.renderer.name.split(" ")[0]
-        record = Record(scene, json.loads(json.dumps(deal)), cache.world.size, renderer, cache.limits.tolist())
+        renderer = game.world.renderer.name.split(" ")[0]
+        record = Record(scene, json.loads(json.dumps(deal)), game.world.size, renderer, game.limits.tolist())
         record.players = dict(self.players)
         if dealt.first == Stage.S:
             record.hidden = self._hidden(b)
         return record
 
     def _hidden(self, b: int) -> dict[str, Any]:
-        state = self.cache.world.state
+        state = self.game.world.state
         return {"pose": state.pose[b].tolist(), "open": np.flatnonzero(state.open[b]).tolist()}
 
 
-def digest_of(outcome: Outcome, b: int) -> bytes:
+def digest_of(outcome: StepResult, b: int) -> bytes:
     """What a step did in one game, to the last bit."""
     flags = np.array([outcome.success[b], outcome.hit[b], outcome.placed[b], outcome.ended[b]])
     return flags.tobytes() + outcome.pose[b].tobytes() + outcome.place[b].tobytes() + outcome.opened[b].tobytes()
 
 
-def replay(record: Record, world: World) -> Iterator[tuple[Cache, Outcome]]:
+def replay(record: Record, world: World) -> Iterator[tuple[CacheGame, StepResult]]:
     """Plays a record again in a world of its room alone, step by step; RecordError where anything differs."""
     if len(world) != 1 or world.rooms[0].room.scene != record.scene or world.size != record.size:
         raise RecordError(f"a record of {record.scene} at {record.size} pixels replays in a world of that room alone")
     if not record.actions:
         raise RecordError("a record without actions is no game")
-    cache = Cache(world, lambda *_: record.dealt(), np.array(record.limits), forgiving=True)
+    game = CacheGame(world, lambda *_: record.dealt(), np.array(record.limits), forgiving=True)
     digest = hashlib.sha256()
     for number, (name, success) in enumerate(zip(record.actions, record.success, strict=True)):
         kind, *numbers = name.split(" ")
         if kind == "PS":
-            outcome = cache.step(np.array([NOTHING]), np.array([[int(n) for n in numbers]]))
+            outcome = game.step(np.array([NOTHING]), np.array([[int(n) for n in numbers]]))
         else:
-            outcome = cache.step(np.array([NAMES.index(name) if name else NOTHING]))
+            outcome = game.step(np.array([NAMES.index(name) if name else NOTHING]))
         digest.update(digest_of(outcome, 0))
         if outcome.success[0] != success:
             raise RecordError(f"step {number}, {name}, {'failed' if success else 'succeeded'} in the replay")
-        yield cache, outcome
+        yield game, outcome
         if outcome.finished[0] and number + 1 < len(record.actions):
             raise RecordError(f"the replay ends after step {number}, the record goes on")
     if not outcome.finished[0] or outcome.found[0] != record.found or outcome.pose[0].tolist() != record.pose:
@@ -227,6 +224,6 @@ def _is_choice(name: str) -> bool:
     return kind == "PS" and len(numbers) == 4 and all(n.lstrip("-").isdigit() for n in numbers)
 
 
-def _place(numbers: Sequence[Any]) -> Place:
+def _place(numbers: Sequence[Any]) -> AgentPose:
     x, z, rotation, standing = numbers
-    return Place(float(x), float(z), float(rotation), bool(standing))
+    return AgentPose(float(x), float(z), float(rotation), bool(standing))

@@ -14,7 +14,7 @@ import numpy as np
 
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import FIELD_OF_VIEW, cameras
 from scrubjay.sim.render.base import EVERYTHING, WITHOUT_OPENABLES
 from scrubjay.sim.render.triangles import triangles_of
@@ -35,7 +35,7 @@ DENSITY = 1.0
 
 
 def visible_from(
-    compiled: Compiled,
+    compiled: CompiledRoom,
     is_open: np.ndarray,
     goal: str,
     pose: np.ndarray,
@@ -79,7 +79,7 @@ def visible_from(
     return seen.reshape(len(grid), len(HEIGHTS), QUARTERS)
 
 
-def surface_points(compiled: Compiled, goal: str) -> tuple[np.ndarray, float]:
+def surface_points(compiled: CompiledRoom, goal: str) -> tuple[np.ndarray, float]:
     """Points all over a goal object, (MOST, 3) in its body's frame, always the same; and its surface's area."""
     triangles = triangles_of(compiled, compiled.goals[goal].body)
     return _spread(triangles.points[triangles.faces].astype(float).tobytes())

@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from scrubjay.game import actions
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Cache
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.novelty import BEYOND
 from scrubjay.players.perception import HALF, SIDE, Map, Sight, sights
 from scrubjay.players.planning import HEIGHTS, QUARTERS, STEPS, TURN_RIGHT, Spot, direction, plan
 from scrubjay.sim.cells import CELLS
 
-CLOSE = number_of("CloseObjects")
+CLOSE = action_index("CloseObjects")
 OPENINGS = np.flatnonzero(actions.OPEN_CELL[:-1] != NOTHING).reshape(CELLS, CELLS)
 """The numbers of OpenAt, by row and column."""
 UNKNOWN = 0.5
@@ -106,16 +106,16 @@ class Mind:
 class Minds(Generic[M]):
     """The minds of the games that a player plays, each as long as its game."""
 
-    def __init__(self, make: Callable[[Cache, int], M]) -> None:
+    def __init__(self, make: Callable[[CacheGame, int], M]) -> None:
         self.make = make
-        self._minds: dict[int, tuple[weakref.ref[Cache], int, M]] = {}
+        self._minds: dict[int, tuple[weakref.ref[CacheGame], int, M]] = {}
 
-    def of(self, cache: Cache, b: int) -> M:
+    def of(self, game: CacheGame, b: int) -> M:
         """The mind of game b; a new one if that has only begun."""
-        number = int(cache.games[b])
+        number = int(game.games[b])
         known = self._minds.get(b)
-        if known is None or known[0]() is not cache or known[1] != number:
-            known = self._minds[b] = (weakref.ref(cache), number, self.make(cache, b))
+        if known is None or known[0]() is not game or known[1] != number:
+            known = self._minds[b] = (weakref.ref(game), number, self.make(game, b))
         return known[2]
 
     def forget(self, b: int) -> None:
@@ -161,9 +161,9 @@ class Explorer:
     def __init__(self, seed: int = 0) -> None:
         self._minds = Minds(lambda *_: ExploringMind())
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action = np.full(len(cache), NOTHING)
-        walking = np.flatnonzero(games & (cache.stage == Stage.EM))
-        for b, sight in zip(walking.tolist(), sights(cache, walking), strict=True):
-            action[b] = self._minds.of(cache, b).next(sight, bool(cache.last_success[b]))
-        return action, np.zeros((len(cache), 4), int)
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        action = np.full(len(game), NOTHING)
+        walking = np.flatnonzero(games & (game.stage == Stage.EM))
+        for b, sight in zip(walking.tolist(), sights(game, walking), strict=True):
+            action[b] = self._minds.of(game, b).next(sight, bool(game.last_success[b]))
+        return action, np.zeros((len(game), 4), int)

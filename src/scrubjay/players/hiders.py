@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrubjay.game import actions
-from scrubjay.game.actions import NOTHING, PLACES, Stage, number_of
-from scrubjay.game.cache import Cache
+from scrubjay.game.actions import NOTHING, PLACES, Stage, action_index
+from scrubjay.game.cache import CacheGame
 from scrubjay.players.explorer import CLOSE, OPENINGS, ExploringMind, Minds
 from scrubjay.players.manipulator import CONTAINED, ON_TOP, Hand, aim, drops
 from scrubjay.players.perception import Sight, pixel_of, sights
@@ -22,7 +22,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import GOAL_BOXES
 
-READY = number_of("ReadyForSeeker")
+READY = action_index("ReadyForSeeker")
 RIM = 0.08
 """Metres by which a drawer's front is at least higher than its bottom."""
 FEW, INSIDE = 20, 200
@@ -166,12 +166,12 @@ class HidingMind(ExploringMind):
 
     # Hiding.
 
-    def hide(self, sight: Sight, cache: Cache, b: int) -> int:
+    def hide(self, sight: Sight, game: CacheGame, b: int) -> int:
         """The action of one step of hiding."""
-        last, success, left = int(cache.last_action[b]), bool(cache.last_success[b]), _steps_left(cache, b)
+        last, success, left = int(game.last_action[b]), bool(game.last_success[b]), _steps_left(game, b)
         if last != NOTHING and actions.PLACE_AT[last] != NOTHING:
             self.placed |= success
-            if not self.placed and (again := self._failed(int(cache.landed[b]), left)) is not None:
+            if not self.placed and (again := self._failed(int(game.landed[b]), left)) is not None:
                 return again
         if self.placed:
             if self.idea is not None and self.idea.openable != NOTHING and not self.closed:
@@ -247,8 +247,8 @@ def _depth(sight: Sight) -> np.ndarray:
     return -((sight.points - sight.eye) @ sight.matrix)[..., 2]
 
 
-def _steps_left(cache: Cache, b: int) -> int:
-    return int(cache.limits[Stage.OH] - cache.time[b, Stage.OH])
+def _steps_left(game: CacheGame, b: int) -> int:
+    return int(game.limits[Stage.OH] - game.time[b, Stage.OH])
 
 
 class HeuristicHider:
@@ -256,19 +256,19 @@ class HeuristicHider:
 
     def __init__(self, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
-        self._minds = Minds(lambda cache, b: HidingMind(int(cache.goal[b]), rng))
+        self._minds = Minds(lambda game, b: HidingMind(int(game.goal[b]), rng))
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action, place = np.full(len(cache), NOTHING), np.zeros((len(cache), 4), int)
-        hiding = np.flatnonzero(games & (cache.stage != Stage.S))
-        for b, sight in zip(hiding.tolist(), sights(cache, hiding), strict=True):
-            mind, stage, success = self._minds.of(cache, b), cache.stage[b], bool(cache.last_success[b])
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        action, place = np.full(len(game), NOTHING), np.zeros((len(game), 4), int)
+        hiding = np.flatnonzero(games & (game.stage != Stage.S))
+        for b, sight in zip(hiding.tolist(), sights(game, hiding), strict=True):
+            mind, stage, success = self._minds.of(game, b), game.stage[b], bool(game.last_success[b])
             if stage == Stage.EM:
                 action[b] = mind.next(sight, success)
             elif stage == Stage.PS:
                 place[b] = mind.choose(sight)
             elif stage == Stage.OH:
-                action[b] = mind.hide(sight, cache, b)
+                action[b] = mind.hide(sight, game, b)
             else:
-                action[b] = mind.manipulate(sight, cache.target[b], success)
+                action[b] = mind.manipulate(sight, game.target[b], success)
         return action, place

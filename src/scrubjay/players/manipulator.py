@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.ndimage import maximum_filter, minimum_filter
 
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import Cache
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import CacheGame
 from scrubjay.players.explorer import OPENINGS, Minds
 from scrubjay.players.perception import Sight, pixel_of, sights
 from scrubjay.rooms.floor import COMPASS
@@ -19,9 +19,9 @@ from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.world import HAND_MOVES
 
-MOVES = tuple(number_of(f"MoveHand{name.capitalize()}") for name in HAND_MOVES)
-LAY_DOWN = number_of("RotateHand|+X")
-DROP = number_of("DropObject")
+MOVES = tuple(action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVES)
+LAY_DOWN = action_index("RotateHand|+X")
+DROP = action_index("DropObject")
 LEVEL = 0.02
 """Metres of height that a level surface has between neighbouring pixels, at most."""
 HIGHEST = 1.7
@@ -185,12 +185,12 @@ class Manipulator:
     def __init__(self, seed: int = 0) -> None:
         self._minds = Minds(lambda *_: _Manipulation())
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action = np.full(len(cache), NOTHING)
-        busy = np.flatnonzero(games & (cache.stage == Stage.OM))
-        for b, sight in zip(busy.tolist(), sights(cache, busy), strict=True):
-            if cache.last_action[b] == NOTHING:
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        action = np.full(len(game), NOTHING)
+        busy = np.flatnonzero(games & (game.stage == Stage.OM))
+        for b, sight in zip(busy.tolist(), sights(game, busy), strict=True):
+            if game.last_action[b] == NOTHING:
                 self._minds.forget(b)
-            mind = self._minds.of(cache, b)
-            action[b] = mind.next(sight, int(cache.goal[b]), cache.target[b], bool(cache.last_success[b]))
-        return action, np.zeros((len(cache), 4), int)
+            mind = self._minds.of(game, b)
+            action[b] = mind.next(sight, int(game.goal[b]), game.target[b], bool(game.last_success[b]))
+        return action, np.zeros((len(game), 4), int)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from scrubjay.game.actions import NOTHING
-from scrubjay.game.cache import LABELS, Cache
+from scrubjay.game.cache import LABELS, CacheGame
 from scrubjay.players.planning import HEIGHTS, QUARTERS, Spot
 from scrubjay.rooms.floor import BODY_HEIGHT, BODY_RADIUS, COMPASS, GRID, STEP_OVER
 from scrubjay.sim import cells
@@ -60,11 +60,11 @@ class Sight:
     """(3,): the middle of what is seen of the goal object; nan if nothing is."""
 
 
-def sights(cache: Cache, games: np.ndarray) -> list[Sight]:
+def sights(game: CacheGame, games: np.ndarray) -> list[Sight]:
     """What the players of some games (n,), by number, see now."""
     if not len(games):
         return []
-    world, view, place = cache.world, cache.look(LABELS), cache.relative_place()[games]
+    world, view, place = game.world, game.look(LABELS), game.relative_place()[games]
     stride = max(1, world.size // SAMPLES)
     some = slice(stride // 2, None, stride)
     chosen = torch.as_tensor(games, device=view.ids.device)
@@ -86,7 +86,7 @@ def sights(cache: Cache, games: np.ndarray) -> list[Sight]:
     at_cells = np.where(near & ~_are_open(world.state.open[games], at_cells), at_cells, NOTHING)
 
     things = [len(world.rooms[world.room_of[b]].room.things) for b in games.tolist()]
-    goals = (np.array(things) + cache.goal[games]).tolist()
+    goals = (np.array(things) + game.goal[games]).tolist()
     mask = world.goal_mask(view)[chosen]
     counts = mask.sum((1, 2)).cpu().numpy()
     found_sights = []

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from scrubjay.game.actions import number_of
+from scrubjay.game.actions import action_index
 from scrubjay.rooms.floor import COMPASS
 
 Spot = tuple[int, int, int, int]
 QUARTERS, HEIGHTS = 4, 2
-AHEAD, LEFT, RIGHT = (number_of(f"Move{side}") for side in ("Ahead", "Left", "Right"))
-TURN_LEFT, TURN_RIGHT = number_of("RotateLeft"), number_of("RotateRight")
-CROUCH, STAND = number_of("Crouch"), number_of("Stand")
+AHEAD, LEFT, RIGHT = (action_index(f"Move{side}") for side in ("Ahead", "Left", "Right"))
+TURN_LEFT, TURN_RIGHT = action_index("RotateLeft"), action_index("RotateRight")
+CROUCH, STAND = action_index("Crouch"), action_index("Stand")
 STEPS = {AHEAD: 0, RIGHT: 1, LEFT: 3}
 """By how many quarters the direction of a step differs from where the player faces; nobody steps back."""
 

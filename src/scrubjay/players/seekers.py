@@ -12,8 +12,8 @@ import numpy as np
 from scipy.ndimage import uniform_filter
 
 from scrubjay.game import metrics
-from scrubjay.game.actions import NOTHING, Stage, number_of
-from scrubjay.game.cache import CLAIM_PIXELS, Cache
+from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.cache import CLAIM_PIXELS, CacheGame
 from scrubjay.game.visibility import visible_from
 from scrubjay.players.explorer import CLOSE, OPENING, OPENINGS, Mind, Minds, Window
 from scrubjay.players.perception import SIDE, Sight, add_patch, reaching, sights
@@ -21,9 +21,9 @@ from scrubjay.players.planning import HEIGHTS, QUARTERS, TURN_RIGHT, Spot, plan
 from scrubjay.rooms.floor import BODY_RADIUS, COMPASS, Grid, distance
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import ways_to_open
-from scrubjay.sim.pose import REACH, Place, reach
+from scrubjay.sim.pose import REACH, AgentPose, reach
 
-CLAIM = number_of("ClaimVisible")
+CLAIM = action_index("ClaimVisible")
 SURELY = REACH - 0.1
 """How near the seen side of an object is whose middle is surely in reach."""
 LOOK = 5
@@ -113,28 +113,28 @@ class SeekingMind(Mind):
 class Truth:
     """One game's room as it is, for players who know it: its grid, what is open, where the object lies."""
 
-    def __init__(self, cache: Cache, b: int) -> None:
-        self.cache, self.b = cache, b
-        self.compiled = cache.world.rooms[cache.world.room_of[b]]
-        start = cache.start[b]
+    def __init__(self, game: CacheGame, b: int) -> None:
+        self.game, self.b = game, b
+        self.compiled = game.world.rooms[game.world.room_of[b]]
+        start = game.start[b]
         self.grid = self.compiled.floor.grid(start[:2], start[2] % 90)
         self.low = self.grid.cells.min(0)
         self.shape = (*(self.grid.cells.max(0) - self.low + 1).tolist(), QUARTERS, HEIGHTS)
         self._neighbours = self.grid.neighbours()
         self._shown: dict[bytes, np.ndarray] = {}
-        self._ways: list[list[Place]] | None = None
+        self._ways: list[list[AgentPose]] | None = None
 
     @property
     def is_open(self) -> np.ndarray:
-        return self.cache.world.state.open[self.b, : len(self.compiled.openables)]
+        return self.game.world.state.open[self.b, : len(self.compiled.openables)]
 
     @property
     def pose(self) -> np.ndarray:
-        return self.cache.world.state.pose[self.b]
+        return self.game.world.state.pose[self.b]
 
     def here(self) -> Spot:
         """Where the player is in arrays of places (X, Y, 4, 2)."""
-        state, b = self.cache.world.state, self.b
+        state, b = self.game.world.state, self.b
         row = metrics.lattice(self.grid, state.position[[b]], state.rotation[[b]], state.standing[[b]])[0]
         x, y, quarter, standing = (row - (*self.low, 0, 0)).tolist()
         return x, y, quarter, standing
@@ -171,9 +171,9 @@ class Truth:
 
     def _visible(self, is_open: np.ndarray, chosen: np.ndarray, through: bool = False) -> np.ndarray:
         seen = np.zeros((len(self.grid), QUARTERS, HEIGHTS), bool)
-        goal = GOALS[self.cache.goal[self.b]]
+        goal = GOALS[self.game.goal[self.b]]
         shown = visible_from(
-            self.compiled, is_open, goal, self.pose, part_of(self.grid, chosen), through, self.cache.world.size
+            self.compiled, is_open, goal, self.pose, part_of(self.grid, chosen), through, self.game.world.size
         )
         # Its heights are standing and crouching.
         seen[chosen] = shown[:, ::-1].swapaxes(1, 2)
@@ -218,7 +218,7 @@ class OracleMind:
     def next(self, sight: Sight, success: bool) -> int:
         """The action of one step."""
         truth, here = self.truth, self.truth.here()
-        position = truth.cache.world.state.position[truth.b]
+        position = truth.game.world.state.position[truth.b]
         if sight.goal_pixels >= CLAIM_PIXELS and reach(position, truth.pose[:3]) <= REACH:
             return CLAIM
         claimable = truth.claimable(truth.is_open)
@@ -253,7 +253,7 @@ class BreadthFirstMind(OracleMind):
     def __init__(self, truth: Truth) -> None:
         super().__init__(truth)
         self.seen_through = truth.seen_through()
-        start = truth.grid.index(truth.cache.start[truth.b, :2])
+        start = truth.grid.index(truth.game.start[truth.b, :2])
         self.order = truth.grid.cells[metrics.bfs_order(truth.grid, start)] - truth.low
         self.looked = np.zeros(truth.shape, bool)
         self.found = False
@@ -291,15 +291,15 @@ class BreadthFirstMind(OracleMind):
 class Seeker:
     """Plays seeking with a mind for each game; in other stages it leaves the choice to another player."""
 
-    def __init__(self, make: Callable[[Cache, int], SeekingMind | OracleMind]) -> None:
+    def __init__(self, make: Callable[[CacheGame, int], SeekingMind | OracleMind]) -> None:
         self._minds: Minds[SeekingMind | OracleMind] = Minds(make)
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action = np.full(len(cache), NOTHING)
-        seeking = np.flatnonzero(games & (cache.stage == Stage.S))
-        for b, sight in zip(seeking.tolist(), sights(cache, seeking), strict=True):
-            action[b] = self._minds.of(cache, b).next(sight, bool(cache.last_success[b]))
-        return action, np.zeros((len(cache), 4), int)
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        action = np.full(len(game), NOTHING)
+        seeking = np.flatnonzero(games & (game.stage == Stage.S))
+        for b, sight in zip(seeking.tolist(), sights(game, seeking), strict=True):
+            action[b] = self._minds.of(game, b).next(sight, bool(game.last_success[b]))
+        return action, np.zeros((len(game), 4), int)
 
 
 def frontier_seeker(seed: int = 0) -> Seeker:
@@ -309,9 +309,9 @@ def frontier_seeker(seed: int = 0) -> Seeker:
 
 def breadth_first_seeker(seed: int = 0) -> Seeker:
     """The paper's: sees through openables and knows the floor."""
-    return Seeker(lambda cache, b: BreadthFirstMind(Truth(cache, b)))
+    return Seeker(lambda game, b: BreadthFirstMind(Truth(game, b)))
 
 
 def oracle_seeker(seed: int = 0) -> Seeker:
     """Knows everything."""
-    return Seeker(lambda cache, b: OracleMind(Truth(cache, b)))
+    return Seeker(lambda game, b: OracleMind(Truth(game, b)))

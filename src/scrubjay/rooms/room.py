@@ -12,6 +12,7 @@ import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
+from scrubjay.errors import RoomError
 from scrubjay.files import write_atomically
 
 GOALS = ("Bread", "Cup", "Knife", "Plunger", "Tomato")
@@ -19,10 +20,6 @@ GOALS = ("Bread", "Cup", "Knife", "Plunger", "Tomato")
 
 ROOM_TYPES = ("kitchen", "living_room", "bedroom", "bathroom", "foyer")
 FORMAT = 1
-
-
-class RoomError(ValueError):
-    """A scene, a thing or a room file that is not what it should be."""
 
 
 @dataclass(frozen=True)

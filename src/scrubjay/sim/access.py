@@ -6,18 +6,18 @@ import mujoco
 import numpy as np
 
 from scrubjay.rooms.floor import BODY_RADIUS, Grid, distance, frame
-from scrubjay.sim.compile import SOLID, Compiled
-from scrubjay.sim.pose import REACH, Place, cameras, in_view
+from scrubjay.sim.compile import SOLID, CompiledRoom
+from scrubjay.sim.pose import REACH, AgentPose, cameras, in_view
 
 POINTS = 16
 """Points on each openable's moving parts at which it is looked at."""
 SEEN = np.array([group != SOLID for group in range(6)], np.uint8)
 
 
-def ways_to_open(compiled: Compiled, grid: Grid) -> list[list[Place]]:
+def ways_to_open(compiled: CompiledRoom, grid: Grid) -> list[list[AgentPose]]:
     """For each openable the places on a grid from which it can be opened, everything closed, nearest first."""
     owner, points = _points(compiled)
-    found: list[list[tuple[float, Place]]] = [[] for _ in compiled.openables]
+    found: list[list[tuple[float, AgentPose]]] = [[] for _ in compiled.openables]
     data = mujoco.MjData(compiled.model)
     mujoco.mj_forward(compiled.model, data)
     things = np.array([openable.thing for openable in compiled.openables])[owner]
@@ -37,11 +37,11 @@ def ways_to_open(compiled: Compiled, grid: Grid) -> list[list[Place]]:
                 shown = seen[in_view(eye, matrix, points[seen])]
                 for number in np.unique(owner[shown]):
                     nearest = away[shown[owner[shown] == number]].min()
-                    found[number].append((float(nearest), Place(x, y, rotation, standing)))
+                    found[number].append((float(nearest), AgentPose(x, y, rotation, standing)))
     return [[place for _, place in sorted(ways, key=lambda way: way[0])] for ways in found]
 
 
-def _points(compiled: Compiled) -> tuple[np.ndarray, np.ndarray]:
+def _points(compiled: CompiledRoom) -> tuple[np.ndarray, np.ndarray]:
     """Points spread over the closed openables' moving surfaces, (n, 3), and the openable that each belongs to."""
     owners, points = [], []
     for number, openable in enumerate(compiled.openables):
@@ -55,7 +55,7 @@ def _points(compiled: Compiled) -> tuple[np.ndarray, np.ndarray]:
     return np.array(owners, int), np.concatenate(points) if points else np.zeros((0, 3))
 
 
-def _first_hits(compiled: Compiled, data: mujoco.MjData, eye: np.ndarray, points: np.ndarray) -> np.ndarray:
+def _first_hits(compiled: CompiledRoom, data: mujoco.MjData, eye: np.ndarray, points: np.ndarray) -> np.ndarray:
     """The things that rays from an eye towards points meet first, (n,)."""
     count = len(points)
     geom, far = np.empty(count, np.int32), np.empty(count)

@@ -15,7 +15,7 @@ import numpy as np
 
 from scrubjay.rooms.floor import SWEEP
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import SOLID, Compiled
+from scrubjay.sim.compile import SOLID, CompiledRoom
 
 APART = 0.02
 """How far an opening part must stay away from an object; between two moments of its way it strays less from a box."""
@@ -33,14 +33,14 @@ class _Boxes:
     """For each openable the low and high corners (2, k, 3) of what its solids pass on their way."""
 
 
-_KNOWN: WeakKeyDictionary[Compiled, _Boxes] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[CompiledRoom, _Boxes] = WeakKeyDictionary()
 """Boxes of rooms that were asked for before: when one room of many is swapped, the others cost nothing."""
 
 
-class Clearings:
+class Broadphase:
     """Boxes around the solids of R rooms, with openables' parts as they are when closed, open, and on their way."""
 
-    def __init__(self, rooms: Sequence[Compiled]) -> None:
+    def __init__(self, rooms: Sequence[CompiledRoom]) -> None:
         for room in rooms:
             if room not in _KNOWN:
                 _KNOWN[room] = _boxes(room)
@@ -85,7 +85,7 @@ class Clearings:
         return np.linalg.norm(gap, axis=2).min(1) > self.radius[goal] + APART
 
 
-def _boxes(room: Compiled) -> _Boxes:
+def _boxes(room: CompiledRoom) -> _Boxes:
     model, data = room.model, mujoco.MjData(room.model)
     solid = model.geom_group == SOLID
     goals = np.isin(model.geom_bodyid, [goal.body for goal in room.goals.values()])
@@ -107,7 +107,7 @@ def _boxes(room: Compiled) -> _Boxes:
     return _Boxes(low, high, owners, _swept(room, data, np.flatnonzero(solid & moving), owner[model.geom_bodyid]))
 
 
-def _swept(room: Compiled, data: mujoco.MjData, geoms: np.ndarray, owner: np.ndarray) -> list[np.ndarray]:
+def _swept(room: CompiledRoom, data: mujoco.MjData, geoms: np.ndarray, owner: np.ndarray) -> list[np.ndarray]:
     """For each openable boxes (2, k, 3), each around one of its solids at two moments of its way and between."""
     lows, highs = [], []
     for moment in range(SWEEP + 1):
@@ -131,7 +131,7 @@ def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.
     return np.einsum("nij,nj->ni", np.abs(data.geom_xmat[geoms].reshape(-1, 3, 3)), size)
 
 
-def _radius(room: Compiled, kind: str) -> float:
+def _radius(room: CompiledRoom, kind: str) -> float:
     """Of the ball about a goal object's centre that holds all its solids, with a millimetre to spare."""
     model = room.model
     geoms = room.goals[kind].geoms

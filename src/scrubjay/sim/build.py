@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from scrubjay.rooms.generate import make_room
-from scrubjay.sim.compile import Compiled, compile_room
+from scrubjay.sim.compile import CompiledRoom, compile_room
 
 
-def build_room(scene: str) -> Compiled:
+def build_room(scene: str) -> CompiledRoom:
     """A room by its name, compiled."""
     return compile_room(make_room(scene))
 
 
-def build_rooms(scenes: Sequence[str], processes: int | None = None) -> list[Compiled]:
+def build_rooms(scenes: Sequence[str], processes: int | None = None) -> list[CompiledRoom]:
     """Rooms by their names, compiled. Fresh processes, since one with CUDA in use cannot be copied."""
     processes = min(processes or os.cpu_count() or 1, len(scenes) // 4)
     if processes < 2:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render.base import View
 
 CELLS = 7
@@ -63,7 +63,7 @@ def openables_at(view: View, openable_of_thing: torch.Tensor, row: np.ndarray, c
     return seen
 
 
-def openable_table(rooms: Sequence[Compiled]) -> np.ndarray:
+def openable_table(rooms: Sequence[CompiledRoom]) -> np.ndarray:
     """Each thing's number among its room's openables, (R, most things + 1); -1 for none and for no thing."""
     table = np.full((len(rooms), max(len(room.things) for room in rooms) + 1), -1)
     for row, room in zip(table, rooms, strict=True):

@@ -83,7 +83,7 @@ class Volumes:
 
 
 @dataclass(frozen=True, eq=False)
-class Compiled:
+class CompiledRoom:
     """A room as a model, and what the model's parts mean. Each is itself alone: two are never equal."""
 
     room: Room
@@ -113,7 +113,7 @@ class Compiled:
         return int((self.model.geom_group != SOLID).sum())
 
 
-def compile_room(room: Room) -> Compiled:
+def compile_room(room: Room) -> CompiledRoom:
     """Builds every thing's shape and compiles the room."""
     return _Compiler(room).compile()
 
@@ -131,7 +131,7 @@ class _Compiler:
         self.materials: set[str] = set()
         self.floor = Floor(room, self.shapes)
 
-    def compile(self) -> Compiled:
+    def compile(self) -> CompiledRoom:
         world = self.spec.worldbody
         for index, (thing, shape) in enumerate(zip(self.room.things, self.shapes, strict=True)):
             position, turn = frame(thing)
@@ -236,7 +236,7 @@ class _Compiler:
         kind = mujoco.mjtTexture.mjTEXTURE_2D
         self.spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=3).data = pixels.tobytes()
 
-    def _read(self, model: mujoco.MjModel, goals: list[str]) -> Compiled:
+    def _read(self, model: mujoco.MjModel, goals: list[str]) -> CompiledRoom:
         geom_thing = np.array([self.thing_of_geom[model.geom(i).name] for i in range(model.ngeom)], np.int32)
         openables = []
         for index, names in self.bodies_of.items():
@@ -258,7 +258,9 @@ class _Compiler:
             np.array([v[4] for v in kept]).reshape(-1, 3),
         )  # fmt: skip
         things = (*(thing.name for thing in self.room.things), *goals)
-        return Compiled(self.room, model, self.shapes, things, geom_thing, tuple(openables), found, volumes, self.floor)
+        return CompiledRoom(
+            self.room, model, self.shapes, things, geom_thing, tuple(openables), found, volumes, self.floor
+        )
 
 
 def _empty_spec(room: Room) -> mujoco.MjSpec:

@@ -9,9 +9,9 @@ from weakref import WeakKeyDictionary
 import mujoco
 import numpy as np
 
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 
-_KNOWN: WeakKeyDictionary[Compiled, _Frames] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[CompiledRoom, _Frames] = WeakKeyDictionary()
 """Of rooms that were asked for before."""
 
 
@@ -31,10 +31,10 @@ class _Frames:
     """(n, 3)."""
 
 
-class Spaces:
+class Containment:
     """The volumes of R rooms."""
 
-    def __init__(self, rooms: Sequence[Compiled]) -> None:
+    def __init__(self, rooms: Sequence[CompiledRoom]) -> None:
         for room in rooms:
             if room not in _KNOWN:
                 _KNOWN[room] = _frames(room)
@@ -61,7 +61,7 @@ class Spaces:
         return np.where(inside.any(1), self.thing[room, inside.argmax(1)], -1)
 
 
-def _frames(room: Compiled) -> _Frames:
+def _frames(room: CompiledRoom) -> _Frames:
     model, volumes, data = room.model, room.volumes, mujoco.MjData(room.model)
     order = np.argsort(volumes.half.prod(1), kind="stable")
     owner = np.full(model.nbody, -1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from scrubjay.rooms.floor import SWEEP, axis_rotation
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import TIMESTEP, Compiled, Goal
+from scrubjay.sim.compile import TIMESTEP, CompiledRoom, Goal
 from scrubjay.sim.pose import REACH, ahead, cameras, in_view, reach
 
 HAND_AHEAD, HAND_BELOW = 0.38, 0.16
@@ -69,7 +69,7 @@ def within_hands_reach(now: Situation, camera: tuple[np.ndarray, np.ndarray], po
 class Physics:
     """One room's engine. Not for two threads at once."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: CompiledRoom) -> None:
         self.compiled = compiled
         self.model = compiled.model
         self.data = mujoco.MjData(compiled.model)

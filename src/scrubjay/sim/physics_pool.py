@@ -21,8 +21,9 @@ from typing import Protocol
 
 import numpy as np
 
+from scrubjay.errors import PhysicsError
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics import Physics, Situation
 from scrubjay.sim.state import State
 
@@ -34,20 +35,16 @@ PATIENCE = 5.0
 """Seconds that a process may take to end."""
 
 
-class EngineError(RuntimeError):
-    """Physics that cannot go on."""
-
-
-class Engines(Protocol):
+class PhysicsPool(Protocol):
     """What runs physics."""
 
-    def run(self, rooms: Sequence[Compiled], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
+    def run(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
         """Runs a method of `Physics` for k worlds: their rooms, their state (k, ...), its arguments (k, ...).
 
         Returns which succeeded, (k,) bool; their rows of the state are changed.
         """
 
-    def forget(self, room: Compiled) -> None:
+    def forget(self, room: CompiledRoom) -> None:
         """Keeps nothing more of a room that has left its world."""
 
     def close(self) -> None: ...
@@ -58,9 +55,9 @@ class Threads:
 
     def __init__(self, count: int | None = None) -> None:
         self._pool = ThreadPoolExecutor(count or os.cpu_count(), thread_name_prefix="physics")
-        self._idle: dict[Compiled, list[Physics]] = {}
+        self._idle: dict[CompiledRoom, list[Physics]] = {}
 
-    def run(self, rooms: Sequence[Compiled], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
+    def run(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
         for room in rooms:
             self._idle.setdefault(room, [])
 
@@ -76,7 +73,7 @@ class Threads:
 
         return np.fromiter(self._pool.map(one, range(len(rooms))), bool, len(rooms))
 
-    def forget(self, room: Compiled) -> None:
+    def forget(self, room: CompiledRoom) -> None:
         self._idle.pop(room, None)
 
     def close(self) -> None:
@@ -98,16 +95,16 @@ class Processes:
     def __init__(self, count: int) -> None:
         if count < 1:
             raise ValueError(f"physics needs at least one process, not {count}")
-        self._numbers: dict[Compiled, int] = {}
+        self._numbers: dict[CompiledRoom, int] = {}
         self._next = 0
         self._selector = selectors.DefaultSelector()
         self._workers = [_begun() for _ in range(count)]
         for worker in self._workers:
             self._selector.register(worker.connection, selectors.EVENT_READ, worker)
 
-    def run(self, rooms: Sequence[Compiled], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
+    def run(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
         if not self._workers:
-            raise EngineError("the physics processes are closed")
+            raise PhysicsError("the physics processes are closed")
         try:
             for room in rooms:
                 if room not in self._numbers:
@@ -118,7 +115,7 @@ class Processes:
             self.close()
             raise
 
-    def forget(self, room: Compiled) -> None:
+    def forget(self, room: CompiledRoom) -> None:
         if room in self._numbers:
             self._tell_all(("forget", self._numbers.pop(room)))
 
@@ -134,7 +131,7 @@ class Processes:
                 worker.process.kill()
                 worker.process.wait()
 
-    def _introduce(self, room: Compiled) -> None:
+    def _introduce(self, room: CompiledRoom) -> None:
         """Sends a room to all processes. What is only seen stays here."""
         self._numbers[room], self._next = self._next, self._next + 1
         self._tell_all(("room", self._numbers[room], replace(room, shapes=())))
@@ -177,7 +174,7 @@ class Processes:
         except (EOFError, OSError):
             raise _dead(worker) from None
         if isinstance(answer, str):
-            raise EngineError(f"physics failed in a process of its own:\n{answer}")
+            raise PhysicsError(f"physics failed in a process of its own:\n{answer}")
         return answer
 
 
@@ -218,12 +215,12 @@ def _begun() -> _Worker:
     return _Worker(process, here)
 
 
-def _dead(worker: _Worker) -> EngineError:
+def _dead(worker: _Worker) -> PhysicsError:
     try:
         code = worker.process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
-        return EngineError("a physics process does not answer any more")
-    return EngineError(f"a physics process has ended unexpectedly, with exit code {code}; was there enough memory?")
+        return PhysicsError("a physics process does not answer any more")
+    return PhysicsError(f"a physics process has ended unexpectedly, with exit code {code}; was there enough memory?")
 
 
 def serve(handle: int) -> None:

@@ -17,7 +17,7 @@ REACH = 1.5
 """Metres from the agent's upright axis within which it can interact."""
 
 
-class Place(NamedTuple):
+class AgentPose(NamedTuple):
     """The paper's location tuple. The paper's z is the engine's y."""
 
     x: float

@@ -15,12 +15,12 @@ from scrubjay.rooms.floor import GRID, Grid
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim import cells
-from scrubjay.sim.broadphase import Clearings
-from scrubjay.sim.compile import Compiled, compile_room
-from scrubjay.sim.containment import Spaces
+from scrubjay.sim.broadphase import Broadphase
+from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
-from scrubjay.sim.physics_pool import Engines, Threads, put_rows, rows_of
-from scrubjay.sim.pose import REACH, Place, ahead, cameras, in_view, reach
+from scrubjay.sim.physics_pool import PhysicsPool, Threads, put_rows, rows_of
+from scrubjay.sim.pose import REACH, AgentPose, ahead, cameras, in_view, reach
 from scrubjay.sim.quaternion import about, multiplied
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
 from scrubjay.sim.render.make import check_request, make_renderer
@@ -38,14 +38,14 @@ class World:
 
     def __init__(
         self,
-        rooms: Sequence[str | Room | Compiled],
+        rooms: Sequence[str | Room | CompiledRoom],
         copies: int = 1,
         renderer: str = "auto",
         size: int = 224,
         device: str = "cpu",
         threads: int | None = None,
         shadows: bool = False,
-        engines: Engines | None = None,
+        engines: PhysicsPool | None = None,
     ) -> None:
         """Rooms by name, as data or compiled; see `make_renderer` for renderers and devices.
 
@@ -59,7 +59,7 @@ class World:
         self.rooms = [_compiled(room) for room in rooms]
         self.copies, self.size, self._device = copies, size, device
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
-        self._engines: Engines = engines or Threads(threads)
+        self._engines: PhysicsPool = engines or Threads(threads)
         self._shared_engines = engines is not None
         self._make_renderer = lambda: make_renderer(renderer, self.rooms, copies, size, device, shadows)
         self._renderer: Renderer | None = None
@@ -76,7 +76,7 @@ class World:
             self._renderer = self._make_renderer()
         return self._renderer
 
-    def replace(self, number: int, room: str | Room | Compiled) -> None:
+    def replace(self, number: int, room: str | Room | CompiledRoom) -> None:
         """Puts another room in one's place, while the others play on; its copies start anew."""
         before, self.rooms[number] = self.rooms[number], _compiled(room)
         self._engines.forget(before)
@@ -109,11 +109,11 @@ class World:
 
     # Where agents are.
 
-    def place(self, world: int) -> Place:
+    def place(self, world: int) -> AgentPose:
         x, y = map(float, self.state.position[world])
-        return Place(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
+        return AgentPose(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
 
-    def put(self, world: int, place: Place) -> None:
+    def put(self, world: int, place: AgentPose) -> None:
         """Moves an agent to a place at which a body can stand; ValueError otherwise."""
         point = np.array([[place.x, place.z]], float)
         here = slice(world, world + 1)
@@ -306,8 +306,8 @@ class World:
         self.openable_count = np.array([len(room.openables) for room in self.rooms])
         self.reachable = [room.floor.reachable() for room in self.rooms]
         self._walking = Floors([room.floor for room in self.rooms])
-        self._clearings = Clearings(self.rooms)
-        self._spaces = Spaces(self.rooms)
+        self._clearings = Broadphase(self.rooms)
+        self._spaces = Containment(self.rooms)
         self._thing_count = np.array([len(room.room.things) for room in self.rooms])
         self.openable_of_thing = torch.from_numpy(cells.openable_table(self.rooms)[self.room_of])
         self._openables = self.openable_of_thing.to(self._device)
@@ -368,7 +368,7 @@ class World:
         return eye + np.einsum("bij,bj->bi", matrix, local)
 
 
-def _compiled(room: str | Room | Compiled) -> Compiled:
-    if isinstance(room, Compiled):
+def _compiled(room: str | Room | CompiledRoom) -> CompiledRoom:
+    if isinstance(room, CompiledRoom):
         return room
     return compile_room(make_room(room) if isinstance(room, str) else room)

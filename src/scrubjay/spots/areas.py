@@ -9,7 +9,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog.shape import Drawn, Moving
 from scrubjay.rooms.floor import frame, opened
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 
 DROP = (0.01, 0.04)
 """Metres above a support at which an object is let go."""
@@ -30,7 +30,7 @@ class Area:
     """Numbers of the openables that must be open to get there."""
 
 
-def areas_of(compiled: Compiled) -> dict[str, list[Area]]:
+def areas_of(compiled: CompiledRoom) -> dict[str, list[Area]]:
     """Where objects can be let go in a room: on things in the open, in what must be opened, on the floor."""
     room = compiled.room
     west, south, east, north = room.bounds
@@ -49,7 +49,7 @@ def areas_of(compiled: Compiled) -> dict[str, list[Area]]:
     return {"on": [area for area in areas if not area.open], "in": shut, "floor": [floor]}
 
 
-def _areas_on(compiled: Compiled, index: int, part: Drawn, riding: tuple[int, Moving] | None) -> list[Area]:
+def _areas_on(compiled: CompiledRoom, index: int, part: Drawn, riding: tuple[int, Moving] | None) -> list[Area]:
     """The supports and the bottoms of the spaces of a thing's part, which may ride on a moving part of some thing."""
     numbers = {openable.thing: number for number, openable in enumerate(compiled.openables)}
     position, turn = frame(compiled.room.things[index])
@@ -72,7 +72,7 @@ def _areas_on(compiled: Compiled, index: int, part: Drawn, riding: tuple[int, Mo
     return found
 
 
-def _openables_around(compiled: Compiled, point: np.ndarray, numbers: dict[int, int]) -> set[int]:
+def _openables_around(compiled: CompiledRoom, point: np.ndarray, numbers: dict[int, int]) -> set[int]:
     """The openables that contain a point of the room while all are closed."""
     volumes = compiled.volumes
     local = np.einsum("nji,nj->ni", volumes.rotation, point - volumes.position)

@@ -12,17 +12,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from scrubjay.errors import SpotError
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Deal
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.rooms.floor import BODY_RADIUS, distance
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import DIFFICULTIES, Spot, SpotError, Spots, load_spots, spots_file
+from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, load_spots, spots_file
 
 
-class SpotDeals:
+class SpotEpisodes:
     """Deals searches: goal objects, difficulties and spots are drawn in this order, each as likely as the others."""
 
     def __init__(
@@ -50,7 +51,7 @@ class SpotDeals:
             if some.goal in self.goals and chosen:
                 self._spots.setdefault(some.scene, []).append(chosen)
 
-    def __call__(self, world: World, number: int) -> Deal:
+    def __call__(self, world: World, number: int) -> EpisodeSpec:
         """The next search in the world of that number; SpotError if its room has no spots, or other openables."""
         room = world.rooms[world.room_of[number]]
         if room.room.scene not in self._spots:
@@ -62,9 +63,9 @@ class SpotDeals:
         spots = by_difficulty[rng.integers(len(by_difficulty))]
         spot = spots[rng.integers(len(spots))]
         x, z = rng.choice(free_positions(room, spot))
-        start = Place(float(x), float(z), 90.0 * int(rng.integers(4)), True)
+        start = AgentPose(float(x), float(z), 90.0 * int(rng.integers(4)), True)
         self._dealt[number] += 1
-        return Deal(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
+        return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
 
 
 def load_all(folder: str | os.PathLike[str], scenes: Sequence[str], goals: Sequence[str] = GOALS) -> list[Spots]:
@@ -72,7 +73,7 @@ def load_all(folder: str | os.PathLike[str], scenes: Sequence[str], goals: Seque
     return [load_spots(spots_file(folder, scene, goal), scene, goal) for scene in scenes for goal in goals]
 
 
-def free_positions(room: Compiled, spot: Spot) -> np.ndarray:
+def free_positions(room: CompiledRoom, spot: Spot) -> np.ndarray:
     """The reachable positions of a room, (n, 2), at which no part that is open for a spot is in the way."""
     positions = room.floor.reachable().positions
     parts = room.floor.open_parts[spot.is_open(room)].reshape(-1, 6)

@@ -20,13 +20,14 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from scrubjay.errors import SpotError
 from scrubjay.files import write_atomically
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.generate import SCENES, make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
-from scrubjay.sim.compile import GOAL_BOXES, Compiled
+from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
 from scrubjay.sim.physics import Physics, Situation
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.spots.areas import DROP, Area, areas_of, within
@@ -51,10 +52,6 @@ AT_REST = 0.005
 UP = np.array([0.0, 0, 1])
 
 
-class SpotError(ValueError):
-    """A file of hiding spots that is not one, or spots that do not fit a room."""
-
-
 @dataclass(frozen=True)
 class Spot:
     """Where a goal object rests."""
@@ -71,7 +68,7 @@ class Spot:
     share: float
     """From which share of the reachable places it is seen."""
 
-    def is_open(self, compiled: Compiled) -> np.ndarray:
+    def is_open(self, compiled: CompiledRoom) -> np.ndarray:
         """Which of a room's openables are open, (openables,) bool."""
         flags = np.zeros(len(compiled.openables), bool)
         if any(number >= len(flags) for number in self.open):
@@ -92,7 +89,7 @@ class Spots:
     """By difficulty."""
 
 
-def make_spots(scene: str | Compiled, goal: str, candidates: int = CANDIDATES, seed: int = 0) -> Spots:
+def make_spots(scene: str | CompiledRoom, goal: str, candidates: int = CANDIDATES, seed: int = 0) -> Spots:
     """Hiding spots of each difficulty; the same for the same arguments."""
     _check(goal, candidates)
     compiled = build_room(scene) if isinstance(scene, str) else scene
@@ -114,7 +111,7 @@ def _check(goal: str, candidates: int) -> None:
         raise SpotError(f"spots are chosen from at least one candidate, not {candidates}")
 
 
-def candidate_spots(compiled: Compiled, goal: str, count: int, rng: np.random.Generator) -> list[Spot]:
+def candidate_spots(compiled: CompiledRoom, goal: str, count: int, rng: np.random.Generator) -> list[Spot]:
     """Settled spots that can be seen from within reach if the right things are opened, of all kinds."""
     physics, grid = Physics(compiled), compiled.floor.reachable()
     areas = areas_of(compiled)

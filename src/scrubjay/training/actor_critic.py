@@ -32,7 +32,7 @@ class ActorCritic:
             raise ValueError(f"gamma and tau are at most 1, not {self.gamma} and {self.tau}")
 
 
-def advantages(
+def compute_gae(
     reward: torch.Tensor,
     value: torch.Tensor,
     following: torch.Tensor,

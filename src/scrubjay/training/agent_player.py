@@ -11,7 +11,7 @@ from torch.nn import functional
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.perspective import Choice
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Cache
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.training.run import newest
 
@@ -25,30 +25,30 @@ class AgentPlayer:
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.choice: Choice | None = None
         """What was last thought in PS."""
-        self._cache: Cache | None = None
+        self._cache: CacheGame | None = None
 
-    def __call__(self, cache: Cache, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Actions (B,) and places (B, 4) for the games (B,) bool that it plays for; -1 and zeros elsewhere."""
-        if cache is not self._cache:
-            self._cache, self._state = cache, self.agent.initial_state(len(cache))
-            self._game = np.full(len(cache), -1)
-        begins = torch.from_numpy(self._game != cache.games).to(self.device)
-        self._game = cache.games.copy()
-        place = np.zeros((len(cache), 4), int)
+        if game is not self._cache:
+            self._cache, self._state = game, self.agent.initial_state(len(game))
+            self._game = np.full(len(game), -1)
+        begins = torch.from_numpy(self._game != game.games).to(self.device)
+        self._game = game.games.copy()
+        place = np.zeros((len(game), 4), int)
         with torch.no_grad():
-            seen = observe(cache, resized(cache.look().rgb, self.agent.config.image_size))
+            seen = observe(game, resized(game.look().rgb, self.agent.config.image_size))
             seen = seen.map(lambda tensor: tensor.to(self.device))
             said = self.agent.act(self._state, seen, begins)
             self._state = said.state
             logits = said.decision.logits.float()
             noise = torch.rand(logits.shape, generator=self.generator, device=self.device).clamp(min=1e-20)
             action = (logits - (-noise.log()).log()).argmax(-1).cpu().numpy()
-            choosing = np.flatnonzero(games & (cache.stage == Stage.PS))
+            choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
                 numbers = torch.from_numpy(choosing).to(self.device)
                 places, self.choice, _ = self.agent.choose(said.state, seen, numbers, self.generator)
                 place[choosing] = places.cpu().numpy()
-        return np.where(games & (cache.stage != Stage.PS), action, NOTHING), place
+        return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 
 
 def resized(image: torch.Tensor, size: int) -> torch.Tensor:

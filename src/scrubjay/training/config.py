@@ -10,7 +10,7 @@ from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.envs.tasks import Explore, Manipulate, Task
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import LIMITS
-from scrubjay.game.episode import Dealer, Deals
+from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
 from scrubjay.rooms.generate import SCENES, check_scene
 from scrubjay.spots.spots import DIFFICULTIES
 from scrubjay.training.hiding_learner import HidingObjective
@@ -34,12 +34,12 @@ class WholeGames(Task):
 
     stage: ClassVar[Stage] = Stage.S
 
-    def deals(self, seed: int) -> Deals:
-        return Dealer(seed, self.goals, self.turned)
+    def deals(self, seed: int) -> EpisodeSampler:
+        return RandomEpisodes(seed, self.goals, self.turned)
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainConfig:
     """All that decides how a run goes, but for the machine."""
 
     task: str = "explore"
@@ -159,31 +159,31 @@ SOON: dict[str, Any] = {
     "chunk": 40, "epochs": 2, "learning_rate": 6e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
     "objective": CLIPPED,
 }  # fmt: skip
-"""What learns most from a few million steps. Without it, `Training` has the paper's numbers, meant for hundreds."""
+"""What learns most from a few million steps. Without it, `TrainConfig` has the paper's numbers, meant for hundreds."""
 
 PRESETS = {
-    "demo": Training(
+    "demo": TrainConfig(
         "explore", "small", ("FloorPlan1", "FloorPlan201"), copies=4, length=16, updates=80, interval=20,
         dynamics_batches=1, replay_size=512, augmented=False, turned=False,
         **{**SOON, "chunk": 8, "learning_rate": 1e-3, "examined": 0},
     ),
-    "explore": Training("explore", **{**SOON, "objective": replace(CLIPPED, entropy=0.02)}),
-    "manipulate": Training(
+    "explore": TrainConfig("explore", **{**SOON, "objective": replace(CLIPPED, entropy=0.02)}),
+    "manipulate": TrainConfig(
         "manipulate", length=64,
         **{**SOON, "chunk": 20, "objective": replace(CLIPPED, hindsight=1.0)},
     ),
-    "seek": Training("seek", **{**SOON, "objective": replace(CLIPPED, claiming=1.0)}),
-    "cache": Training("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
+    "seek": TrainConfig("seek", **{**SOON, "objective": replace(CLIPPED, claiming=1.0)}),
+    "cache": TrainConfig("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
 }  # fmt: skip
 
 
-def to_json(training: Training) -> str:
+def to_json(training: TrainConfig) -> str:
     return json.dumps(asdict(training), indent=1) + "\n"
 
 
-def from_json(data: Any) -> Training:
+def from_json(data: Any) -> TrainConfig:
     """A run's numbers from what JSON gave; ValueError names the field that is wrong."""
-    training: Training = _typed("everything", data, Training())
+    training: TrainConfig = _typed("everything", data, TrainConfig())
     return training
 
 
@@ -203,7 +203,7 @@ def _typed(name: str, data: Any, like: Any) -> Any:
     raise ValueError(f"{name}: not what a run's config has: {data!r}")
 
 
-def changed(preset: str, **changes: Any) -> Training:
+def changed(preset: str, **changes: Any) -> TrainConfig:
     """A preset with some numbers changed; None leaves one alone."""
     if preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; there are {', '.join(PRESETS)}")

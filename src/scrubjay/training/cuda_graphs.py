@@ -17,7 +17,7 @@ from scrubjay.training.learner import Learner
 from scrubjay.training.rollout import Rollout
 
 
-class RecordedLearner:
+class CudaGraphLearner:
     """Losses of rollouts that all have the shape and the stages of the first, and the gradients of their sum.
 
     What the agent watches becomes usual as a part of it.

@@ -15,7 +15,8 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from scrubjay.training.run import Run, RunError
+from scrubjay.errors import RunError
+from scrubjay.training.run import Run
 
 T = TypeVar("T")
 PATIENCE = timedelta(hours=1)

@@ -8,13 +8,13 @@ import numpy as np
 
 from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, NOTHING, Stage
-from scrubjay.game.cache import LIMITS, Cache, Outcome
-from scrubjay.game.episode import Deals
+from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.episode import EpisodeSampler
 from scrubjay.game.novelty import HEIGHTS
 from scrubjay.sim.world import World
 
 
-class Tally:
+class EpisodeStats:
     """Means since they were last asked for, by name."""
 
     def __init__(self) -> None:
@@ -41,10 +41,10 @@ class Tally:
         return games
 
 
-class TalliedCache(Cache):
+class TrackedGame(CacheGame):
     """A Cache whose episodes are counted when they end."""
 
-    def __init__(self, world: World, deal: Deals, tally: Tally, limits: np.ndarray = LIMITS) -> None:
+    def __init__(self, world: World, deal: EpisodeSampler, tally: EpisodeStats, limits: np.ndarray = LIMITS) -> None:
         self.tally = tally
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
@@ -59,7 +59,7 @@ class TalliedCache(Cache):
         self.time[np.arange(len(self)), self.stage] = rng.integers(self.limits[self.stage])
         self._whole[:] = False
 
-    def before_next(self, outcome: Outcome) -> None:
+    def before_next(self, outcome: StepResult) -> None:
         add, ended = self.tally.add, outcome.ended & self._whole
         explored = ended & (outcome.stage == Stage.EM)
         if explored.any():

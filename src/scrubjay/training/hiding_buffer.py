@@ -23,7 +23,7 @@ from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.perspective import CONSIDERED, Choice, Explored
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Cache, Outcome
+from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class Finished:
         return len(self.hiding.steps)
 
 
-class Shelf:
+class FinishedGames:
     """Finished games that wait to be learned from, each once."""
 
     def __init__(self) -> None:
@@ -172,12 +172,12 @@ class _Track:
         return action.long(), success.bool(), noted.bool(), torch.from_numpy(count).to(device)
 
 
-class HidingBook:
+class HidingBuffer:
     """Writes down the B games of a cache that come by PS. A game that does not, or whose choice fails, is left out."""
 
-    def __init__(self, agent: Agent, cache: Cache) -> None:
-        self.cache, self.device = cache, next(agent.parameters()).device
-        games, hide, seek = len(cache), int(cache.limits[Stage.OH]), int(cache.limits[Stage.S])
+    def __init__(self, agent: Agent, game: CacheGame) -> None:
+        self.game, self.device = game, next(agent.parameters()).device
+        games, hide, seek = len(game), int(game.limits[Stage.OH]), int(game.limits[Stage.S])
 
         def zeros(*shape: int, kind: torch.dtype = torch.int64) -> torch.Tensor:
             return torch.zeros(games, *shape, dtype=kind, device=self.device)
@@ -211,7 +211,7 @@ class HidingBook:
     def decided(self, observation: Observation, decision: Decision, action: torch.Tensor) -> None:
         """Notes what players (B,) see and are about to do, in OH and in S."""
         logits = decision.logits.float()
-        hiding = np.flatnonzero(self.open & (self.cache.stage == Stage.OH))
+        hiding = np.flatnonzero(self.open & (self.game.stage == Stage.OH))
         if len(hiding):
             games, step = self._indices(hiding, self._hider)
             if self._seen is None:
@@ -224,14 +224,14 @@ class HidingBook:
             spot = SPOT.to(self.device)[act].clamp(min=0)
             hittable = decision.hittable[games].float().flatten(1)
             self._probability[games, step] = hittable.gather(-1, spot)[:, 0].sigmoid()
-        seeking = np.flatnonzero(self.open & (self.cache.stage == Stage.S))
+        seeking = np.flatnonzero(self.open & (self.game.stage == Stage.S))
         if len(seeking):
             games, step = self._indices(seeking, self._seeker)
             self._place[games, step] = observation.place[games].to(self._place.dtype)
             among = logits[games][:, list(SEEKER_ACTIONS)].softmax(-1)
             self._policy[games, step] = among.to(self._policy.dtype)
 
-    def note(self, outcome: Outcome, claimable: np.ndarray) -> Finished | None:
+    def note(self, outcome: StepResult, claimable: np.ndarray) -> Finished | None:
         """Notes what a step did, and in S whose claim (B,) would have succeeded; returns the games that it finished."""
         stage = outcome.stage
         self.open &= (stage != Stage.PS) | outcome.success
@@ -246,7 +246,7 @@ class HidingBook:
         finished = np.flatnonzero(self.open & outcome.finished)
         found = self._taken(finished, outcome.found) if len(finished) else None
         self.open &= ~outcome.finished
-        self.begun = np.flatnonzero(self.open & (stage != Stage.S) & (self.cache.stage == Stage.S))
+        self.begun = np.flatnonzero(self.open & (stage != Stage.S) & (self.game.stage == Stage.S))
         return found
 
     def hidden(self, games: np.ndarray) -> tuple[Explored, torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -19,7 +19,7 @@ from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.sim.cells import CELLS
 from scrubjay.training import losses, perspective_losses
-from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, advantages
+from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, compute_gae
 from scrubjay.training.hiding_buffer import SPOT, Finished, Hiding, Seeking, seeker_numbers
 from scrubjay.training.learner import targets_of
 
@@ -59,7 +59,7 @@ class HidingLearner:
         logits, value = said.decision.logits.float(), said.decision.value.float()
         within, action = hid.within.T, hid.action.T
         reward, ended = earned(hid, percentile).T, within & ~_later(within)
-        ahead = advantages(reward, value.detach(), torch.zeros_like(value[0]), ended, o.gamma, o.tau)
+        ahead = compute_gae(reward, value.detach(), torch.zeros_like(value[0]), ended, o.gamma, o.tau)
         target, returns = ahead + value.detach(), self.agent.heads.of(Stage.OH).returns
         returns.watch(target[..., None], within)
         parts = actor_critic(

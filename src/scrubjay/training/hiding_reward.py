@@ -12,7 +12,7 @@ from scrubjay.agent.agent import Agent
 from scrubjay.agent.metric_map import VIEWS, MapState, pack
 from scrubjay.agent.perspective import Explored
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import Outcome
+from scrubjay.game.cache import StepResult
 from scrubjay.game.rewards import EM_HIDE
 
 
@@ -53,7 +53,7 @@ class HidingValue:
         self.unseen = torch.zeros(games, dtype=torch.bool, device=device)
         """Whether the last step opened something, or led to a place, for the first time in the episode."""
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: StepResult) -> None:
         """Whether a step brought something new."""
         new = outcome.success & (outcome.news.place | outcome.news.opened)
         self.unseen = torch.from_numpy(new).to(self.total.device, non_blocking=True)

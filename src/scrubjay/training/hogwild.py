@@ -20,11 +20,12 @@ from torch import multiprocessing
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.normalization import usual_parts
+from scrubjay.errors import TrainingError
 from scrubjay.training.actor_critic import Losses
-from scrubjay.training.config import Training
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Progress, Run
-from scrubjay.training.trainer import Report, Trainer, TrainingError, optimisers_of
+from scrubjay.training.trainer import Report, Trainer, optimisers_of
 
 Optimisers = dict[str, torch.optim.Adam]
 PATIENCE = 1.0
@@ -34,7 +35,7 @@ PATIENCE = 1.0
 class Worker(Trainer):
     """A trainer whose gradients change the shared agent instead of its own."""
 
-    def __init__(self, training: Training, rank: int, size: int, shared: Agent, optimisers: Optimisers) -> None:
+    def __init__(self, training: TrainConfig, rank: int, size: int, shared: Agent, optimisers: Optimisers) -> None:
         group = Group()
         group.rank, group.size = rank, size
         super().__init__(training, "cpu", group)
@@ -123,7 +124,7 @@ def train_asynchronously(
 
 
 def _work(
-    training: Training,
+    training: TrainConfig,
     rank: int,
     size: int,
     seed: int,

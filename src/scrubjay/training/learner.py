@@ -15,7 +15,7 @@ from scrubjay.agent.agent import Agent, Step
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.sim.cells import CELLS
 from scrubjay.training import losses
-from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, advantages
+from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, compute_gae
 from scrubjay.training.rollout import Rollout
 
 LEARNED = (Stage.EM, Stage.OM, Stage.S)
@@ -62,7 +62,7 @@ class Learner(nn.Module):
         """Actor and critic of each stage, and what it knows of OpenAt."""
         o, stage = self.objective, rollout.observation.stage
         logits, value = said.decision.logits.float(), said.decision.value.float()
-        ahead = advantages(rollout.reward, value.detach(), rollout.following, rollout.ended, o.gamma, o.tau)
+        ahead = compute_gae(rollout.reward, value.detach(), rollout.following, rollout.ended, o.gamma, o.tau)
         target = ahead + value.detach()
         found: Losses = {}
         for which in LEARNED:

@@ -12,17 +12,17 @@ import torch
 from torch.nn import functional as F
 
 from scrubjay.game import actions
-from scrubjay.game.actions import number_of
+from scrubjay.game.actions import action_index
 from scrubjay.sim.cells import CELLS
 from scrubjay.training.actor_critic import mean_where
 
 CHANGED_NORM, CHANGED_SHARE = 1e-3, 0.1
 """A cell has changed if a tenth of its features differ by more than this."""
 # Actions of a kind follow one another, so that nothing has to be looked up on a GPU.
-FIRST_OPEN, FIRST_PLACE = number_of("OpenAt|1,1"), int(actions.PLACES[0])
+FIRST_OPEN, FIRST_PLACE = action_index("OpenAt|1,1"), int(actions.PLACES[0])
 OPEN_AT = slice(FIRST_OPEN, FIRST_OPEN + CELLS**2)
 PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACES))
-CLOSE, CLAIM = number_of("CloseObjects"), number_of("ClaimVisible")
+CLOSE, CLAIM = action_index("CloseObjects"), action_index("ClaimVisible")
 FEW_TRIES = 32
 """Fewer tries of OpenAt than these weigh less."""
 MODALITY_SHARE = 0.1

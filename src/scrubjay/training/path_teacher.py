@@ -30,7 +30,7 @@ DOWN, RIGHT = torch.tensor([-1, 0, 1, 0]), torch.tensor([0, 1, 0, -1])
 """From a position to the next one north, east, south and west, in rows and columns."""
 
 
-class Guide:
+class PathTeacher:
     """The first steps of the ways in B games, kept from the end of hiding for as long as the seeker looks."""
 
     def __init__(self, games: int, device: torch.device) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from scrubjay.game.actions import NAMES, Stage, number_of
+from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.training.rollout import Rollout
 
 SIZE = 20_000
@@ -24,7 +24,7 @@ MOST_SHARE = 0.2
 OLDEST = 50
 """Rounds of play after which a triplet is thrown away."""
 
-CLAIM, READY, DROP = number_of("ClaimVisible"), number_of("ReadyForSeeker"), number_of("DropObject")
+CLAIM, READY, DROP = action_index("ClaimVisible"), action_index("ReadyForSeeker"), action_index("DropObject")
 
 
 def _groups() -> np.ndarray:

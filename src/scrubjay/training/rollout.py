@@ -16,15 +16,15 @@ import torch
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.memory import MemoryState
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import Cache, Outcome
+from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.paying import rewards_of
 from scrubjay.game.placement import FEW_PIXELS, object_pixels
 from scrubjay.training.actor import Acting
 from scrubjay.training.augmentation import Augmentation
-from scrubjay.training.hiding_buffer import HidingBook, Shelf
+from scrubjay.training.hiding_buffer import FinishedGames, HidingBuffer
 from scrubjay.training.hiding_reward import HidingValue, place_values
-from scrubjay.training.path_teacher import Guide
+from scrubjay.training.path_teacher import PathTeacher
 
 THOUGHT_TOGETHER = 64
 """Games that imagine maps at once, each 30 of them."""
@@ -93,11 +93,11 @@ class Collector:
     def __init__(
         self,
         agent: Agent,
-        caches: Sequence[Cache],
+        caches: Sequence[CacheGame],
         seed: int,
         augmented: bool = False,
         half: Callable[[], torch.autocast] | None = None,
-        watch: Callable[[int, Cache, Outcome], None] | None = None,
+        watch: Callable[[int, CacheGame, StepResult], None] | None = None,
         valued: bool = False,
         hiding: bool = False,
         recorded: bool = False,
@@ -111,19 +111,19 @@ class Collector:
         self.device = next(agent.parameters()).device
         self.half = half or (lambda: torch.autocast(self.device.type, enabled=False))
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.begins = [torch.ones(len(cache), dtype=torch.bool, device=self.device) for cache in self.caches]
+        self.begins = [torch.ones(len(game), dtype=torch.bool, device=self.device) for game in self.caches]
         self.augmentations = [
-            Augmentation(len(cache), seed + number, self.device) if augmented else None
-            for number, cache in enumerate(self.caches)
+            Augmentation(len(game), seed + number, self.device) if augmented else None
+            for number, game in enumerate(self.caches)
         ]
         self.acting = [
-            Acting(agent, len(cache), self.half, augmentation, recorded)
-            for cache, augmentation in zip(self.caches, self.augmentations, strict=True)
+            Acting(agent, len(game), self.half, augmentation, recorded)
+            for game, augmentation in zip(self.caches, self.augmentations, strict=True)
         ]
-        self.guides = [Guide(len(cache), self.device) for cache in self.caches]
-        self.values = [HidingValue(len(cache), self.device) for cache in self.caches] if valued else []
-        self.books = [HidingBook(agent, cache) for cache in self.caches] if hiding else []
-        self.shelf = Shelf()
+        self.guides = [PathTeacher(len(game), self.device) for game in self.caches]
+        self.values = [HidingValue(len(game), self.device) for game in self.caches] if valued else []
+        self.books = [HidingBuffer(agent, game) for game in self.caches] if hiding else []
+        self.shelf = FinishedGames()
         several = self.device.type == "cuda" and len(self.caches) > 1
         self.streams = [torch.cuda.Stream(self.device) for _ in self.caches] if several else []
         self.steps = 0
@@ -142,7 +142,7 @@ class Collector:
                     with beside(number):
                         part.act(*waiting[number])
                         waiting[number] = part.decide(last=step == length - 1)
-        self.steps += length * sum(len(cache) for cache in self.caches)
+        self.steps += length * sum(len(game) for game in self.caches)
         return _joined([part.rollout() for part in parts])
 
     @contextmanager
@@ -161,7 +161,7 @@ class Collector:
         for stream in self.streams:
             main.wait_stream(stream)
 
-    def keep(self, number: int, outcome: Outcome, claimable: np.ndarray) -> None:
+    def keep(self, number: int, outcome: StepResult, claimable: np.ndarray) -> None:
         """Tells a cache's book what a step did; finished games go on the shelf, and seekers who begin get a guide."""
         book = self.books[number]
         finished = book.note(outcome, claimable)
@@ -179,7 +179,7 @@ class _Sequence:
 
     def __init__(self, collector: Collector, number: int, length: int) -> None:
         self.of, self.number, self.length = collector, number, length
-        self.cache = collector.caches[number]
+        self.game = collector.caches[number]
         self.first = collector.acting[number].remembered()
         self.seen: list[Observation] = []
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
@@ -190,10 +190,10 @@ class _Sequence:
 
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Looks and draws actions; they are still on their way from the device when this returns."""
-        of, number, cache = self.of, self.number, self.cache
+        of, number, game = self.of, self.number, self.game
         begins = of.begins[number]
         # What is seen after the last step is the next sequence's first: the memory stays before it.
-        observation, said = of.acting[number](observe(cache), begins, remember=not last)
+        observation, said = of.acting[number](observe(game), begins, remember=not last)
         self.seen.append(observation)
         with of.half():
             if of.values:
@@ -211,11 +211,11 @@ class _Sequence:
         self.rows["toward"].append(of.guides[number].toward(observation.place))
         self.rows["begins"].append(begins)
         self.rows["log_probability"].append(logits.log_softmax(-1).gather(-1, action[:, None])[:, 0])
-        choosing = cache.stage == Stage.PS
+        choosing = game.stage == Stage.PS
         place = None
         if choosing.any():
             games = torch.from_numpy(np.flatnonzero(choosing)).to(of.device)
-            place = torch.zeros(len(cache), 4, dtype=torch.int64, device=of.device)
+            place = torch.zeros(len(game), 4, dtype=torch.int64, device=of.device)
             # Imagined maps are large: not too many at once.
             for some in games.split(THOUGHT_TOGETHER):
                 with of.half():
@@ -228,14 +228,14 @@ class _Sequence:
 
     def act(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
         """Takes the actions in the world."""
-        cache = self.cache
-        self.stages |= set(np.unique(cache.stage).tolist())
-        visible, near = cache.in_sight() if (cache.stage == Stage.S).any() else (np.zeros(len(cache), bool),) * 2
-        numbers = np.where(cache.stage == Stage.PS, NOTHING, action.cpu().numpy())
-        outcome = cache.step(numbers, np.zeros((len(cache), 4), int) if place is None else place.cpu().numpy())
+        game = self.game
+        self.stages |= set(np.unique(game.stage).tolist())
+        visible, near = game.in_sight() if (game.stage == Stage.S).any() else (np.zeros(len(game), bool),) * 2
+        numbers = np.where(game.stage == Stage.PS, NOTHING, action.cpu().numpy())
+        outcome = game.step(numbers, np.zeros((len(game), 4), int) if place is None else place.cpu().numpy())
         if self.of.watch:
-            self.of.watch(self.number, cache, outcome)
-        counts = outcome.counts.reshape(len(cache), -1)
+            self.of.watch(self.number, game, outcome)
+        counts = outcome.counts.reshape(len(game), -1)
         for name, value in (
             ("action", np.maximum(numbers, 0)),
             ("reward", rewards_of(outcome).astype(np.float32)),

@@ -24,8 +24,9 @@ from torch import nn
 from scrubjay.agent import weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.errors import RunError
 from scrubjay.files import write_atomically
-from scrubjay.training.config import Training, from_json, to_json
+from scrubjay.training.config import TrainConfig, from_json, to_json
 
 VERSION = 3
 KEPT = 3
@@ -35,10 +36,6 @@ EXAMS = "exams.jsonl"
 """What the agent, and others, got in exams."""
 SPOTS = "spots"
 """The folder of the hiding spots that a run has made for itself."""
-
-
-class RunError(ValueError):
-    """A run's folder that cannot be used as it is."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +53,12 @@ class Progress:
 class Run:
     """A folder that one process at a time trains into."""
 
-    def __init__(self, folder: Path, training: Training, lock: IO[str] | None = None) -> None:
+    def __init__(self, folder: Path, training: TrainConfig, lock: IO[str] | None = None) -> None:
         self.folder, self.training, self._lock = folder, training, lock
 
     @classmethod
     def begin(
-        cls, folder: str | os.PathLike[str], training: Training, start: str | os.PathLike[str] | None = None
+        cls, folder: str | os.PathLike[str], training: TrainConfig, start: str | os.PathLike[str] | None = None
     ) -> Run:
         """A new run in a folder that is not one yet; `start` has the agent to begin with: a run, or weights."""
         folder = Path(folder)
@@ -139,7 +136,7 @@ class Run:
         return load_checkpoint(found[-1], agent, optimisers)
 
 
-def training_of(folder: str | os.PathLike[str]) -> Training:
+def training_of(folder: str | os.PathLike[str]) -> TrainConfig:
     """A run's config; RunError says what is wrong."""
     path = Path(folder) / CONFIG
     try:

@@ -24,26 +24,27 @@ from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.heads import ACTING
 from scrubjay.agent.normalization import adapt, usual_parts
 from scrubjay.envs.tasks import Task
+from scrubjay.errors import NotFiniteError, PhysicsError, TrainingError
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Deals
+from scrubjay.game.episode import EpisodeSampler
 from scrubjay.sim.build import build_rooms
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.physics_pool import EngineError, Processes
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.physics_pool import Processes
 from scrubjay.sim.world import World
 from scrubjay.training.actor import tensors_of
 from scrubjay.training.actor_critic import Losses
-from scrubjay.training.config import Training
-from scrubjay.training.cuda_graphs import RecordedLearner
+from scrubjay.training.config import TrainConfig
+from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.distributed import Group
 from scrubjay.training.dynamics_losses import dynamics_losses
-from scrubjay.training.episode_stats import TalliedCache, Tally
+from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import Learner
 from scrubjay.training.replay import Replay, triplets_of
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, parameters_of
-from scrubjay.training.validation import Exam, hold_exam, searching
+from scrubjay.training.validation import Validation, searching, validate
 
 Report = Callable[[dict[str, Any]], None]
 """Is told a row of numbers after every update, and the agent's marks after every exam."""
@@ -51,15 +52,11 @@ FEW_CORES, MOST_PROCESSES = 4, 16
 """Up to how many cores physics stays in this process, and in how many others it runs at most."""
 
 
-class TrainingError(RuntimeError):
-    """A run that cannot go on."""
-
-
 class Trainer:
     """An agent, its optimisers, and the worlds that it plays in."""
 
     def __init__(
-        self, training: Training, device: str = "cpu", group: Group | None = None, folder: Path | None = None
+        self, training: TrainConfig, device: str = "cpu", group: Group | None = None, folder: Path | None = None
     ) -> None:
         """`folder` is where hiding spots are kept that are made for seeking."""
         self.training, self.device, self.group = training, device, group or Group()
@@ -72,10 +69,10 @@ class Trainer:
         self.hiding = HidingLearner(self.agent, training.hiding)
         self.optimisers = optimisers_of(self.agent, training)
         self.progress = Progress()
-        self.recording: RecordedLearner | None = None
-        self.tally = Tally()
+        self.recording: CudaGraphLearner | None = None
+        self.tally = EpisodeStats()
         scenes = self.group.share(training.scenes)
-        self.rooms: list[Compiled] = build_rooms(list(scenes))
+        self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
         self.task: Task = training.task_of() or searching(scenes, training, folder)
         halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
@@ -100,10 +97,10 @@ class Trainer:
         seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
         deals = self._deals(int(seeds[1]))
-        caches = [TalliedCache(world, deals, self.tally, np.array(self.training.limits)) for world in self.worlds]
+        caches = [TrackedGame(world, deals, self.tally, np.array(self.training.limits)) for world in self.worlds]
         ages = np.random.default_rng(seeds[4])
-        for cache in caches:
-            cache.stagger(ages)
+        for game in caches:
+            game.stagger(ages)
         whole = self.training.task == "cache"
         collector = Collector(
             self.agent, caches, int(seeds[2]), self.training.augmented, self.half, valued=whole, hiding=whole,
@@ -115,7 +112,7 @@ class Trainer:
             self.agent.config.image_size, self.training.replay_size, self.device, seed=int(seeds[3])
         )
 
-    def _deals(self, seed: int) -> Deals:
+    def _deals(self, seed: int) -> EpisodeSampler:
         return self.task.deals(seed)
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
@@ -193,7 +190,7 @@ class Trainer:
     def _recorded(self, part: Rollout) -> Losses:
         """The losses of some games, whose gradients the parameters have then, from a recording made of the first."""
         if self.recording is None:
-            self.recording = RecordedLearner(self.learner, self.half, part)
+            self.recording = CudaGraphLearner(self.learner, self.half, part)
         losses = self.recording(part)
         self._check("play", losses, part)
         return losses
@@ -290,7 +287,7 @@ def physics_processes(task: str, group: Group) -> int:
     return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MOST_PROCESSES)
 
 
-def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Adam]:
+def optimisers_of(agent: Agent, training: TrainConfig) -> dict[str, torch.optim.Adam]:
     """One for all that is learned by playing, one for perspective simulation, and one for visual dynamics replay.
 
     The first and the last both change the encoder.
@@ -313,21 +310,13 @@ def optimisers_of(agent: Agent, training: Training) -> dict[str, torch.optim.Ada
     }
 
 
-class NotFiniteError(TrainingError):
-    """A loss that is no number, and the batch that it came from."""
-
-    def __init__(self, names: list[str], batch: object) -> None:
-        super().__init__(f"not a finite number: {', '.join(names)}")
-        self.batch = batch
-
-
 def train(
     run: Run,
     device: str = "cpu",
     report: Report | None = None,
     stop: Callable[[], bool] = lambda: False,
     group: Group | None = None,
-    exam: Exam | None = None,
+    exam: Validation | None = None,
 ) -> Progress:
     """Trains a run to its end, from where it is; everything it says and saves is in its folder.
 
@@ -347,9 +336,9 @@ def train(
 
         def examine() -> None:
             nonlocal exam
-            exam = exam or Exam(run.training, run.folder / SPOTS, run.training.examined, device=device)
+            exam = exam or Validation(run.training, run.folder / SPOTS, run.training.examined, device=device)
             with trainer.half():
-                row = hold_exam(run, exam, trainer.agent, trainer.progress)
+                row = validate(run, exam, trainer.agent, trainer.progress)
             if report:
                 report(row)
 
@@ -367,7 +356,7 @@ def train(
                 path, safetensors.save({name: t.detach().cpu().contiguous() for name, t in tensors_of(error.batch)})
             )
             raise TrainingError(f"update {trainer.progress.update}: {error}; the batch is in {path}") from error
-        except EngineError as error:
+        except PhysicsError as error:
             raise TrainingError(f"{error}; the last checkpoint is intact") from error
         except torch.cuda.OutOfMemoryError as error:
             raise TrainingError(

@@ -22,7 +22,7 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.spots.episodes import load_all
 from scrubjay.spots.spots import DIFFICULTIES, make_all
 from scrubjay.training.agent_player import AgentPlayer
-from scrubjay.training.config import VALIDATION, Training
+from scrubjay.training.config import VALIDATION, TrainConfig
 from scrubjay.training.run import EXAMS, Progress, Run
 
 RANDOM: dict[str, Callable[[int], Player]] = {name: SEEKERS[name] for name in ("random", "possible")}
@@ -35,12 +35,12 @@ SCRIPTED: dict[str, dict[str, Callable[[int], Player]]] = {
 """Players without networks that an agent is compared with, by what it learns: floors, and the last one a ceiling."""
 
 
-class Exam:
+class Validation:
     """Games that are the same for everyone who plays them."""
 
     def __init__(
         self,
-        training: Training,
+        training: TrainConfig,
         folder: Path | None = None,
         games: int = 1,
         seed: int = 7,
@@ -71,7 +71,7 @@ def scripted(task: str, name: str, seed: int) -> Player:
     return known[name](seed)
 
 
-def hold_exam(run: Run, exam: Exam, agent: Agent, progress: Progress) -> dict[str, Any]:
+def validate(run: Run, exam: Validation, agent: Agent, progress: Progress) -> dict[str, Any]:
     """Lets the agent sit an exam, and the first time the others too; all marks go into the run's folder."""
     players: dict[str, Player] = {"agent": AgentPlayer(agent, exam.seed)}
     if {row["player"] for row in run.rows(EXAMS)} <= {"agent"}:
@@ -85,7 +85,7 @@ def hold_exam(run: Run, exam: Exam, agent: Agent, progress: Progress) -> dict[st
 
 
 def searching(
-    scenes: Sequence[str], training: Training, folder: Path | None = None, difficulties: Sequence[str] = ()
+    scenes: Sequence[str], training: TrainConfig, folder: Path | None = None, difficulties: Sequence[str] = ()
 ) -> Seek:
     """Searches in the hiding spots that a run names, or else in those in the folder; what is missing is made first.
 

@@ -17,8 +17,8 @@ from matplotlib.patheffects import withStroke
 from scrubjay.game.actions import MODALITIES, PLACES, Stage
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.pose import ahead
-from scrubjay.viz.agent_trace import Moment, Reasons, Watched, cells_in_room
-from scrubjay.viz.episode import STAGES, Story
+from scrubjay.viz.agent_trace import AgentTrace, Moment, Reasons, cells_in_room
+from scrubjay.viz.episode import STAGES, Episode
 from scrubjay.viz.floorplan import WAY, plan
 from scrubjay.viz.page import Figure
 from scrubjay.viz.paths import CHOICE, grid_of
@@ -69,7 +69,7 @@ class Sheet:
 class Ground:
     """The room's plan in metres, pale, and only the part of it that a player got to know."""
 
-    def __init__(self, story: Story, known: np.ndarray) -> None:
+    def __init__(self, story: Episode, known: np.ndarray) -> None:
         """`known` (n, 2) are the positions that must be seen."""
         west, south, east, north = story.compiled.room.bounds
         self.extent = west - 0.2, east + 0.2, south - 0.2, north + 0.2
@@ -90,13 +90,13 @@ class Ground:
         axes.set_axis_off()
 
 
-def visited_ground(story: Story, reasons: Reasons) -> Ground:
+def visited_ground(story: Episode, reasons: Reasons) -> Ground:
     """The plan about all that the hider visited."""
     cells = reasons.explored.floor[0].nonzero().numpy()
     return Ground(story, cells_in_room(story.start, reasons.explored, cells))
 
 
-def attention_chart(story: Story, moments: Sequence[Moment]) -> Figure:
+def attention_chart(story: Episode, moments: Sequence[Moment]) -> Figure:
     """At some moments, what was seen and how much of the four heads' attention went where in the map."""
     sheet = Sheet(len(moments), 250 * len(moments), 510, rows=2)
     places = np.array([moment.place[:2] for moment in moments])
@@ -126,7 +126,7 @@ def by_position(moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     return positions, np.bincount(which.ravel(), moment.attention.mean(0), len(positions))
 
 
-def glance_chart(story: Story, reasons: Reasons) -> Figure:
+def glance_chart(story: Episode, reasons: Reasons) -> Figure:
     """The scores of all places at a glance, and how they are if the seeker begins elsewhere."""
     row, column = reasons.explored.start[0, :2].tolist()
     maps = [((row, column), reasons.scores), *reasons.elsewhere]
@@ -149,7 +149,7 @@ def glance_chart(story: Story, reasons: Reasons) -> Figure:
 
 
 def _wedges(
-    axes: Axes, story: Story, reasons: Reasons, places: np.ndarray, values: np.ndarray, limits: tuple[float, float]
+    axes: Axes, story: Episode, reasons: Reasons, places: np.ndarray, values: np.ndarray, limits: tuple[float, float]
 ) -> PolyCollection:
     """A triangle for each of places (n, 3), row, column and quarter, that points where it faces, coloured by values."""
     middle = cells_in_room(story.start, reasons.explored, places[:, :2])
@@ -162,7 +162,7 @@ def _wedges(
     return triangles
 
 
-def rollouts_chart(story: Story, reasons: Reasons, seed: int = 0) -> Figure:
+def rollouts_chart(story: Episode, reasons: Reasons, seed: int = 0) -> Figure:
     """The places thought through, and mental seekers where the object is found soonest, latest, and as was chosen."""
     choice = reasons.choice
     real = choice.real[0].nonzero()[:, 0].numpy()
@@ -194,7 +194,7 @@ def rollouts_chart(story: Story, reasons: Reasons, seed: int = 0) -> Figure:
     )
 
 
-def _draw_paths(axes: Axes, story: Story, reasons: Reasons, number: int, seed: int) -> None:
+def _draw_paths(axes: Axes, story: Episode, reasons: Reasons, number: int, seed: int) -> None:
     """The mental trajectories after all outcomes imagined at a place, one of each in colour."""
     choice, rng = reasons.choice, np.random.default_rng(seed)
     width, draws = reasons.explored.visited.shape[-1], choice.outcomes.shape[-1]
@@ -212,7 +212,7 @@ def _draw_paths(axes: Axes, story: Story, reasons: Reasons, number: int, seed: i
     axes.plot(x, z, "*", color=_hex(CHOICE), mec="white", ms=15)
 
 
-def hittable_chart(watched: Watched) -> Figure:
+def hittable_chart(watched: AgentTrace) -> Figure:
     """Where in the image the agent thinks it can put the object, and where it tends to try, as the paper shows it."""
     moments = watched.of(Stage.OH)
     first = moments[0]
@@ -229,7 +229,7 @@ def hittable_chart(watched: Watched) -> Figure:
     )
 
 
-def manipulation_chart(watched: Watched) -> Figure | None:
+def manipulation_chart(watched: AgentTrace) -> Figure | None:
     """The hittable tensor for the modality that was wanted, along the last manipulation; None if there was none."""
     tries = [list(steps) for stage, steps in groupby(enumerate(watched.moments), lambda pair: pair[1].stage)]
     last = [steps for steps in tries if steps[0][1].stage == Stage.OM][-1:]
@@ -252,7 +252,7 @@ def manipulation_chart(watched: Watched) -> Figure | None:
     return sheet.picture(f"The last manipulation, {len(moments)} steps. Its target, framed: {target}.")
 
 
-def course_chart(watched: Watched) -> Figure:
+def course_chart(watched: AgentTrace) -> Figure:
     """The critic's value and the policy's entropy at every step, over the stages."""
     sheet = Sheet(1, 1000, 420, rows=2, share_x=True)
     value, entropy = sheet.axes[:, 0]

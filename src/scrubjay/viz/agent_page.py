@@ -12,7 +12,7 @@ import numpy as np
 from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import MODALITIES, NAMES, Stage
-from scrubjay.training.config import Training
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress
 from scrubjay.viz.agent_charts import (
     SHARP,
@@ -24,8 +24,8 @@ from scrubjay.viz.agent_charts import (
     manipulation_chart,
     rollouts_chart,
 )
-from scrubjay.viz.agent_trace import Moment, Reasons, Watched
-from scrubjay.viz.episode import STAGES, Story, chosen
+from scrubjay.viz.agent_trace import AgentTrace, Moment, Reasons
+from scrubjay.viz.episode import STAGES, Episode, chosen
 from scrubjay.viz.episode_page import facts, measures
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.page import Figure, template
@@ -42,8 +42,8 @@ ALONE = {"explore": Stage.EM, "manipulate": Stage.OM, "seek": Stage.S}
 """The stage that a run learns which learns but one."""
 
 
-def write_watch(
-    watched: Watched, story: Story, training: Training, progress: Progress, path: str | os.PathLike[str]
+def write_agent_page(
+    watched: AgentTrace, story: Episode, training: TrainConfig, progress: Progress, path: str | os.PathLike[str]
 ) -> None:
     """Writes the page; `story` is the game's record, told."""
     shown = [step.number for step in chosen(story.steps, FRAMES)]
@@ -70,7 +70,7 @@ def write_watch(
     ))  # fmt: skip
 
 
-def trained(training: Training, progress: Progress) -> str:
+def trained(training: TrainConfig, progress: Progress) -> str:
     """How far the run was, and what it cannot have learned."""
     rooms = len(training.scenes)
     said = (
@@ -86,7 +86,7 @@ def trained(training: Training, progress: Progress) -> str:
     return said
 
 
-def telling_moments(watched: Watched) -> list[Moment]:
+def telling_moments(watched: AgentTrace) -> list[Moment]:
     """Moments at which attention is shown: while and after exploring, hiding, while seeking and at its end."""
     exploring, seeking = watched.of(Stage.EM), watched.of(Stage.S)
     return [exploring[len(exploring) // 2], exploring[-1], *watched.of(Stage.OH)[:1], *seeking[len(seeking) // 2 :][:1]]
@@ -132,7 +132,7 @@ def _bands(stages: list[Stage]) -> list[tuple[str, int]]:
     return [(STAGES[stage][1], len(list(run))) for stage, run in itertools.groupby(stages)]
 
 
-def _frame(story: Story, moment: Moment, number: int) -> dict[str, Any]:
+def _frame(story: Episode, moment: Moment, number: int) -> dict[str, Any]:
     """A frame of the scrubber: what was seen, what was done with which probability, what was attended to."""
     title, colour, _ = STAGES[moment.stage]
     positions, weights = by_position(moment)
@@ -149,7 +149,7 @@ def _frame(story: Story, moment: Moment, number: int) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _percent(story: Story, x: float, z: float) -> list[float]:
+def _percent(story: Episode, x: float, z: float) -> list[float]:
     return [round(100 * share, 1) for share in spot_on_plan(story.compiled, x, z)]
 
 

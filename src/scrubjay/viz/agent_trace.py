@@ -18,14 +18,14 @@ from scrubjay.agent.memory import EM, MemoryState, S
 from scrubjay.agent.metric_map import HEADS, Entries, unpack
 from scrubjay.agent.perspective import Choice, Explored
 from scrubjay.game.actions import ALLOWED, NAMES, NOTHING, Stage
-from scrubjay.game.cache import LIMITS, Cache
-from scrubjay.game.episode import Dealer
+from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.record import Record, Recorder
 from scrubjay.rooms.floor import GRID
-from scrubjay.sim.pose import Place, ahead
+from scrubjay.sim.pose import AgentPose, ahead
 from scrubjay.sim.world import World
-from scrubjay.training.config import Training
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress, load_checkpoint, newest, training_of
 
 OTHER_STARTS = 2
@@ -42,7 +42,7 @@ class Moment:
     success: bool
     picture: np.ndarray
     """(H, W, 3) uint8: what it saw."""
-    place: Place
+    place: AgentPose
     """Where it was."""
     probabilities: np.ndarray
     """(219,): the policy; 0 in PS, which has none."""
@@ -82,7 +82,7 @@ class Reasons:
 
 
 @dataclass(frozen=True)
-class Watched:
+class AgentTrace:
     """A whole game, with what the agent made of it."""
 
     record: Record
@@ -94,7 +94,7 @@ class Watched:
         return [moment for moment in self.moments if moment.stage in stages]
 
 
-def open_run(folder: str | os.PathLike[str]) -> tuple[Agent, Training, Progress]:
+def open_run(folder: str | os.PathLike[str]) -> tuple[Agent, TrainConfig, Progress]:
     """A run's newest agent, what it is trained with, and how far it was; RunError if there is none."""
     training = training_of(folder)
     agent = Agent(AGENTS[training.agent])
@@ -105,33 +105,33 @@ def open_run(folder: str | os.PathLike[str]) -> tuple[Agent, Training, Progress]
 @torch.no_grad()
 def watch(
     agent: Agent, scene: str, goal: str, seed: int = 0, renderer: str = "auto", limits: np.ndarray = LIMITS
-) -> Watched:
+) -> AgentTrace:
     """Plays a whole game, the agent as hider and as seeker. The same seed plays the same game."""
-    deals, generator = Dealer(seed, (goal,)), torch.Generator().manual_seed(seed)
+    deals, generator = RandomEpisodes(seed, (goal,)), torch.Generator().manual_seed(seed)
     with World([scene], size=agent.config.image_size, renderer=renderer) as world:
-        cache = Cache(world, deals, limits)
-        recorder, state = Recorder(cache, {"hider": "agent", "seeker": "agent"}), agent.initial_state(1)
+        game = CacheGame(world, deals, limits)
+        recorder, state = Recorder(game, {"hider": "agent", "seeker": "agent"}), agent.initial_state(1)
         moments: list[Moment] = []
         records: list[Record] = []
         reasons: Reasons | None = None
         while not records:
             # OpenGL draws the next picture over this one.
-            seen, before = observe(cache).map(torch.clone), state
+            seen, before = observe(game).map(torch.clone), state
             said = agent.act(before, seen, torch.tensor([not moments]))
             state, place = said.state, np.zeros((1, 4), int)
             probabilities = said.decision.logits[0].double().softmax(-1)
             action = np.array([int(torch.multinomial(probabilities, 1, generator=generator))])
-            if cache.stage[0] == Stage.PS:
+            if game.stage[0] == Stage.PS:
                 action[0] = NOTHING
                 place, reasons = _think(agent, state, seen, generator)
-            start, here = Place(*cache.start[0]), world.place(0)
-            outcome = cache.step(action, place)
+            start, here = AgentPose(*game.start[0]), world.place(0)
+            outcome = game.step(action, place)
             records = recorder.note(outcome, place)
             moments.append(_moment(agent, before, said, seen, start, here, bool(outcome.success[0])))
     (record,) = records
     named = [replace(moment, action=name) for moment, name in zip(moments, record.actions, strict=True)]
     assert reasons is not None, "a whole game has PS"
-    return Watched(record, named, reasons)
+    return AgentTrace(record, named, reasons)
 
 
 def attention(agent: Agent, before: MemoryState, said: Step) -> tuple[Entries, torch.Tensor]:
@@ -148,21 +148,21 @@ def attention(agent: Agent, before: MemoryState, said: Step) -> tuple[Entries, t
     return entries, F.pad(scores, (1, 0)).softmax(-1)[..., 1:]
 
 
-def in_room(start: Place, steps: np.ndarray) -> np.ndarray:
+def in_room(start: AgentPose, steps: np.ndarray) -> np.ndarray:
     """Positions x and z (..., 2) of steps right and ahead of a game's start (..., 2)."""
     facing = ahead(np.asarray(start.rotation))
     right = np.array([facing[1], -facing[0]])
     return np.array(start[:2]) + GRID * (steps[..., :1] * right + steps[..., 1:] * facing)
 
 
-def cells_in_room(start: Place, explored: Explored, cells: np.ndarray) -> np.ndarray:
+def cells_in_room(start: AgentPose, explored: Explored, cells: np.ndarray) -> np.ndarray:
     """Positions x and z (..., 2) of rows and columns (..., 2) of the first game's map in PS."""
     row, column = explored.start[0, :2].tolist()
     return in_room(start, np.stack([cells[..., 1] - column, row - cells[..., 0]], -1))
 
 
 def _moment(
-    agent: Agent, before: MemoryState, said: Step, seen: Observation, start: Place, here: Place, success: bool
+    agent: Agent, before: MemoryState, said: Step, seen: Observation, start: AgentPose, here: AgentPose, success: bool
 ) -> Moment:
     """What is kept of a step; its action is named when the game is over."""
     stage = Stage(int(seen.stage[0]))

@@ -12,8 +12,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from scrubjay.errors import RunError
 from scrubjay.files import write_atomically
-from scrubjay.training.run import LOG, RunError
+from scrubjay.training.run import LOG
 from scrubjay.viz.tournament import COLOURS, PAPER
 
 SMOOTHED = 20

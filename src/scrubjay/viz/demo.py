@@ -13,10 +13,10 @@ from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.pose import Place, ahead
+from scrubjay.sim.pose import AgentPose, ahead
 from scrubjay.sim.world import MOVES, World
 from scrubjay.viz.episode import tell
-from scrubjay.viz.episode_page import facts, write_story
+from scrubjay.viz.episode_page import facts, write_episode_page
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.page import Figure, Section, write_page
 from scrubjay.viz.picture import dollhouse
@@ -44,7 +44,7 @@ def write_game(out: Path, renderer: str, console: Console) -> Path:
     story = tell(record, renderer)
     console.print(facts(story))
     write_video(story, out / "game.mp4")
-    write_story(story, out / "index.html", "game.mp4")
+    write_episode_page(story, out / "index.html", "game.mp4")
     return out / "index.html"
 
 
@@ -70,7 +70,7 @@ def write_rooms(out: Path, renderer: str, console: Console) -> Path:
     return page
 
 
-def _drawer(world: World) -> tuple[int, Place]:
+def _drawer(world: World) -> tuple[int, AgentPose]:
     """A drawer that can be opened, as high up as there is one, and the place to do it from."""
     room = world.rooms[0]
     ways = ways_to_open(room, world.reachable[0])
@@ -86,14 +86,14 @@ def _drawer(world: World) -> tuple[int, Place]:
     return number, place
 
 
-def _far_from(world: World, place: Place) -> Place:
+def _far_from(world: World, place: AgentPose) -> AgentPose:
     grid = world.reachable[0]
     away = grid.distances(grid.index((place.x, place.z)))
     x, y = grid.positions[away.argmax()]
-    return Place(float(x), float(y), 0.0, True)
+    return AgentPose(float(x), float(y), 0.0, True)
 
 
-def _walk(world: World, target: Place, pictures: int = 5) -> tuple[list[Figure], list[Place]]:
+def _walk(world: World, target: AgentPose, pictures: int = 5) -> tuple[list[Figure], list[AgentPose]]:
     """Walks a shortest way, facing where it goes, and turns as the target does; a few pictures, and all places."""
     grid = world.grid(0)
     here, there = (grid.index((place.x, place.z)) for place in (world.place(0), target))

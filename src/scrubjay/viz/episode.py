@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scrubjay.errors import RecordError
 from scrubjay.game.actions import Stage
-from scrubjay.game.record import Record, RecordError, replay
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place
+from scrubjay.game.record import Record, replay
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz.picture import shrunk
 
@@ -39,7 +40,7 @@ class Step:
     action: str
     success: bool
     hit: bool
-    place: Place
+    place: AgentPose
     pose: np.ndarray
     opened: tuple[int, ...]
     """Numbers of the openables that it opened."""
@@ -56,11 +57,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Story:
+class Episode:
     """A game as it was replayed."""
 
     record: Record
-    compiled: Compiled
+    compiled: CompiledRoom
     steps: list[Step]
     container: int
     """The id of the thing that held the object when the hider was done, or -1."""
@@ -70,7 +71,7 @@ class Story:
         return [step for step in self.steps if step.stage in stages]
 
     @property
-    def start(self) -> Place:
+    def start(self) -> AgentPose:
         return self.record.start
 
     @property
@@ -78,31 +79,31 @@ class Story:
         return self.compiled.things[self.container] if self.container >= 0 else "nothing"
 
 
-def tell(record: Record, renderer: str = "auto") -> Story:
+def tell(record: Record, renderer: str = "auto") -> Episode:
     """Replays a record and keeps what is shown of it; RecordError if it does not replay."""
     steps: list[Step] = []
     container = -1
     dealt = record.dealt()
     with World([record.scene], renderer=renderer, size=record.size) as world:
         place, is_open = dealt.place or dealt.start, np.isin(np.arange(world.state.open.shape[1]), dealt.open)
-        for number, (cache, outcome) in enumerate(replay(record, world)):
+        for number, (game, outcome) in enumerate(replay(record, world)):
             stage = Stage(outcome.stage[0])
             opened: tuple[int, ...] = ()
             if outcome.finished[0] and steps:
                 # The next game has begun; a claim changes nothing, so the last picture is still right.
                 picture = steps[-1].picture
             else:
-                picture = cache.look().rgb[0].cpu().numpy()
+                picture = game.look().rgb[0].cpu().numpy()
                 picture = shrunk(picture, PICTURE_SIZE) if record.size > PICTURE_SIZE else picture.copy()
                 place = world.place(0)
                 opened = tuple(np.flatnonzero(world.state.open[0] & ~is_open).tolist())
                 is_open = world.state.open[0].copy()
-            if number == 0 or (cache.stage[0] != stage and not outcome.finished[0]):
+            if number == 0 or (game.stage[0] != stage and not outcome.finished[0]):
                 container = int(world.contained()[0])
             done = bool(outcome.success[0])
             steps.append(Step(number, stage, record.actions[number], done, bool(outcome.hit[0]), place,
                               outcome.pose[0].copy(), opened, picture))  # fmt: skip
-        return Story(record, world.rooms[0], steps, container, world.renderer.name)
+        return Episode(record, world.rooms[0], steps, container, world.renderer.name)
 
 
 def again(record: Record) -> Iterator[str]:

@@ -13,8 +13,8 @@ from PIL import Image
 from scrubjay.evaluation.scores import named, score
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
-from scrubjay.sim.pose import Place
-from scrubjay.viz.episode import STAGES, Step, Story, chosen
+from scrubjay.sim.pose import AgentPose
+from scrubjay.viz.episode import STAGES, Episode, Step, chosen
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.page import Figure, template
 from scrubjay.viz.paths import PLAN_SIZE, grid_of, hand_chart, spot_on_plan, way_plan
@@ -40,7 +40,7 @@ MEASURES = {
 YES_OR_NO, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
 
 
-def write_story(story: Story, path: str | os.PathLike[str], video: str = "") -> None:
+def write_episode_page(story: Episode, path: str | os.PathLike[str], video: str = "") -> None:
     """Writes a game's page, which needs no other file; it links to a video if there is one beside it."""
     record, dealt = story.record, story.record.dealt()
     shown = chosen(story.steps, FRAMES)
@@ -63,7 +63,7 @@ def write_story(story: Story, path: str | os.PathLike[str], video: str = "") -> 
     ))  # fmt: skip
 
 
-def facts(story: Story) -> str:
+def facts(story: Episode) -> str:
     record, players = story.record, story.record.players
     who = {role: f"the {role} ({players[role]})" if role in players else f"the {role}" for role in ("hider", "seeker")}
     said = [f"A game of Cache: {who['hider']} had a {record.goal.lower()} to hide"]
@@ -74,7 +74,7 @@ def facts(story: Story) -> str:
     return f"{', '.join(said)}. {len(story.steps)} steps, drawn with {story.drawn_with}."
 
 
-def measures(story: Story) -> list[tuple[str, str, str]]:
+def measures(story: Episode) -> list[tuple[str, str, str]]:
     """The paper's measures that the game has: names, values, meanings."""
     values = named(score(story.record, story.compiled))
     return [
@@ -90,7 +90,7 @@ def _value(name: str, value: float) -> str:
     return f"{value:.0f}" if name in COUNTS else f"{100 * value:.1f} %"
 
 
-def _numbers(story: Story) -> list[tuple[str, str]]:
+def _numbers(story: Episode) -> list[tuple[str, str]]:
     """Labels and what stands behind them."""
     record, seeking = story.record, story.of(Stage.S)
     hiding = [step for step in story.steps if step.stage != Stage.S]
@@ -112,19 +112,19 @@ def _numbers(story: Story) -> list[tuple[str, str]]:
     return numbers
 
 
-def _opened(story: Story, steps: list[Step]) -> str:
+def _opened(story: Episode, steps: list[Step]) -> str:
     numbers = list(dict.fromkeys(number for step in steps for number in step.opened))
     names = [f"{story.compiled.things[story.compiled.openables[n].thing]} ({n})" for n in numbers[:NAMED]]
     more = [f"{len(numbers) - NAMED} more"] if len(numbers) > NAMED else []
     return ", ".join(names + more) or "nothing"
 
 
-def _walked(start: Place, steps: list[Step]) -> float:
+def _walked(start: AgentPose, steps: list[Step]) -> float:
     points = np.array([place[:2] for place in (start, *(step.place for step in steps))])
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
 
 
-def _stage(story: Story, stage: Stage) -> dict:
+def _stage(story: Episode, stage: Stage) -> dict:
     """A row of the storyboard."""
     title, colour, text = STAGES[stage]
     steps = story.of(stage)
@@ -136,7 +136,7 @@ def _stage(story: Story, stage: Stage) -> dict:
     )
 
 
-def _frame(story: Story, step: Step) -> dict:
+def _frame(story: Episode, step: Step) -> dict:
     """A frame of the scrubber: the picture, words, and where on the plan player and object are."""
     title, colour, _ = STAGES[step.stage]
     x, z = spot_on_plan(story.compiled, step.place.x, step.place.z)

@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.rooms.floor import Grid, frame
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place, ahead
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose, ahead
 from scrubjay.viz.picture import INK, PAPER
 
 THING, OPENABLE, FREE, WAY, CANNOT = (214, 207, 194), (240, 196, 128), (120, 170, 140), (200, 70, 60), (228, 130, 120)
@@ -17,7 +17,11 @@ SMOOTH = 2
 
 
 def plan(
-    compiled: Compiled, grid: Grid, way: Sequence[Place] = (), reachable: Sequence[bool] | None = None, size: int = 560
+    compiled: CompiledRoom,
+    grid: Grid,
+    way: Sequence[AgentPose] = (),
+    reachable: Sequence[bool] | None = None,
+    size: int = 560,
 ) -> np.ndarray:
     """Draws the plan, north up. Openables are numbered; those marked not reachable are red."""
     west, south, east, north = compiled.room.bounds

@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw
 
 from scrubjay.game.actions import Stage
 from scrubjay.rooms.floor import Grid, frame
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import CAMERA_CROUCHING, CAMERA_STANDING, REACH, ahead
-from scrubjay.viz.episode import Step, Story
+from scrubjay.viz.episode import Episode, Step
 from scrubjay.viz.floorplan import THING, WAY, plan
 from scrubjay.viz.page import Figure
 from scrubjay.viz.picture import INK, PAPER
@@ -21,17 +21,17 @@ PLAN_SIZE = 500
 OBJECT, CHOICE = (47, 105, 168), (138, 127, 181)
 
 
-def grid_of(story: Story) -> Grid:
+def grid_of(story: Episode) -> Grid:
     return story.compiled.floor.grid(np.array(story.start[:2]), story.start.rotation % 90)
 
 
-def spot_on_plan(compiled: Compiled, x: float, z: float) -> tuple[float, float]:
+def spot_on_plan(compiled: CompiledRoom, x: float, z: float) -> tuple[float, float]:
     """Where on a room's plan a point is, as shares of its width and height; the plan has a margin of 0.2 m."""
     west, south, east, north = compiled.room.bounds
     return (x - west + 0.2) / (east - west + 0.4), (north + 0.2 - z) / (north - south + 0.4)
 
 
-def way_plan(story: Story, seeker: bool) -> Figure:
+def way_plan(story: Episode, seeker: bool) -> Figure:
     """The way of one player, the start, and where the object ended."""
     way = [story.start, *(step.place for step in story.of(Stage.S if seeker else Stage.EM))]
     picture = plan(story.compiled, grid_of(story), way, size=PLAN_SIZE)
@@ -70,7 +70,7 @@ def way_plan(story: Story, seeker: bool) -> Figure:
     return Figure(np.asarray(marked), caption)
 
 
-def hand_chart(story: Story) -> Figure | None:
+def hand_chart(story: Episode) -> Figure | None:
     """The object's way in each manipulation, from above and from the side, as the hider stands; None without any."""
     attempts: list[list[Step]] = []
     for number, step in enumerate(story.steps):
@@ -123,7 +123,7 @@ def _hex(colour: tuple[int, int, int]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-def _things(compiled: Compiled, above: Axes, side: Axes, axes: np.ndarray, origin: np.ndarray) -> None:
+def _things(compiled: CompiledRoom, above: Axes, side: Axes, axes: np.ndarray, origin: np.ndarray) -> None:
     """Draws the things near the hand as boxes, those at the hand's side only in the view from above."""
     fill, edge = _hex(THING), "#968e80"
     for thing in sorted(compiled.room.things, key=lambda thing: thing.position[2]):

@@ -11,7 +11,7 @@ from matplotlib import colormaps
 from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.files import write_atomically
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render.base import Shot
 from scrubjay.sim.render.make import make_renderer
 
@@ -77,7 +77,7 @@ def inline(picture: np.ndarray) -> str:
     return "data:image/png;base64," + base64.b64encode(encoded(picture)).decode()
 
 
-def dollhouse(compiled: Compiled, size: int, renderer: str = "auto", field_of_view: float = 40.0) -> np.ndarray:
+def dollhouse(compiled: CompiledRoom, size: int, renderer: str = "auto", field_of_view: float = 40.0) -> np.ndarray:
     """The room from above one corner, as if its ceiling and near walls were glass: they are seen from inside only."""
     west, south, east, north = compiled.room.bounds
     middle = np.array([(west + east) / 2, (south + north) / 2, 0.55])

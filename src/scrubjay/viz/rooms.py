@@ -10,8 +10,8 @@ import numpy as np
 
 from scrubjay.rooms.room import Room
 from scrubjay.sim.access import ways_to_open
-from scrubjay.sim.compile import Compiled, compile_room
-from scrubjay.sim.pose import Place
+from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.page import Figure, Section
@@ -33,7 +33,7 @@ class Facts:
     build_s: float
 
 
-def survey(rooms: Iterable[Room]) -> Iterator[tuple[Compiled, Facts]]:
+def survey(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Facts]]:
     """Builds rooms one after another and counts what is in them."""
     start = time.perf_counter()
     for room in rooms:
@@ -49,7 +49,7 @@ def survey(rooms: Iterable[Room]) -> Iterator[tuple[Compiled, Facts]]:
         start = time.perf_counter()
 
 
-def tile(compiled: Compiled, size: int, renderer: str) -> np.ndarray:
+def tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
     """A room's picture on the contact sheet."""
     return labelled(dollhouse(compiled, size, renderer), compiled.room.scene)
 
@@ -77,14 +77,14 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
     return room.scene, f"{counts}. Drawn with {drawn}.", sections
 
 
-def _widest(world: World) -> Place:
+def _widest(world: World) -> AgentPose:
     """The reachable position with the most room around it."""
     positions = world.reachable[0].positions
     x, y = positions[world.rooms[0].floor.clearance(positions).argmax()]
-    return Place(float(x), float(y), 0.0, True)
+    return AgentPose(float(x), float(y), 0.0, True)
 
 
-def _around(world: World, spot: Place) -> list[Figure]:
+def _around(world: World, spot: AgentPose) -> list[Figure]:
     figures = []
     for standing in (True, False):
         for rotation, name in zip((0.0, 90.0, 180.0, 270.0), ("north", "east", "south", "west"), strict=True):
@@ -93,7 +93,7 @@ def _around(world: World, spot: Place) -> list[Figure]:
     return figures
 
 
-def _kinds(world: World, spot: Place) -> list[Figure]:
+def _kinds(world: World, spot: AgentPose) -> list[Figure]:
     world.put(0, spot)
     view = world.view(("rgb", "depth", "ids", "normals"))
     return [
@@ -104,7 +104,7 @@ def _kinds(world: World, spot: Place) -> list[Figure]:
     ]
 
 
-def _openings(world: World, ways: list[list[Place]], most: int = 8) -> list[Figure]:
+def _openings(world: World, ways: list[list[AgentPose]], most: int = 8) -> list[Figure]:
     """Pairs of pictures for openables of as many types as there are."""
     room, figures = world.rooms[0], []
     shown: set[str] = set()

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
-from scrubjay.viz.episode import STAGES, Step, Story
+from scrubjay.viz.episode import STAGES, Episode, Step
 from scrubjay.viz.picture import INK, PAPER
 
 SIZE, LINE = 448, 44
@@ -21,7 +21,7 @@ RATE, HOLD = 12, 2
 """Steps a second, and how many seconds the last one is shown."""
 
 
-def write_video(story: Story, path: str | os.PathLike[str]) -> None:
+def write_video(story: Episode, path: str | os.PathLike[str]) -> None:
     """Writes a game as an MP4 that browsers play, the hider's part and then the seeker's."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mp4") as file:

@@ -22,23 +22,24 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from scrubjay.game.record import Record, RecordError, load_records
+from scrubjay.errors import RecordError, StudyError
+from scrubjay.game.record import Record, load_records
 from scrubjay.rooms.generate import SCENES, split
 from scrubjay.rooms.room import GOALS, ROOM_TYPES
 from scrubjay.sim.build import build_room
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.web import export, schemas, security
-from scrubjay.web.database import Store
+from scrubjay.web.database import Database
 from scrubjay.web.opponents import SOMEWHERE, Opponents
-from scrubjay.web.participants import Course, Preview
-from scrubjay.web.replays import Busy, Told, Watching
+from scrubjay.web.participants import Participants, Preview
+from scrubjay.web.replays import Busy, Replays, Told
 from scrubjay.web.schemas import MOST_RECORD, MOST_TEXT, SEEDED, BadInput, parsed
-from scrubjay.web.sessions import Live
+from scrubjay.web.sessions import Sessions
 from scrubjay.web.sockets import serve_socket
-from scrubjay.web.study_protocol import Study, StudyError, enter, load_study
+from scrubjay.web.study_protocol import Study, enter, load_study
 from scrubjay.web.trial import HIDE, NotNow
-from scrubjay.web.worker import Engine
-from scrubjay.web.world_pool import MOST, Rooms
+from scrubjay.web.worker import Worker
+from scrubjay.web.world_pool import MOST, WorldPool
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PAGES = {"/": "index.html", "/play": "play.html", "/watch": "watch.html", "/admin": "admin.html"}
@@ -67,7 +68,7 @@ class Settings:
     """The edge of the pictures in pixels."""
     renderer: str = "auto"
     clock: Callable[[], float] = time.time
-    build: Callable[[str], Compiled] = build_room
+    build: Callable[[str], CompiledRoom] = build_room
     scenes: Sequence[str] = SCENES
     opponents: Opponents = field(default_factory=Opponents)
     progress: Callable[[int, int], None] = lambda done, total: None
@@ -81,7 +82,7 @@ class Server:
         self.settings = settings
         listed: list[Record] = [record for path in settings.records for record in load_records(path)]
         loaded = [load_study(path) for path in settings.studies]
-        store = Store(settings.data, writing=True)
+        store = Database(settings.data, writing=True)
         self.studies: dict[str, Study] = {}
         try:
             for study, locations in loaded:
@@ -96,15 +97,15 @@ class Server:
         self.admin_token = security.admin_token(self.token_file)
         self.files = _static_files()
         self.begun = settings.clock()
-        self.engine = Engine(store)
-        rooms = Rooms(settings.size, settings.renderer, settings.build)
-        self.live = Live(self.engine, rooms, settings.opponents, settings.clock)
-        self.course = Course(store, self.studies, settings.clock)
-        self.watching = Watching(self.engine, rooms, settings.opponents, listed)
+        self.engine = Worker(store)
+        rooms = WorldPool(settings.size, settings.renderer, settings.build)
+        self.live = Sessions(self.engine, rooms, settings.opponents, settings.clock)
+        self.course = Participants(store, self.studies, settings.clock)
+        self.watching = Replays(self.engine, rooms, settings.opponents, listed)
         self.reads, self.writes = security.Buckets(*READS), security.Buckets(*WRITES)
         self.engine.call(self._warm, rooms, store)
 
-    def _warm(self, rooms: Rooms, store: Store) -> None:
+    def _warm(self, rooms: WorldPool, store: Database) -> None:
         """Loads the studies' rooms, so that no participant waits for another's."""
         scenes = [study.practice.scene for study in self.studies.values()]
         rows = store.all("SELECT DISTINCT study, scene FROM locations ORDER BY scene")
@@ -314,7 +315,7 @@ class Server:
         return JSONResponse({"studies": studies, "live": len(self.live.sittings), "uptime": uptime})
 
     def _progress(self) -> list[dict[str, Any]]:
-        store = Store(self.settings.data)
+        store = Database(self.settings.data)
         try:
             return export.progress(store)
         finally:

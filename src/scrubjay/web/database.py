@@ -16,7 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrubjay.game.episode import Deal
+from scrubjay.errors import DatabaseError
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record, checked
 
 VERSION = 1
@@ -43,23 +44,19 @@ CREATE TABLE records (id TEXT PRIMARY KEY, record TEXT NOT NULL);
 """
 
 
-class StoreError(ValueError):
-    """A file that is not a store of this version."""
-
-
 def new_token() -> str:
     """Nobody guesses it."""
     return secrets.token_urlsafe(24)
 
 
-class Store:
+class Database:
     """A connection to the file. `writing` makes the file if there is none."""
 
     def __init__(self, path: str | os.PathLike[str], writing: bool = False) -> None:
         path = Path(path)
         self._lock: int | None = None
         if not writing and not path.exists():
-            raise StoreError(f"{path}: there is no such file")
+            raise DatabaseError(f"{path}: there is no such file")
         if writing:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(path)
@@ -69,7 +66,7 @@ class Store:
             self._prepare(path, writing)
         except sqlite3.DatabaseError as error:
             self.close()
-            raise StoreError(f"{path}: not a store of games: {error}") from error
+            raise DatabaseError(f"{path}: not a store of games: {error}") from error
 
     def _prepare(self, path: Path, writing: bool) -> None:
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
@@ -78,7 +75,7 @@ class Store:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION:
-            raise StoreError(f"{path}: not a store of version {VERSION}")
+            raise DatabaseError(f"{path}: not a store of version {VERSION}")
         # Every commit is on the disk before it is acknowledged, so that not even a power cut loses it.
         self.db.execute("PRAGMA synchronous = FULL" if writing else "PRAGMA query_only = ON")
 
@@ -173,13 +170,13 @@ def _locked(path: Path) -> int:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(handle)
-        raise StoreError(f"{path}: another server uses it") from error
+        raise DatabaseError(f"{path}: another server uses it") from error
     return handle
 
 
-def deal_as_json(deal: Deal) -> str:
+def deal_as_json(deal: EpisodeSpec) -> str:
     return json.dumps({**asdict(deal), "first": deal.first.name, "last": deal.last.name})
 
 
-def deal_from_json(text: str) -> Deal:
+def deal_from_json(text: str) -> EpisodeSpec:
     return Record("", json.loads(text), 0, "", []).dealt()

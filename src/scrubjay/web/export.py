@@ -13,7 +13,7 @@ import numpy as np
 
 from scrubjay.game.metrics import SEEKER_STEPS, Summary, summary
 from scrubjay.rooms.generate import SCENES, split
-from scrubjay.web.database import Store
+from scrubjay.web.database import Database
 from scrubjay.web.study_protocol import stored_study
 from scrubjay.web.trial import GIVE_UP, HIDE, HIDE_HERE, NO_ACTION, SEEK, WALK
 
@@ -38,7 +38,7 @@ NO_ACTION_MEANS = {SEEK: GIVE_UP, HIDE: HIDE_HERE}
 """A stage that a person ends."""
 
 
-def trials(store: Store, study: str) -> Iterator[Row]:
+def trials(store: Database, study: str) -> Iterator[Row]:
     """A row a trial, with who took part through which platform."""
     people = {
         row["id"]: json.loads(row["parameters"])
@@ -52,7 +52,7 @@ def trials(store: Store, study: str) -> Iterator[Row]:
                "split": _split(row["scene"]), "worker": who}  # fmt: skip
 
 
-def actions(store: Store, study: str) -> Iterator[Row]:
+def actions(store: Database, study: str) -> Iterator[Row]:
     """A row a step, as it was taken. Each "Walk" of a hider throws an attempt away and begins the next."""
     trial, attempt = None, 1
     for row in store.db.execute(ACTIONS, [study]):
@@ -63,13 +63,13 @@ def actions(store: Store, study: str) -> Iterator[Row]:
         yield {**dict(row), "action": action, "success": bool(row["success"]), "attempt": attempt}
 
 
-def records(store: Store, study: str) -> Iterator[Row]:
+def records(store: Database, study: str) -> Iterator[Row]:
     """Every finished trial as a game of record."""
     for row in store.db.execute(RECORDS, [study]):
         yield json.loads(row["record"])
 
 
-def table(store: Store, study: str) -> list[Row]:
+def table(store: Database, study: str) -> list[Row]:
     """The paper's table: how often people find what each source hid, and in how many steps, with 95 % intervals.
 
     For each source and split, and each source over all. Places that nobody could see count as searches that failed, as
@@ -98,12 +98,12 @@ def table(store: Store, study: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def progress(store: Store) -> list[Row]:
+def progress(store: Database) -> list[Row]:
     """How far each study is."""
     return [_progress(store, row["name"]) for row in store.all("SELECT name FROM studies ORDER BY name")]
 
 
-def _progress(store: Store, name: str) -> Row:
+def _progress(store: Database, name: str) -> Row:
     study = stored_study(store, name)
     people = store.all("SELECT status FROM participants WHERE study = ?", name)
     wanted = study.repeats if study.kind == "seek" else 1
@@ -147,7 +147,7 @@ def as_lines(rows: Iterable[Row]) -> Iterator[str]:
         yield json.dumps(row) + "\n"
 
 
-FILES: dict[str, Callable[[Store, str], Iterator[str]]] = {
+FILES: dict[str, Callable[[Database, str], Iterator[str]]] = {
     "trials.csv": lambda store, study: as_csv(TRIAL_COLUMNS, trials(store, study)),
     "trials.jsonl": lambda store, study: as_lines(trials(store, study)),
     "actions.csv": lambda store, study: as_csv(ACTION_COLUMNS, actions(store, study)),
@@ -161,7 +161,7 @@ FILES: dict[str, Callable[[Store, str], Iterator[str]]] = {
 
 def exported(data: str | os.PathLike[str], study: str, name: str) -> Iterator[str]:
     """One of FILES, from a store's file, in pieces."""
-    store = Store(data)
+    store = Database(data)
     try:
         stored_study(store, study)
         yield from FILES[name](store, study)
@@ -171,7 +171,7 @@ def exported(data: str | os.PathLike[str], study: str, name: str) -> Iterator[st
 
 def human_table(data: str | os.PathLike[str], study: str) -> list[Row]:
     """The table of a study, from a store's file."""
-    store = Store(data)
+    store = Database(data)
     try:
         stored_study(store, study)
         return table(store, study)

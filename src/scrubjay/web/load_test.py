@@ -23,7 +23,7 @@ RARE = ("GiveUp", "Walk", "PickUp", "ReadyForSeeker", "Skip")
 
 
 @dataclass
-class Tally:
+class LoadReport:
     """What all of them met with."""
 
     seconds: list[float] = field(default_factory=list)
@@ -43,18 +43,24 @@ class Tally:
 
 
 def participants(
-    count: int, seconds: float, url: str, study: str = "", pause: float = 1.0, seed: int = 0, tally: Tally | None = None
+    count: int,
+    seconds: float,
+    url: str,
+    study: str = "",
+    pause: float = 1.0,
+    seed: int = 0,
+    tally: LoadReport | None = None,
 ) -> dict[str, Any]:
     """So many people play for so many seconds, an action every `pause`; the answers' number, errors and times.
 
     They take part in a study of the server, by default its first one, or play freely where there is none.
     """
-    tally = tally or Tally()
+    tally = tally or LoadReport()
     asyncio.run(_all(count, seconds, url.rstrip("/"), study, pause, seed, tally))
     return tally.as_json()
 
 
-async def _all(count: int, seconds: float, url: str, study: str, pause: float, seed: int, tally: Tally) -> None:
+async def _all(count: int, seconds: float, url: str, study: str, pause: float, seed: int, tally: LoadReport) -> None:
     options = await _request(url, "/api/options")
     if not study and options["studies"]:
         study = options["studies"][0]["name"]
@@ -79,7 +85,7 @@ class _Person:
     """One who takes part again and again until the time is up."""
 
     def __init__(
-        self, url: str, study: str, options: dict, pause: float, rng: random.Random, end: float, tally: Tally
+        self, url: str, study: str, options: dict, pause: float, rng: random.Random, end: float, tally: LoadReport
     ) -> None:
         self.url, self.study, self.options, self.pause = url, study, options, pause
         self.rng, self.end, self.tally = rng, end, tally

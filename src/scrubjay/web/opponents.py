@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from scrubjay.game.actions import NAMES, NOTHING, Stage
-from scrubjay.game.cache import Cache
-from scrubjay.game.episode import Deal, Dealer
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import HIDERS, SEEKERS
 from scrubjay.sim.world import World
@@ -36,9 +36,9 @@ class Opponents:
     seekers: Mapping[str, Callable[[int], Player]] = field(default_factory=lambda: dict(SEEKERS))
 
 
-def dealt(world: World, role: str, goal: str, opponent: str, seed: int) -> Deal:
+def dealt(world: World, role: str, goal: str, opponent: str, seed: int) -> EpisodeSpec:
     """What a trial begins with for which no study gives a hiding place, drawn from its seed."""
-    drawn = Dealer(seed, (goal,))(world, 0)
+    drawn = RandomEpisodes(seed, (goal,))(world, 0)
     if role == HIDE:
         return replace(drawn, last=Stage.S if opponent else Stage.OH, anywhere=True)
     if opponent != SOMEWHERE:
@@ -54,9 +54,9 @@ def thought_of(player: Player) -> Mapping[str, float]:
     return player.thought if isinstance(player, Thinking) else {}
 
 
-def next_step(player: Player, cache: Cache) -> str:
+def next_step(player: Player, game: CacheGame) -> str:
     """What a player does next in a game alone, as a trial's step."""
-    action, place = player(cache, np.ones(1, bool))
-    if cache.stage[0] == Stage.PS:
+    action, place = player(game, np.ones(1, bool))
+    if game.stage[0] == Stage.PS:
         return "PS " + " ".join(str(int(number)) for number in place[0])
     return NAMES[action[0]] if action[0] != NOTHING else NO_ACTION

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scrubjay.web.database import Store, deal_from_json, new_token
+from scrubjay.web.database import Database, deal_from_json, new_token
 from scrubjay.web.opponents import SOMEWHERE
 from scrubjay.web.study_protocol import Study
 from scrubjay.web.trial import NotNow
@@ -26,10 +26,10 @@ class Preview(Exception):
     """Somebody has not accepted the task yet."""
 
 
-class Course:
+class Participants:
     """The participants of all studies. Runs in the engine's thread."""
 
-    def __init__(self, store: Store, studies: Mapping[str, Study], clock: Callable[[], float]) -> None:
+    def __init__(self, store: Database, studies: Mapping[str, Study], clock: Callable[[], float]) -> None:
         self.store, self.studies, self.clock = store, studies, clock
 
     def join(self, name: str, parameters: Mapping[str, str]) -> dict[str, Any]:

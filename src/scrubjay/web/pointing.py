@@ -30,7 +30,7 @@ WORTH = 0.02
 
 def opening(trial: Trial, x: float, y: float) -> str:
     """The OpenAt for what is at a point of the picture, in shares of its sides; NotNow says why there is none."""
-    world, view = trial.cache.world, trial.cache.look()
+    world, view = trial.game.world, trial.game.look()
     row, column = pixel(world.size, x, y)
     number = _openable_near(trial, row, column)
     if number is None:
@@ -53,7 +53,7 @@ def pixel(size: int, x: float, y: float) -> tuple[int, int]:
 
 def _openable_near(trial: Trial, row: int, column: int) -> int | None:
     """The number of the openable at a pixel or nearest to it."""
-    world, ids = trial.cache.world, trial.cache.look().ids[0].cpu().numpy()
+    world, ids = trial.game.world, trial.game.look().ids[0].cpu().numpy()
     reach_ = max(1, round(NEAR * world.size / 224))
     top, left = max(row - reach_, 0), max(column - reach_, 0)
     part = ids[top : row + reach_ + 1, left : column + reach_ + 1].astype(int)
@@ -67,7 +67,7 @@ def _openable_near(trial: Trial, row: int, column: int) -> int | None:
 
 def aim(trial: Trial, x: float, y: float) -> np.ndarray:
     """Where the object's centre must be to lie on what is at a point of the picture, (3,); NotNow if it cannot."""
-    world, view = trial.cache.world, trial.cache.look()
+    world, view = trial.game.world, trial.game.look()
     row, column = pixel(world.size, x, y)
     if bool(world.goal_mask(view)[0, row, column]):
         raise NotNow("Point at where it should go, not at the object itself.")
@@ -81,9 +81,9 @@ def aim(trial: Trial, x: float, y: float) -> np.ndarray:
 def bring(trial: Trial, x: float, y: float, take: Callable[[str], bool]) -> None:
     """Takes the steps that bring the hand to a point of the picture, as near as they can."""
     target = aim(trial, x, y)
-    if trial.cache.stage[0] == Stage.OH:
+    if trial.game.stage[0] == Stage.OH:
         row, column = pixel(cells.CELLS, x, y)
-        take(f"PlaceAt|0,{row + 1},{column + 1}" if not trial.cache.placed[0] else FIRST_TARGET)
+        take(f"PlaceAt|0,{row + 1},{column + 1}" if not trial.game.placed[0] else FIRST_TARGET)
     facing = ahead(trial.state.rotation[0])
     right = np.array([facing[1], -facing[0]])
     ways = np.zeros((len(HAND_MOVES), 3))

@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.errors import RecordError
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Dealer
-from scrubjay.game.record import Record, RecordError, checked, replay
-from scrubjay.sim.compile import Compiled
+from scrubjay.game.episode import RandomEpisodes
+from scrubjay.game.record import Record, checked, replay
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.picture import encoded
 from scrubjay.web.database import new_token
 from scrubjay.web.opponents import Opponents, next_step, thought_of
 from scrubjay.web.trial import SEEK, Trial
-from scrubjay.web.worker import Engine, Job
-from scrubjay.web.world_pool import Rooms
+from scrubjay.web.worker import Job, Worker
+from scrubjay.web.world_pool import WorldPool
 
 log = logging.getLogger("scrubjay.web")
 KEPT = 6
@@ -58,10 +59,10 @@ class Told:
         return {"ready": True, **self.facts, "steps": self.steps, "internals": self.internals}
 
 
-class Watching:
+class Replays:
     """Records by their names. Runs in the engine's thread."""
 
-    def __init__(self, engine: Engine, rooms: Rooms, opponents: Opponents, listed: Sequence[Record] = ()) -> None:
+    def __init__(self, engine: Worker, rooms: WorldPool, opponents: Opponents, listed: Sequence[Record] = ()) -> None:
         self.engine, self.rooms, self.opponents = engine, rooms, opponents
         self._listed = {str(number): record for number, record in enumerate(listed, 1)}
         self._told: OrderedDict[str, Told] = OrderedDict()
@@ -139,13 +140,13 @@ class Watching:
         while not self.rooms.ready(scene):
             yield 0.02
         world = self.rooms.world(scene)
-        deal = Dealer(seed, (goal,))(world, 0)
+        deal = RandomEpisodes(seed, (goal,))(world, 0)
         trial = Trial(world, deal, SEEK, {"hider": hider, "seeker": seeker}, people=False)
         hides, seeks = self.opponents.hiders[hider](seed), self.opponents.seekers[seeker](seed + 1)
         while trial.record is None:
             trial.bind(self.rooms.world(scene))
-            player = seeks if trial.cache.stage[0] == Stage.S else hides
-            trial.step(next_step(player, trial.cache), thought_of(player))
+            player = seeks if trial.game.stage[0] == Stage.S else hides
+            trial.step(next_step(player, trial.game), thought_of(player))
             told.progress = min(0.5, told.progress + 0.5 / 700)
             yield 0
         told.internals = trial.internals()
@@ -165,11 +166,11 @@ class Watching:
             if self.rooms.world(record.scene, record.size) is not world:
                 raise RecordError("the room was put away meanwhile, try again")
             world.state = mine
-            cache, outcome = next(steps)
-            moved_on = outcome.finished[0] or (outcome.stage[0] != Stage.S and cache.stage[0] == Stage.S)
+            game, outcome = next(steps)
+            moved_on = outcome.finished[0] or (outcome.stage[0] != Stage.S and game.stage[0] == Stage.S)
             if not moved_on:
                 # Else the next game or the search has begun already; the step before it changes nothing that is seen.
-                place, frame = list(world.place(0)), encoded(cache.look().rgb[0].cpu().numpy(), "JPEG")
+                place, frame = list(world.place(0)), encoded(game.look().rgb[0].cpu().numpy(), "JPEG")
             elif not frame:
                 frame = encoded(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")
             told.frames.append(frame)
@@ -199,5 +200,5 @@ def _step(record: Record, number: int, outcome: Any, place: list) -> dict[str, A
     }  # fmt: skip
 
 
-def _grid(compiled: Compiled, record: Record):
+def _grid(compiled: CompiledRoom, record: Record):
     return compiled.floor.grid(np.array(record.start[:2]), record.start.rotation % 90)

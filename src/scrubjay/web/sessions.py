@@ -22,8 +22,8 @@ from scrubjay.web.database import deal_as_json, deal_from_json
 from scrubjay.web.opponents import Opponents, dealt, next_step, thought_of
 from scrubjay.web.seen_map import SeenMap
 from scrubjay.web.trial import CAN, GIVE_UP, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotNow, Trial
-from scrubjay.web.worker import Engine, Job
-from scrubjay.web.world_pool import Rooms
+from scrubjay.web.worker import Job, Worker
+from scrubjay.web.world_pool import WorldPool
 
 log = logging.getLogger("scrubjay.web")
 PACE = 1 / 8
@@ -90,10 +90,10 @@ class Sitting:
         return "done" if self.result else self.trial.phase
 
 
-class Live:
+class Sessions:
     """The trials under way."""
 
-    def __init__(self, engine: Engine, rooms: Rooms, opponents: Opponents, clock: Callable[[], float]) -> None:
+    def __init__(self, engine: Worker, rooms: WorldPool, opponents: Opponents, clock: Callable[[], float]) -> None:
         self.engine, self.rooms, self.opponents, self.clock = engine, rooms, opponents, clock
         self.store = engine.store
         self.sittings: dict[str, Sitting] = {}
@@ -186,7 +186,7 @@ class Live:
         return round(self.clock() - sitting.started, 1) if sitting.started else 0.0
 
     def _bounds(self, sitting: Sitting) -> list[float] | None:
-        return list(sitting.trial.cache.world.rooms[0].room.bounds) if sitting.trial else None
+        return list(sitting.trial.game.world.rooms[0].room.bounds) if sitting.trial else None
 
     def _awake(self, token: str, seat: Seat) -> tuple[Sitting, Trial]:
         sitting = self.sittings.get(token)
@@ -261,7 +261,7 @@ class Live:
         state = b"".join(values.tobytes() for values in vars(trial.state).values())
         if sitting.drawn[0] != state:
             trial.bind(self.rooms.world(sitting.row["scene"]))
-            sitting.drawn = state, encoded(trial.cache.look().rgb[0].cpu().numpy(), "JPEG")
+            sitting.drawn = state, encoded(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
             self._map(sitting)
         return sitting.drawn[1]
 
@@ -270,8 +270,8 @@ class Live:
         trial = sitting.trial
         if trial is None or sitting.seen is None or trial.phase in ("prepare", "watch"):
             return
-        view = trial.cache.look()
-        hidden = trial.cache.world.goal_mask(view)[0].cpu().numpy()
+        view = trial.game.look()
+        hidden = trial.game.world.goal_mask(view)[0].cpu().numpy()
         sitting.seen.add(trial.state, np.where(hidden, 0, view.depth[0].cpu().numpy()))
 
     def _go_on(self, sitting: Sitting) -> None:
@@ -341,7 +341,7 @@ class Live:
         taken: list[tuple[str, bool]] = []
         while trial.phase == "prepare":
             trial.bind(self.rooms.world(row["scene"]))
-            step = next_step(player, trial.cache)
+            step = next_step(player, trial.game)
             taken.append((step, trial.step(step, thought_of(player))))
             sitting.progress = min(0.99, len(taken) / GAME_STEPS)
             if len(taken) % 10 == 0:
@@ -357,7 +357,7 @@ class Live:
         player = self.opponents.seekers[row["opponent"]](row["seed"])
         while sitting.seat is not None or sitting.skip:
             trial.bind(self.rooms.world(row["scene"]))
-            trial.step(next_step(player, trial.cache), thought_of(player))
+            trial.step(next_step(player, trial.game), thought_of(player))
             if trial.record is not None:
                 self._finish(sitting)
                 self._tell(sitting)

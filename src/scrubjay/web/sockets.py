@@ -16,9 +16,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from scrubjay.web import schemas
 from scrubjay.web.schemas import Act, BadInput, Message, Point
 from scrubjay.web.security import Bucket, same_origin
-from scrubjay.web.sessions import Live, Unknown
+from scrubjay.web.sessions import Sessions, Unknown
 from scrubjay.web.trial import NotNow
-from scrubjay.web.worker import Engine
+from scrubjay.web.worker import Worker
 
 log = logging.getLogger("scrubjay.web")
 RATE, BURST = 20, 40
@@ -64,7 +64,7 @@ class Listener:
             self.loop.call_soon_threadsafe(call)
 
 
-async def serve_socket(socket: WebSocket, engine: Engine, live: Live) -> None:
+async def serve_socket(socket: WebSocket, engine: Worker, live: Sessions) -> None:
     """One person at one trial, from hello to goodbye."""
     if not same_origin(socket.headers):
         await socket.close(BAD)
@@ -94,7 +94,7 @@ async def _until_over(both: TaskGroup, work: Awaitable[None]) -> None:
         both.cancel_scope.cancel()
 
 
-async def _greeted(socket: WebSocket, engine: Engine, live: Live, listener: Listener) -> str | None:
+async def _greeted(socket: WebSocket, engine: Worker, live: Sessions, listener: Listener) -> str | None:
     """Waits for the hello, and takes the seat; None if there is none to take."""
     try:
         text = await asyncio.wait_for(_text(socket), HELLO_SECONDS)
@@ -141,7 +141,7 @@ async def _sent(socket: WebSocket, item: tuple[dict[str, Any], bytes | None] | i
     return True
 
 
-async def _read(socket: WebSocket, engine: Engine, live: Live, listener: Listener, token: str) -> None:
+async def _read(socket: WebSocket, engine: Worker, live: Sessions, listener: Listener, token: str) -> None:
     """Takes messages one after another, each answered before the next is looked at."""
     bucket, wrong = Bucket(RATE, BURST), 0
     while wrong < MOST_WRONG:
@@ -172,7 +172,7 @@ async def _read(socket: WebSocket, engine: Engine, live: Live, listener: Listene
     await asyncio.sleep(GOODBYE_SECONDS)
 
 
-def _done(engine: Engine, live: Live, listener: Listener, token: str, message: Message) -> asyncio.Future[None]:
+def _done(engine: Worker, live: Sessions, listener: Listener, token: str, message: Message) -> asyncio.Future[None]:
     """Has done what a message asks for. Who waits must not keep the call: an error would hold them, and they it."""
     if isinstance(message, Act):
         call = engine.call(live.act, token, listener, message.id, message.do)

@@ -17,25 +17,22 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from scrubjay.errors import RecordError, RoomError, SpotError, StudyError
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import Deal
-from scrubjay.game.record import RecordError, load_records
+from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.record import load_records
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.generate import make_room
-from scrubjay.rooms.room import GOALS, RoomError
+from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.pose import Place
-from scrubjay.spots.spots import SpotError, load_spots, spots_file
-from scrubjay.web.database import Store, deal_as_json
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.pose import AgentPose
+from scrubjay.spots.spots import load_spots, spots_file
+from scrubjay.web.database import Database, deal_as_json
 from scrubjay.web.schemas import Goal
 from scrubjay.web.trial import HIDE, SEEK
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
-
-
-class StudyError(ValueError):
-    """A study that cannot be run; the message says what to change."""
 
 
 class _Part(BaseModel):
@@ -95,17 +92,17 @@ class Location:
 
     source: str
     scene: str
-    deal: Deal | None
+    deal: EpisodeSpec | None
     """None if the start must still be drawn."""
     goal: str
     pose: tuple[float, ...] = ()
     open: tuple[int, ...] = ()
 
-    def begun(self, start: Place) -> Deal:
+    def begun(self, start: AgentPose) -> EpisodeSpec:
         """The deal from a start."""
         if not self.pose:
-            return Deal(self.goal, start, Stage.EM, Stage.OH, anywhere=True)
-        return Deal(self.goal, start, Stage.S, Stage.S, pose=self.pose, open=self.open)
+            return EpisodeSpec(self.goal, start, Stage.EM, Stage.OH, anywhere=True)
+        return EpisodeSpec(self.goal, start, Stage.S, Stage.S, pose=self.pose, open=self.open)
 
 
 def load_study(path: str | Path) -> tuple[Study, list[Location]]:
@@ -216,11 +213,11 @@ def _spots(
 
 
 def enter(
-    store: Store,
+    store: Database,
     study: Study,
     locations: Sequence[Location],
     progress: Callable[[int, int], None] = lambda done, total: None,
-    build: Callable[[str], Compiled] = build_room,
+    build: Callable[[str], CompiledRoom] = build_room,
 ) -> None:
     """Puts a study into the store, with starts drawn and places that nobody could see marked; once is enough.
 
@@ -242,7 +239,7 @@ def enter(
                       deal=deal_as_json(deal), seeable=seeable)  # fmt: skip
 
 
-def stored_study(store: Store, name: str) -> Study:
+def stored_study(store: Database, name: str) -> Study:
     """A study as it was entered."""
     row = store.one("SELECT definition FROM studies WHERE name = ?", name)
     if row is None:
@@ -257,7 +254,7 @@ def _plain(location: Location) -> dict:
 
 def _entered(
     study: Study, locations: Sequence[Location], progress: Callable[[int, int], None], build: Callable
-) -> Iterator[tuple[int, Location, Deal, bool]]:
+) -> Iterator[tuple[int, Location, EpisodeSpec, bool]]:
     """Each place with its number, its deal, and whether it can be seen from anywhere; room by room."""
     order = sorted(range(len(locations)), key=lambda number: locations[number].scene)
     scene, compiled = "", None
@@ -271,12 +268,12 @@ def _entered(
             rng = np.random.default_rng([study.seed, number])
             positions = compiled.floor.reachable().positions
             x, z = positions[rng.integers(len(positions))]
-            deal = location.begun(Place(float(x), float(z), 90.0 * int(rng.integers(4)), True))
+            deal = location.begun(AgentPose(float(x), float(z), 90.0 * int(rng.integers(4)), True))
         yield number, location, deal, study.kind != SEEK or seeable(compiled, deal)
         progress(done + 1, len(locations))
 
 
-def seeable(compiled: Compiled, deal: Deal) -> bool:
+def seeable(compiled: CompiledRoom, deal: EpisodeSpec) -> bool:
     """Is an object seen from any reachable place, with what is open or through all that opens?"""
     if any(number >= len(compiled.openables) for number in deal.open):
         raise StudyError(f"a hiding place in {compiled.room.scene} has openables that the room has not")

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from scrubjay.game.actions import NAMES, NOTHING, NUMBERS, Stage
-from scrubjay.game.cache import LIMITS, Cache, Outcome
-from scrubjay.game.episode import Deal
+from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record, Recorder
-from scrubjay.sim.pose import Place
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.state import State
 from scrubjay.sim.world import World
 
@@ -50,12 +50,12 @@ class NotNow(Exception):
     """What a person asked for cannot be done as things are; the message is for them, and nothing has changed."""
 
 
-class _Game(Cache):
+class _Game(CacheGame):
     """A game that remembers how it ended: the next one begins at once."""
 
     final: State | None = None
 
-    def before_next(self, outcome: Outcome) -> None:
+    def before_next(self, outcome: StepResult) -> None:
         if outcome.finished[0]:
             self.final = self.world.state.copy()
 
@@ -63,7 +63,9 @@ class _Game(Cache):
 class Trial:
     """One game of one person. It shares its world with other trials, so `bind` it before anything else is asked."""
 
-    def __init__(self, world: World, deal: Deal, role: str, players: dict[str, str], people: bool = True) -> None:
+    def __init__(
+        self, world: World, deal: EpisodeSpec, role: str, players: dict[str, str], people: bool = True
+    ) -> None:
         """`people` play without limits in their stages."""
         self.role, self.deal, self.players, self.people = role, deal, players, people
         self.record: Record | None = None
@@ -76,24 +78,24 @@ class Trial:
 
     def bind(self, world: World) -> None:
         """Puts this trial's state into a world of its room."""
-        self.cache.world, world.state = world, self.state
+        self.game.world, world.state = world, self.state
 
     @property
     def phase(self) -> str:
         if self.record is not None:
             return "done"
-        stage = Stage(self.cache.stage[0])
+        stage = Stage(self.game.stage[0])
         if self.role == SEEK:
             return "seek" if stage == Stage.S else "prepare"
         if stage == Stage.OH:
-            return "placed" if self.cache.placed[0] else "hold"
+            return "placed" if self.game.placed[0] else "hold"
         return {Stage.EM: "walk", Stage.PS: "walk", Stage.OM: "hand", Stage.S: "watch"}[stage]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> AgentPose:
         state = self.state
         x, z = map(float, state.position[0])
-        return Place(x, z, float(state.rotation[0]), bool(state.standing[0]))
+        return AgentPose(x, z, float(state.rotation[0]), bool(state.standing[0]))
 
     def internals(self) -> dict[str, list[float | None]] | None:
         """What players thought: a list for each name, a number or None for each step. None if they said nothing."""
@@ -105,15 +107,15 @@ class Trial:
         """Takes one step, as `steps_of` gives them, with what was thought at it; did it succeed?"""
         if action == WALK:
             here = replace(self.deal, place=self.place, open=tuple(np.flatnonzero(self.state.open[0]).tolist()))
-            self._begin(self.cache.world, here)
+            self._begin(self.game.world, here)
             self.success = True
             return True
-        stage = self.cache.stage[0]
+        stage = self.game.stage[0]
         if action == NO_ACTION:
-            self.cache.limits[stage] = self.cache.time[0, stage] + 1
+            self.game.limits[stage] = self.game.time[0, stage] + 1
         kind, *numbers = action.split(" ")
         place = np.array([[int(number) for number in numbers]]) if kind == "PS" else None
-        outcome = self.cache.step(np.array([NUMBERS.get(action, NOTHING)]), place)
+        outcome = self.game.step(np.array([NUMBERS.get(action, NOTHING)]), place)
         self._thoughts.append(thought)
         self._note(outcome, place)
         if action in NUMBERS and self._is_mine(Stage(stage)):
@@ -125,7 +127,7 @@ class Trial:
         """The steps that one of the things that a person can do comes to; NotNow if it is none of these."""
         if name not in CAN[self.phase] or name in (POINT_OPEN, POINT_PLACE):
             raise NotNow(f"{name[:40]} cannot be done now.")
-        place = self.cache.relative_place()[0]
+        place = self.game.relative_place()[0]
         choice = f"PS 0 0 {place[2]} {place[3]}"
         if name == HIDE_HERE:
             return [NO_ACTION, choice]
@@ -139,24 +141,24 @@ class Trial:
         """Does the person play this stage?"""
         return (stage == Stage.S) == (self.role == SEEK)
 
-    def _begin(self, world: World, deal: Deal) -> None:
+    def _begin(self, world: World, deal: EpisodeSpec) -> None:
         """A game with a state of its own begins."""
         world.state = world.state.copy()
         seeking = np.arange(len(Stage)) == Stage.S
         limits = np.where(self.people & (seeking == (self.role == SEEK)), UNLIMITED, LIMITS)
         limits[Stage.PS] = 1
-        self.cache = _Game(world, lambda *_: deal, limits, forgiving=True)
-        self.recorder = Recorder(self.cache, self.players)
+        self.game = _Game(world, lambda *_: deal, limits, forgiving=True)
+        self.recorder = Recorder(self.game, self.players)
         self._thoughts: list[Mapping[str, float]] = []
         self.state = world.state
 
-    def _note(self, outcome: Outcome, place: np.ndarray | None) -> None:
+    def _note(self, outcome: StepResult, place: np.ndarray | None) -> None:
         for record in self.recorder.note(outcome, place):
-            final = self.cache.final
+            final = self.game.final
             assert final is not None
-            record.limits = self.cache.limits.tolist()
+            record.limits = self.game.limits.tolist()
             if record.hidden is None:
                 record.hidden = {"pose": final.pose[0].tolist(), "open": np.flatnonzero(final.open[0]).tolist()}
             self.record, self.state = record, final
             # The next game has begun; what is looked at is how this one ended.
-            self.cache.world.state = final
+            self.game.world.state = final

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from scrubjay.web.database import Store
+from scrubjay.web.database import Database
 
 log = logging.getLogger("scrubjay.web")
 MOST_TOGETHER = 8
@@ -29,10 +29,10 @@ Call = tuple[Callable[[], Any], Future]
 """What is to be done, and where the answer goes."""
 
 
-class Engine:
+class Worker:
     """Runs calls and jobs in its thread, each in a transaction of the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Database) -> None:
         self.store = store
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._jobs: list[tuple[float, Job]] = []

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from scrubjay.sim.build import build_room
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
 T = TypeVar("T")
@@ -16,15 +16,19 @@ MOST = 60
 """Worlds that are kept: about 30 MB each."""
 
 
-class Rooms:
+class WorldPool:
     """Worlds by scene. Rooms are built in another thread; worlds are made and used in the caller's."""
 
     def __init__(
-        self, size: int = 224, renderer: str = "auto", build: Callable[[str], Compiled] = build_room, most: int = MOST
+        self,
+        size: int = 224,
+        renderer: str = "auto",
+        build: Callable[[str], CompiledRoom] = build_room,
+        most: int = MOST,
     ) -> None:
         self.size, self.renderer, self.most, self._build = size, renderer, most, build
         self._worlds: OrderedDict[tuple[str, int], World] = OrderedDict()
-        self._building: dict[str, Future[Compiled]] = {}
+        self._building: dict[str, Future[CompiledRoom]] = {}
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="rooms")
 
     def ready(self, scene: str, size: int | None = None) -> bool:

@@ -8,7 +8,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.render import raycast, shading
 from scrubjay.sim.render.buffers import Rows, Shared
 from scrubjay.sim.render.bvh import LEAF, LEAF_BITS, build
-from scrubjay.sim.render.warp import Warp
+from scrubjay.sim.render.warp import WarpRenderer
 
 
 def soup(rng, count: int) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_rows_are_lent_and_taken_back():
 def test_swapping_rooms_piles_nothing_up():
     """After a hundred swaps, textures, materials and rows are no more than after the first ones."""
     rooms = [build_room(f"foyer-{seed}") for seed in range(4)]
-    renderer = Warp(rooms[:2], 1, 28)
+    renderer = WarpRenderer(rooms[:2], 1, 28)
     sizes = []
     for turn in range(100):
         renderer.replace(turn % 2, rooms[turn % 4])

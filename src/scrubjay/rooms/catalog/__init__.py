@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scrubjay.errors import RoomError
 from scrubjay.rooms.catalog import (
     appliances,
     bathroom,
@@ -22,7 +23,7 @@ from scrubjay.rooms.catalog import (
     tableware,
 )
 from scrubjay.rooms.catalog.shape import Shape
-from scrubjay.rooms.room import Room, RoomError, Thing
+from scrubjay.rooms.room import Room, Thing
 
 Draw = Callable[[Shape, np.random.Generator], None]
 

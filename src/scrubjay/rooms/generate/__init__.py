@@ -11,10 +11,11 @@ import re
 
 import numpy as np
 
+from scrubjay.errors import RoomError
 from scrubjay.rooms.generate import bathroom, bedroom, foyer, kitchen, living_room
 from scrubjay.rooms.generate.layout import NoRoom, Plan, outline_of
 from scrubjay.rooms.generate.palettes import palette
-from scrubjay.rooms.room import ROOM_TYPES, Room, RoomError
+from scrubjay.rooms.room import ROOM_TYPES, Room
 
 FIRST = {"kitchen": 0, "living_room": 200, "bedroom": 300, "bathroom": 400, "foyer": 500}
 """FloorPlan1 is the first kitchen, FloorPlan201 the first living room."""

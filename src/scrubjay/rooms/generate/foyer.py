@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
 from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.shape import Support
 from scrubjay.rooms.generate import envelope
 from scrubjay.rooms.generate.furniture import chest, fittings
 from scrubjay.rooms.generate.layout import NoRoom, Plan, Size, box_of
-from scrubjay.rooms.room import Room, RoomError, Thing
+from scrubjay.rooms.room import Room, Thing
 
 SIZE = ((4.2, 5.8), (4.2, 5.8))
 TABLES = {

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from scrubjay.sim.compile import FIXED, GOAL, MOVING, Compiled
+from scrubjay.sim.compile import FIXED, GOAL, MOVING, CompiledRoom
 from scrubjay.sim.pose import FIELD_OF_VIEW, cameras
 from scrubjay.sim.state import State
 
@@ -18,10 +18,6 @@ WITHOUT_OPENABLES = (FIXED, GOAL)
 """The room with the moving parts of openables left out: what one would see through them."""
 GOAL_ALONE = (GOAL,)
 """The goal object with all else invisible."""
-
-
-class RendererError(RuntimeError):
-    """A renderer that cannot work here; the message says what would help."""
 
 
 class View:
@@ -105,6 +101,6 @@ class Renderer(Protocol):
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View: ...
 
-    def replace(self, number: int, room: Compiled) -> None: ...
+    def replace(self, number: int, room: CompiledRoom) -> None: ...
 
     def close(self) -> None: ...

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from scrubjay.sim.compile import Compiled
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render import shading
 from scrubjay.sim.render.bvh import Trees
 from scrubjay.sim.render.triangles import Triangles
@@ -99,7 +99,7 @@ class Store:
         self.materials, self.textures = Shared(), Shared()
         self._arrays: list | None = None
 
-    def write(self, loaded, trees: Trees, triangles: Triangles, openable: np.ndarray, compiled: Compiled) -> None:
+    def write(self, loaded, trees: Trees, triangles: Triangles, openable: np.ndarray, compiled: CompiledRoom) -> None:
         """Writes trees and their triangles, in the order of the trees' leaves, into the rows lent for them."""
         names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
         loaded.materials = set(names.values())
@@ -137,7 +137,7 @@ class Store:
             ]  # fmt: skip
         return self._arrays
 
-    def _material(self, compiled: Compiled, number: int) -> int:
+    def _material(self, compiled: CompiledRoom, number: int) -> int:
         """A material's number here; rooms share materials and textures, all but the pictures of their floors."""
         model = compiled.model
         texture = int(model.mat_texid[number, mujoco.mjtTextureRole.mjTEXROLE_RGB])
@@ -151,7 +151,7 @@ class Store:
 
         return self.materials.number((*tint, *repeat, glow, image), make)
 
-    def _texture(self, compiled: Compiled, texture: int) -> int:
+    def _texture(self, compiled: CompiledRoom, texture: int) -> int:
         model = compiled.model
         shape = (model.tex_height[texture], model.tex_width[texture], 3)
         pixels = model.tex_data[model.tex_adr[texture] :][: int(np.prod(shape))].reshape(shape)

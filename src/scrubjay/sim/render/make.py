@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from scrubjay.sim.compile import Compiled
-from scrubjay.sim.render.base import Renderer, RendererError
-from scrubjay.sim.render.opengl import OpenGL
+from scrubjay.errors import RendererError
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.render.base import Renderer
+from scrubjay.sim.render.opengl import OpenGLRenderer
 
 NAMES = ("auto", "opengl", "warp")
 BYTES_PER_PIXEL = 3 + 4 + 2 + 12
@@ -19,7 +20,7 @@ BYTES_PER_ROOM = 16 << 20
 
 def make_renderer(
     name: str,
-    rooms: Sequence[Compiled],
+    rooms: Sequence[CompiledRoom],
     copies: int,
     size: int,
     device: str = "cpu",
@@ -37,13 +38,13 @@ def make_renderer(
         raise RendererError("shadows are drawn by the renderer 'warp' only")
     if name != "warp" and not shadows and device == "cpu":
         try:
-            return OpenGL(rooms, copies, size, culled)
+            return OpenGLRenderer(rooms, copies, size, culled)
         except RendererError:
             if name == "opengl":
                 raise
-    from scrubjay.sim.render.warp import Warp  # Imported late: Warp looks for devices when it starts.
+    from scrubjay.sim.render.warp import WarpRenderer  # Imported late: Warp looks for devices when it starts.
 
-    return Warp(rooms, copies, size, device, shadows, culled)
+    return WarpRenderer(rooms, copies, size, device, shadows, culled)
 
 
 def check_request(name: str, device: str, rooms: int, copies: int, size: int) -> None:

@@ -8,8 +8,9 @@ import mujoco
 import numpy as np
 import torch
 
-from scrubjay.sim.compile import SOLID, Compiled
-from scrubjay.sim.render.base import EVERYTHING, RendererError, Shot, View
+from scrubjay.errors import RendererError
+from scrubjay.sim.compile import SOLID, CompiledRoom
+from scrubjay.sim.render.base import EVERYTHING, Shot, View
 
 
 def _context(size: int):
@@ -33,10 +34,10 @@ def _context(size: int):
     )
 
 
-class OpenGL:
+class OpenGLRenderer:
     """Renders with one OpenGL context, into which each room's meshes and textures are loaded."""
 
-    def __init__(self, rooms: Sequence[Compiled], copies: int, size: int = 224, culled: bool = False) -> None:
+    def __init__(self, rooms: Sequence[CompiledRoom], copies: int, size: int = 224, culled: bool = False) -> None:
         self.rooms, self.copies, self.size = rooms, copies, size
         backend, self._gl = _context(size)
         self.name = f"OpenGL ({backend})"
@@ -65,7 +66,7 @@ class OpenGL:
         made = {"rgb": rgb, "depth": depth, "ids": ids, "normals": normals}
         return View(**{kind: torch.from_numpy(made[kind]) for kind in kinds})
 
-    def replace(self, number: int, room: Compiled) -> None:
+    def replace(self, number: int, room: CompiledRoom) -> None:
         """Puts another room in one's place."""
         self._gl.make_current()
         loaded = self._loaded[number]
@@ -93,7 +94,7 @@ class OpenGL:
 class _Loaded:
     """One room in the OpenGL context."""
 
-    def __init__(self, compiled: Compiled, size: int, culled: bool) -> None:
+    def __init__(self, compiled: CompiledRoom, size: int, culled: bool) -> None:
         self.compiled, self.model = compiled, compiled.model
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)

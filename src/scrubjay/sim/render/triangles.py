@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from scrubjay.sim.compile import SOLID, Compiled
+from scrubjay.sim.compile import SOLID, CompiledRoom
 
 USABLE = 0.8
 """A corner's normal further off its face than this cosine is replaced by the face's, as MuJoCo's own renderer does."""
@@ -38,7 +38,7 @@ class Triangles:
         return Triangles(self.points, *rest)
 
 
-def triangles_of(compiled: Compiled, body: int) -> Triangles:
+def triangles_of(compiled: CompiledRoom, body: int) -> Triangles:
     """All that can be seen of a body of the model; body 0 is everything that never moves."""
     model = compiled.model
     geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group != SOLID))

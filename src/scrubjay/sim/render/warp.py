@@ -10,7 +10,7 @@ import torch
 import warp as wp
 
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import FIXED, GOAL, MOVING, Compiled
+from scrubjay.sim.compile import FIXED, GOAL, MOVING, CompiledRoom
 from scrubjay.sim.quaternion import matrices
 from scrubjay.sim.render import raycast, shading
 from scrubjay.sim.render.base import EVERYTHING, KINDS, Shot, View
@@ -25,12 +25,12 @@ SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
 TYPES = {"rgb": torch.uint8, "depth": torch.float32, "ids": torch.int16, "normals": torch.float32}
 
 
-class Warp:
+class WarpRenderer:
     """Renders any number of copies of rooms. A room's place in it can be taken by another room at any time."""
 
     def __init__(
         self,
-        rooms: Sequence[Compiled],
+        rooms: Sequence[CompiledRoom],
         copies: int,
         size: int = 224,
         device: str = "cpu",
@@ -48,7 +48,7 @@ class Warp:
         self._ready = False
         self._hits: list[wp.array] = []
 
-    def replace(self, number: int, room: Compiled) -> None:
+    def replace(self, number: int, room: CompiledRoom) -> None:
         """Puts another room in one's place; all its copies are in the new room from the next picture on."""
         if self.device.startswith("cuda"):
             torch.cuda.synchronize(self.device)  # A picture under way may still read what is about to go.
@@ -140,7 +140,7 @@ class Warp:
 class _Loaded:
     """Trees on the device: of a room and its parts, or of the goal objects."""
 
-    def __init__(self, compiled: Compiled, groups: list[Triangles], owners: list[np.ndarray], store: Store) -> None:
+    def __init__(self, compiled: CompiledRoom, groups: list[Triangles], owners: list[np.ndarray], store: Store) -> None:
         everything = joined(groups)
         trees = build(everything.points[everything.faces], [len(group.faces) for group in groups])
         self.rows = store.faces.lend(len(trees.order))
@@ -157,7 +157,7 @@ class _Loaded:
 class _Room(_Loaded):
     """One room: the whole of it closed, what never moves, and each moving part."""
 
-    def __init__(self, compiled: Compiled, store: Store) -> None:
+    def __init__(self, compiled: CompiledRoom, store: Store) -> None:
         self.compiled = compiled
         bodies = [(number, body) for number, openable in enumerate(compiled.openables) for body in openable.bodies]
         fixed, *moving = [triangles_of(compiled, body) for body in (0, *(body for _, body in bodies))]

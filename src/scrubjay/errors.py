@@ -1,0 +1,53 @@
+"""Errors that a user can cause. A message says in one sentence what to change; the command line prints just that."""
+
+
+class ScrubjayError(Exception):
+    """Base class of the package's errors."""
+
+
+class RoomError(ScrubjayError, ValueError):
+    """An invalid scene name, thing or room file."""
+
+
+class RendererError(ScrubjayError, RuntimeError):
+    """A renderer that does not work on this machine."""
+
+
+class PhysicsError(ScrubjayError, RuntimeError):
+    """A physics process that died or raised."""
+
+
+class RecordError(ScrubjayError, ValueError):
+    """An invalid record, or one that does not replay."""
+
+
+class SpotError(ScrubjayError, ValueError):
+    """An invalid file of hiding spots, or spots of another room."""
+
+
+class WeightsError(ScrubjayError, ValueError):
+    """Weights of another version or config, or a damaged file."""
+
+
+class RunError(ScrubjayError, ValueError):
+    """A training run's folder that cannot be used."""
+
+
+class TrainingError(ScrubjayError, RuntimeError):
+    """Training that cannot continue."""
+
+
+class NotFiniteError(TrainingError):
+    """A loss or gradient that is NaN or infinite, with the batch that caused it."""
+
+    def __init__(self, names: list[str], batch: object) -> None:
+        super().__init__(f"not finite: {', '.join(names)}")
+        self.names, self.batch = names, batch
+
+
+class StudyError(ScrubjayError, ValueError):
+    """A human study that cannot be run."""
+
+
+class DatabaseError(ScrubjayError, ValueError):
+    """A file that is not a study database of this version."""
