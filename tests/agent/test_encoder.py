@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from scrubjay.agent.config import PAPER, PRESETS, SMALL
-from scrubjay.agent.encoder import Encoder, PretrainedEncoder, initialise
+from scrubjay.agent.encoder import Encoder, PretrainedEncoder, initialize
 
 INSTALLED = importlib.util.find_spec("efficientnet_lite_pytorch") is not None
 
@@ -39,12 +39,12 @@ def test_shapes_and_sizes(preset, parameters, million_multiply_adds, sir, skips)
     assert [skip.shape[1:] for skip in encoded.skips] == skips
 
 
-def test_images_are_normalised_as_imagenets():
+def test_images_are_normalized_as_imagenets():
     image = torch.zeros(1, 2, 2, 3, dtype=torch.uint8)
     image[0, 1, 0] = torch.tensor([255, 51, 102])
-    found = Encoder(SMALL).normalise(image)
+    found = Encoder(SMALL).normalize(image)
     assert found.shape == (1, 12, 1, 1), "the square's four pixels, row by row"
-    # (colour / 255 - mean) / deviation, by hand.
+    # (color / 255 - mean) / deviation, by hand.
     black, other = [-2.117904, -2.035714, -1.804444], [2.248908, -1.142857, -0.026667]
     assert found.flatten().tolist() == pytest.approx([*black, *black, *other, *black], abs=1e-5)
 
@@ -65,7 +65,7 @@ def test_an_encoder_is_its_convolutions_one_after_another():
 
     mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     x = ((image.float() / 255 - mean) / deviation).permute(0, 3, 1, 2).contiguous()
-    # Channels of the stem are the pixels of a square: row, column, colour. Unfolded, its kernel is 6 x 6.
+    # Channels of the stem are the pixels of a square: row, column, color. Unfolded, its kernel is 6 x 6.
     kernel = encoder.stem.weight.reshape(-1, 2, 2, 3, 3, 3).permute(0, 3, 4, 1, 5, 2).reshape(-1, 3, 6, 6)
     x = relu(nn.functional.conv2d(x, kernel, encoder.stem.bias, stride=2, padding=2))
     for scale, stride in zip(encoder.scales, (2, 2, 2, 1), strict=True):
@@ -94,7 +94,7 @@ def test_signals_keep_their_size_through_an_untrained_encoder(preset):
 def test_a_transposed_convolution_keeps_the_size_of_its_input_too():
     torch.manual_seed(0)
     larger = nn.ConvTranspose2d(64, 64, 4, 2, padding=1)
-    initialise(larger)
+    initialize(larger)
     with torch.no_grad():
         # Half of a ReLU's outputs are 0: their mean square is half of their inputs' variance.
         out = larger(torch.relu(torch.randn(4, 64, 16, 16)))[..., 2:-2, 2:-2]

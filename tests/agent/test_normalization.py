@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from scrubjay.agent.agent import Agent, load_agent, save_agent
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.normalization import FAR, LEAST, SLOWEST, CentredConv2d, RunningNorm, adapt
+from scrubjay.agent.normalization import FAR, LEAST, SLOWEST, CenterdConv2d, RunningNorm, adapt
 from scrubjay.game.actions import Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.training.actor_critic import actor_critic
@@ -157,37 +157,37 @@ def test_what_is_usual_travels_with_the_weights(tmp_path):
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_a_centred_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
+def test_a_centerd_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
     torch.manual_seed(0)
-    centred, plain = (kind(4, 6, 3, stride, padding=1) for kind in (CentredConv2d, nn.Conv2d))
+    centerd, plain = (kind(4, 6, 3, stride, padding=1) for kind in (CenterdConv2d, nn.Conv2d))
     with torch.no_grad():
-        nn.init.normal_(centred.weight, 0.3)
-        for mine, one in zip(plain.weight, centred.weight, strict=True):
+        nn.init.normal_(centerd.weight, 0.3)
+        for mine, one in zip(plain.weight, centerd.weight, strict=True):
             mine.copy_(one - one.sum() / (4 * 3 * 3))
-        plain.bias.copy_(centred.bias)
+        plain.bias.copy_(centerd.bias)
     x = torch.randn(2, 4, 10, 10)
-    torch.testing.assert_close(centred(x), plain(x), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(centerd(x), plain(x), rtol=1e-4, atol=1e-5)
     # More of everything is nothing new, but for the border, beyond which there is nothing.
-    shifted = centred(x + 100)
+    shifted = centerd(x + 100)
     inner = slice(1, -1) if stride == 1 else slice(1, None)
-    torch.testing.assert_close(shifted[..., inner, inner], centred(x)[..., inner, inner], rtol=1e-3, atol=1e-3)
-    assert (shifted - centred(x))[..., 0, :].abs().max() > 1
+    torch.testing.assert_close(shifted[..., inner, inner], centerd(x)[..., inner, inner], rtol=1e-3, atol=1e-3)
+    assert (shifted - centerd(x))[..., 0, :].abs().max() > 1
 
 
-def test_learning_leaves_centred_filters_centred():
+def test_learning_leaves_centerd_filters_centerd():
     torch.manual_seed(0)
-    centred = CentredConv2d(3, 5, 3, padding=1)
-    optimiser = torch.optim.Adam(centred.parameters(), 0.1)
+    centerd = CenterdConv2d(3, 5, 3, padding=1)
+    optimizer = torch.optim.Adam(centerd.parameters(), 0.1)
     x = torch.rand(4, 3, 8, 8)
     for _ in range(20):
-        optimiser.zero_grad()
-        (centred(x) - 3).square().mean().backward()
-        optimiser.step()
-    torch.testing.assert_close(centred(x + 9)[..., 1:-1, 1:-1], centred(x)[..., 1:-1, 1:-1], rtol=1e-3, atol=1e-3)
+        optimizer.zero_grad()
+        (centerd(x) - 3).square().mean().backward()
+        optimizer.step()
+    torch.testing.assert_close(centerd(x + 9)[..., 1:-1, 1:-1], centerd(x)[..., 1:-1, 1:-1], rtol=1e-3, atol=1e-3)
 
 
 def looking(steps: int, games: int, seed: int) -> Observation:
-    """E&M in games that differ in nothing but what is seen: squares of random colours."""
+    """E&M in games that differ in nothing but what is seen: squares of random colors."""
     draw = torch.Generator().manual_seed(seed)
     squares = F.interpolate(torch.rand(games, 3, 8, 8, generator=draw), size=SMALL.image_size)
     image = (255 * squares).to(torch.uint8).movedim(1, -1).expand(steps, -1, -1, -1, -1)
@@ -230,7 +230,7 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
         torch.manual_seed(0)
         agent = Agent(SMALL)
         state, returns = agent.initial_state(games, 4), agent.heads.of(Stage.EM).returns
-        optimiser = torch.optim.Adam(agent.parameters(), 3e-4)
+        optimizer = torch.optim.Adam(agent.parameters(), 3e-4)
         for _ in range(24):
             said = agent.evaluate(state, observation, begins)
             logits = said.decision.logits
@@ -238,11 +238,11 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
             pays = torch.where(action < 20, -1.0, 1.0)
             returns.watch(target[..., None])
             losses = actor_critic(
-                logits, said.decision.value, action, pays, target, every, normalised=True, unit=returns.deviation
+                logits, said.decision.value, action, pays, target, every, normalized=True, unit=returns.deviation
             )
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             torch.stack(list(losses.values())).sum().backward()
-            optimiser.step()
+            optimizer.step()
             if adapts:
                 adapt(agent)
         with torch.no_grad():

@@ -184,8 +184,8 @@ def test_encoder_and_decoders_learn_64_triplets():
     before, action, succeeded, after = triplets()
     different = (before != after).any(-1).float()
     encoder, dynamics = Encoder(config), Dynamics(config)
-    optimiser = torch.optim.Adam([*encoder.parameters(), *dynamics.parameters()])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 6e-3, total_steps=steps)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *dynamics.parameters()])
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=steps)
 
     def losses(some: torch.Tensor) -> dict[str, torch.Tensor]:
         out = dynamics(encoder(before[some]), action[some], encoder(after[some]))
@@ -200,9 +200,9 @@ def test_encoder_and_decoders_learn_64_triplets():
         }
 
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.stack(list(losses(torch.randperm(64)[:16]).values())).sum().backward()
-        optimiser.step()
+        optimizer.step()
         schedule.step()
     with torch.no_grad():
         learned = {name: float(loss) for name, loss in losses(torch.arange(64)).items()}

@@ -257,5 +257,5 @@ def test_results_by_hand(tmp_path):
     ]
     with Image.open(tmp_path / "plot.png") as plot:
         assert plot.format == "PNG" and plot.width > 400
-        colours = {colour for _, colour in plot.convert("RGB").getcolors(1 << 20)}
-        assert {(0xB9, 0xB3, 0xA6), (0xDF, 0xA0, 0x4F)} <= colours, "a bar for each seeker"
+        colors = {color for _, color in plot.convert("RGB").getcolors(1 << 20)}
+        assert {(0xB9, 0xB3, 0xA6), (0xDF, 0xA0, 0x4F)} <= colors, "a bar for each seeker"

@@ -235,8 +235,8 @@ def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
     modality, row, column = [int(n) for n in NAMES[seen.landed[0]].split("|")[1].split(",")]
     assert modality == 1, "in a drawer the object is contained, with at least as many pixels as on top"
     masks = game.world.goal_pixels()
-    centre = masks[1][0].nonzero().float().mean(0) // 32 + 1
-    assert abs(row - centre[0]) <= 1 and abs(column - centre[1]) <= 1
+    center = masks[1][0].nonzero().float().mean(0) // 32 + 1
+    assert abs(row - center[0]) <= 1 and abs(column - center[1]) <= 1
     game.step(one("CloseObjects"))
     assert observe(game).landed[0] == NO_ACTION, "it is told once"
 

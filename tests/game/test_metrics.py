@@ -60,7 +60,7 @@ def test_lattice_rows_on_a_turned_grid(empty):
 
 
 def test_extrapolation_by_hand():
-    """Facing east from the origin: one east, and its northern (left) and southern (right) neighbours."""
+    """Facing east from the origin: one east, and its northern (left) and southern (right) neighbors."""
     found = metrics.extrapolated(np.array([[0, 0, 1, 1]]))
     assert found.tolist() == [[1, -1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 1]]
     west = metrics.extrapolated(np.array([[0, 0, 3, 0]]))
@@ -118,7 +118,7 @@ def test_visible_from_share(grid):
 
 
 def test_breadth_first_by_hand(grid):
-    """From the middle: itself, its four neighbours by number, then the corners."""
+    """From the middle: itself, its four neighbors by number, then the corners."""
     middle = grid.index((0.0, 0.0))
     number = {tuple(cell): k for k, cell in enumerate(grid.cells.tolist())}
     assert grid.cells.tolist() == sorted(grid.cells.tolist())
@@ -130,7 +130,7 @@ def test_breadth_first_by_hand(grid):
     assert metrics.bfs_found(visible)
     assert metrics.bfs_steps(grid, number[1, 1], visible) == 1
     assert metrics.bfs_steps(grid, middle, visible) == 9  # The last of the corners.
-    assert metrics.bfs_steps(grid, number[1, 0], visible) == 4  # The last of its three neighbours.
+    assert metrics.bfs_steps(grid, number[1, 0], visible) == 4  # The last of its three neighbors.
     visible[middle] = True
     assert metrics.bfs_steps(grid, middle, visible) == 1
 
@@ -141,7 +141,7 @@ def test_breadth_first_against_a_queue(chest, seed):
     grid = chest.floor.reachable()
     start = int(rng.integers(len(grid)))
     visible = rng.random((len(grid), 2, 4)) < 0.002
-    near = grid.neighbours()
+    near = grid.neighbors()
     steps, queue = {start: 0}, deque([start])
     while queue:
         here = queue.popleft()

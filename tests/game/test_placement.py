@@ -47,6 +47,6 @@ def test_contained_and_behind_may_be_a_row_off_and_on_top_may_not():
     assert placed(seen, target(0, 4, 1)) and not placed(seen, target(0, 3, 1))
 
 
-def test_rows_outside_the_image_are_no_neighbours():
+def test_rows_outside_the_image_are_no_neighbors():
     edge = counts({}, {(0, 0): 40}, True)
     assert placed(edge, target(1, 0, 0)) and placed(edge, target(1, 1, 0)) and not placed(edge, target(1, 6, 0))

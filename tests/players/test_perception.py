@@ -66,7 +66,7 @@ def test_the_map_agrees_with_the_floor(world):
     floor = world.rooms[0].floor
     free, unknown = seen.free((slice(None), slice(None)))
     cells = np.argwhere(free) - HALF
-    # The last centimetres are left to bumping.
+    # The last centimeters are left to bumping.
     assert len(cells) > 100 and (floor.clearance(cells * GRID) > 0.17).all()
     x, y = (floor.grid((0.0, 0.0)).cells + HALF).T
     assert (free | unknown)[x, y].all()

@@ -102,7 +102,7 @@ def test_a_grid_is_the_same_whether_the_rooms_own_is_known_or_not(bedroom, unkno
 
 
 def test_steps_are_where_the_middle_is_free(bedroom):
-    """Each pair once, and only of neighbours with clearance between them."""
+    """Each pair once, and only of neighbors with clearance between them."""
     grid = bedroom.grid(bedroom.reachable().positions[7], 20.0)
     at = grid.positions
     near = np.argwhere(np.triu(np.abs(np.linalg.norm(at[:, None] - at[None], axis=-1) - GRID) < 1e-6))
@@ -111,9 +111,9 @@ def test_steps_are_where_the_middle_is_free(bedroom):
     assert sorted(zip(*grid.graph.nonzero(), strict=True)) == sorted(map(tuple, near[free].tolist()))
 
 
-def test_neighbours_and_paths(bedroom):
+def test_neighbors_and_paths(bedroom):
     grid = bedroom.reachable()
-    table = grid.neighbours()
+    table = grid.neighbors()
     for direction, back in ((0, 2), (1, 3)):
         here = np.flatnonzero(table[:, direction] >= 0)
         assert (table[table[here, direction], back] == here).all()

@@ -7,8 +7,8 @@ from scrubjay.rooms.materials import materials
 from scrubjay.rooms.materials.materials import TEXTURES, image, parse, texture_of
 
 NAMES = [f"{name}-{variant}" for name, texture in TEXTURES.items() for variant in range(texture.variants)]
-COLOURED = {"picture", "screen", "sky", "cover", "label", "print", "dial", "keys"}
-TILING = [name for name in NAMES if texture_of(name).metres > 0]
+COLORED = {"picture", "screen", "sky", "cover", "label", "print", "dial", "keys"}
+TILING = [name for name in NAMES if texture_of(name).meters > 0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,7 +39,7 @@ def test_tiling_textures_join(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TEXTURES))
 def test_tinted_textures_are_light_and_not_flat(name: str) -> None:
     brightness = np.mean([image(f"{name}-{variant}").mean() for variant in range(TEXTURES[name].variants)]) / 255
-    if name in COLOURED:
+    if name in COLORED:
         assert 0.3 < brightness < 0.9
     else:
         assert 0.74 < brightness <= 1

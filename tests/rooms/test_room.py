@@ -63,9 +63,9 @@ def test_unknown_fields_in_a_file_are_named(tmp_path):
     path = tmp_path / "room.json"
     save_room(make_room("FloorPlan502"), path)
     data = json.loads(path.read_text())
-    data["things"][3]["colour"] = "red"
+    data["things"][3]["color"] = "red"
     path.write_text(json.dumps(data))
-    with pytest.raises(RoomError, match=r"unknown thing fields \['colour'\]"):
+    with pytest.raises(RoomError, match=r"unknown thing fields \['color'\]"):
         load_room(path)
 
 

@@ -1,4 +1,4 @@
-"""The image's cells: counts, and what is openable at their centres, against loops over pixels."""
+"""The image's cells: counts, and what is openable at their centers, against loops over pixels."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_counts_by_hand():
 
 
 def slow(ids, table, row, column) -> tuple[int, int]:
-    """Every pixel within 8 of the cell's centre, one by one; the nearest openable one wins, upper left first."""
+    """Every pixel within 8 of the cell's center, one by one; the nearest openable one wins, upper left first."""
     middle = (row * 32 + 16, column * 32 + 16)
     best = None
     for y in range(middle[0] - 8, middle[0] + 9):
@@ -46,7 +46,7 @@ def test_openables_at_cells_are_what_a_loop_finds():
                 assert openable == -1 or pixel[b, row, column] == at
 
 
-def test_smaller_images_have_a_smaller_neighbourhood():
+def test_smaller_images_have_a_smaller_neighborhood():
     ids = torch.full((1, 112, 112), -1, dtype=torch.int16)
     ids[0, 8 + 4, 8] = ids[0, 8 + 16, 8 + 21] = 0
     found, _ = openables_at_cells(ids, torch.tensor([[3, -1]]))

@@ -91,7 +91,7 @@ def test_a_failed_movement_leaves_the_situation_untouched(bare):
     assert (last.pose == before).all()
 
 
-def test_a_rotation_turns_by_thirty_degrees_about_the_centre(bare):
+def test_a_rotation_turns_by_thirty_degrees_about_the_center(bare):
     now = held(bare, goal="Knife")
     then = bare.rotate_hand(now, UP, 30.0)
     assert then.pose[:3] == pytest.approx(now.pose[:3])
@@ -99,7 +99,7 @@ def test_a_rotation_turns_by_thirty_degrees_about_the_centre(bare):
 
 
 def test_a_rotation_into_a_wall_fails(bare):
-    """The plunger, half a metre long, close to a wall, does not fit lying towards it."""
+    """The plunger, half a meter long, close to a wall, does not fit lying towards it."""
     now = moved(bare, held(bare, y=1.0, goal="Plunger"), NORTH, 10)
     turns = [bare.rotate_hand(now, EAST, 30.0)]
     while turns[-1] is not None and len(turns) < 4:

@@ -87,7 +87,7 @@ def test_spots_are_of_all_kinds(kitchen, found):
 
 
 def test_those_on_the_floor_lie_on_it(found):
-    """No centre is higher than half of the box's longest side; on things it is higher than half of the shortest."""
+    """No center is higher than half of the box's longest side; on things it is higher than half of the shortest."""
     for spot in found:
         sides = GOAL_BOXES[spot.goal][:3]
         if spot.kind == "floor":
@@ -188,7 +188,7 @@ BROKEN = {
     "version": lambda data: {**data, "version": 99},
     "no version": lambda data: {key: data[key] for key in data if key != "version"},
     "a list": lambda data: [data],
-    "an unknown field": lambda data: {**data, "colour": 1},
+    "an unknown field": lambda data: {**data, "color": 1},
     "a missing field": lambda data: {key: data[key] for key in data if key != "candidates"},
     "a missing difficulty": lambda data: {**data, "spots": {"easy": [], "medium": []}},
     "an unknown difficulty": lambda data: {**data, "spots": {**data["spots"], "absurd": []}},
@@ -201,7 +201,7 @@ BROKEN = {
     "an unknown kind": lambda data: _spot_with(data, kind="under"),
     "a share": lambda data: _spot_with(data, share=1.5),
     "a negative openable": lambda data: _spot_with(data, open=[-1]),
-    "a spot's unknown field": lambda data: _spot_with(data, colour="red"),
+    "a spot's unknown field": lambda data: _spot_with(data, color="red"),
     "a spot that is a number": lambda data: {**data, "spots": {name: [7] for name in DIFFICULTIES}},
 }
 

@@ -68,7 +68,7 @@ def test_the_clipped_loss_stops_where_the_ratio_leaves_its_band():
     assert losses["policy"].item() == pytest.approx(-(1.2 - 2.0) / 2)
 
 
-def test_normalised_advantages_and_values_in_units_by_hand():
+def test_normalized_advantages_and_values_in_units_by_hand():
     """Advantages 2, 6 and 10 have mean 6 and deviation sqrt(32 / 3); a fourth step, of any numbers, does not count."""
     chances = torch.tensor([0.5, 0.25, 0.125, 0.5])[:, None]
     logits = torch.log(torch.stack([chances, 1 - chances], -1))
@@ -76,7 +76,7 @@ def test_normalised_advantages_and_values_in_units_by_hand():
     value, target = torch.tensor([[1.0], [2.0], [3.0], [9.0]]), torch.tensor([[3.0], [2.0], [-1.0], [torch.nan]])
     losses = actor_critic(
         logits, value, torch.zeros(4, 1, dtype=torch.long), advantage, target,
-        torch.tensor([[True], [True], [True], [False]]), normalised=True, unit=torch.tensor([2.0]),
+        torch.tensor([[True], [True], [True], [False]]), normalized=True, unit=torch.tensor([2.0]),
     )  # fmt: skip
     # Of advantages -4, 0 and 4 around their mean, and errors of -1, 0 and 2 units.
     far = 4 / (32 / 3) ** 0.5
@@ -87,7 +87,7 @@ def test_normalised_advantages_and_values_in_units_by_hand():
 def test_advantages_that_are_all_the_same_ask_for_nothing():
     logits, every = torch.randn(3, 2, 4, requires_grad=True), torch.ones(3, 2, dtype=torch.bool)
     same = torch.full((3, 2), 7.0)
-    losses = actor_critic(logits, same, every.long(), same, same, every, normalised=True)
+    losses = actor_critic(logits, same, every.long(), same, same, every, normalized=True)
     losses["policy"].backward()
     assert losses["policy"].item() == 0 and not logits.grad.any()
 

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from scrubjay.training import augmentation_warp
-from scrubjay.training.augmentation import CHUNK, SIZE, Augmentation, Jitter, colour_matrices
+from scrubjay.training.augmentation import CHUNK, SIZE, Augmentation, Jitter, color_matrices
 
 NONE = Jitter(0, 0, 0, 0)
 PLAIN = (1.0, 1.0, 1.0, 0.0)
 
 
-def augmentation(crop=(0, 0, 0, 0), colour=PLAIN, degrees=0.0, count: int = 1) -> Augmentation:
+def augmentation(crop=(0, 0, 0, 0), color=PLAIN, degrees=0.0, count: int = 1) -> Augmentation:
     """One that does what is said to every image, in pixels of SIZE."""
     made = Augmentation(count)
-    made.crop[:], made.colour[:], made.degrees[:] = crop, colour, degrees
+    made.crop[:], made.color[:], made.degrees[:] = crop, color, degrees
     made.prepare()
     return made
 
 
 def in_warp(made: Augmentation, images: torch.Tensor) -> torch.Tensor:
     """What the kernels for GPUs make of images."""
-    return augmentation_warp.change(images, made._geometry, made._colours, made._grey)
+    return augmentation_warp.change(images, made._geometry, made._colors, made._grey)
 
 
 def assert_almost_equal(ours: torch.Tensor, theirs: torch.Tensor) -> None:
@@ -43,7 +43,7 @@ def noise(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def smooth(size: int) -> torch.Tensor:
-    """A picture without edges, (1, size, size, 3), in the middle of the range of colours."""
+    """A picture without edges, (1, size, size, 3), in the middle of the range of colors."""
     y, x = np.mgrid[:size, :size] / size
     waves = np.stack([np.sin(5 * x + 2 * y), np.cos(4 * y), np.sin(3 * x - 4 * y)], -1)
     return torch.from_numpy((128 + 70 * waves).round().astype(np.uint8))[None]
@@ -75,7 +75,7 @@ def test_draws_follow_the_paper():
     assert values.tolist() == list(range(-3, 4))
     assert counts / 20000 == pytest.approx([1 / 14] * 3 + [8 / 14] + [1 / 14] * 3, abs=0.01)
     assert np.corrcoef(cropped, made.degrees != 0)[0, 1] == pytest.approx(0, abs=0.03)
-    low, high = made.colour.min(0), made.colour.max(0)
+    low, high = made.color.min(0), made.color.max(0)
     assert low == pytest.approx([0.9, 0.9, 0.9, -0.02], abs=0.001) and (low >= [0.9, 0.9, 0.9, -0.02]).all()
     assert high == pytest.approx([1.1, 1.1, 1.1, 0.02], abs=0.001) and (high <= [1.1, 1.1, 1.1, 0.02]).all()
 
@@ -99,7 +99,7 @@ def test_many_games_are_changed_one_by_one():
     images, made = noise(count, 7, 7, 3), Augmentation(count, 2)
     changed = made(images)
     for game in (0, CHUNK - 1, CHUNK, count - 1):
-        alone = augmentation(made.crop[game], made.colour[game], made.degrees[game])
+        alone = augmentation(made.crop[game], made.color[game], made.degrees[game])
         assert torch.equal(alone(images[game : game + 1])[0], changed[game])
 
 
@@ -135,7 +135,7 @@ def test_a_quarter_turn_is_counter_clockwise():
     assert torch.equal(augmentation(degrees=-90)(image)[0], image[0].rot90(-1))
 
 
-def test_a_wide_image_turns_about_its_centre():
+def test_a_wide_image_turns_about_its_center():
     """Of eight columns the middle four are turned into the picture; beside them it is black."""
     image = noise(1, 4, 8, 3)
     changed = augmentation(degrees=90)(image)[0]
@@ -160,10 +160,10 @@ def test_what_comes_from_beyond_the_edges_is_black():
 PIXELS = [(200, 40, 60), (30, 180, 90), (60, 70, 190), (220, 200, 40), (120, 120, 120), (10, 20, 30)]
 
 
-def coloured(pixel, *colour: float) -> np.ndarray:
-    """A picture of one pixel's colour alone, changed."""
+def colored(pixel, *color: float) -> np.ndarray:
+    """A picture of one pixel's color alone, changed."""
     image = torch.tensor(pixel, dtype=torch.uint8).expand(1, 7, 7, 3)
-    changed = augmentation(colour=colour)(image)
+    changed = augmentation(color=color)(image)
     assert (changed == changed[0, 0, 0]).all()
     return changed[0, 0, 0].numpy()
 
@@ -173,17 +173,17 @@ def test_brightness_is_the_value_of_hsv(pixel):
     hue, saturation, value = colorsys.rgb_to_hsv(*np.array(pixel) / 255)
     for factor in (0.9, 1.1):
         expected = 255 * np.array(colorsys.hsv_to_rgb(hue, saturation, factor * value))
-        assert np.abs(coloured(pixel, factor, 1, 1, 0) - expected).max() <= 0.51
+        assert np.abs(colored(pixel, factor, 1, 1, 0) - expected).max() <= 0.51
 
 
 @pytest.mark.parametrize("pixel", PIXELS)
-def test_saturation_and_hue_change_the_plane_of_colours(pixel):
+def test_saturation_and_hue_change_the_plane_of_colors(pixel):
     """In yiq, brightness stays; the plane is stretched and turned."""
     y, i, q = colorsys.rgb_to_yiq(*np.array(pixel) / 255)
     for factor, hue in ((0.9, 0), (1.1, 0), (1, 0.02), (0.95, -0.02)):
         turned = complex(i, q) * factor * np.exp(-2j * np.pi * hue)
         expected = 255 * np.array(colorsys.yiq_to_rgb(y, turned.real, turned.imag))
-        assert np.abs(coloured(pixel, 1, 1, factor, hue) - expected).max() <= 0.51
+        assert np.abs(colored(pixel, 1, 1, factor, hue) - expected).max() <= 0.51
 
 
 def test_hue_goes_the_way_of_hsv():
@@ -191,38 +191,38 @@ def test_hue_goes_the_way_of_hsv():
     for pixel in PIXELS[:4]:
         before = colorsys.rgb_to_hsv(*np.array(pixel) / 255)
         for hue in (-0.02, 0.02):
-            after = colorsys.rgb_to_hsv(*coloured(pixel, 1, 1, 1, hue) / 255)
+            after = colorsys.rgb_to_hsv(*colored(pixel, 1, 1, 1, hue) / 255)
             assert 0.3 < ((after[0] - before[0] + 0.5) % 1 - 0.5) / hue < 2
-    assert coloured((120, 120, 120), 1, 1, 1.1, 0.02).tolist() == [120, 120, 120]
+    assert colored((120, 120, 120), 1, 1, 1.1, 0.02).tolist() == [120, 120, 120]
 
 
 def test_contrast_is_about_the_mean_grey():
     """Half black, half (200, 100, 0): the mean grey is (0.3 200 + 0.59 100) / 2 = 59.5; 10 % nearer to it."""
     image = torch.zeros(1, 8, 8, 3, dtype=torch.uint8)
     image[:, :, 4:] = torch.tensor([200, 100, 0], dtype=torch.uint8)
-    changed = augmentation(colour=(1, 0.9, 1, 0))(image)[0]
+    changed = augmentation(color=(1, 0.9, 1, 0))(image)[0]
     assert (changed[:, :4] == 6).all()
     assert (changed[:, 4:] == torch.tensor([186, 96, 6])).all()
 
 
-def test_colours_end_at_black_and_white():
+def test_colors_end_at_black_and_white():
     image = torch.zeros(1, 8, 8, 3, dtype=torch.uint8)
     image[:, :, 4:] = 250
-    changed = augmentation(colour=(1.1, 1.1, 1, 0))(image)[0]
+    changed = augmentation(color=(1.1, 1.1, 1, 0))(image)[0]
     assert not changed[:, :4].any() and (changed[:, 4:] == 255).all()
 
 
 @pytest.mark.parametrize("degrees", [-3, 2])
 def test_it_is_one_step_after_another(degrees):
     """R after J after C, each alone, with a picture of whole numbers between them."""
-    image, crop, colour = smooth(SIZE), (4, 9, 2, 7), (1.05, 0.92, 1.08, 0.015)
-    at_once = augmentation(crop, colour, degrees)(image)
+    image, crop, color = smooth(SIZE), (4, 9, 2, 7), (1.05, 0.92, 1.08, 0.015)
+    at_once = augmentation(crop, color, degrees)(image)
     steps = image
-    for step in (augmentation(crop), augmentation(colour=colour), augmentation(degrees=degrees)):
+    for step in (augmentation(crop), augmentation(color=color), augmentation(degrees=degrees)):
         steps = step(steps)
     assert (at_once.int() - steps.int()).abs().max() <= 3
     assert (at_once.int() - steps.int()).abs().float().mean() < 0.6
-    wrong = augmentation(crop)(augmentation(degrees=degrees)(augmentation(colour=colour)(image)))
+    wrong = augmentation(crop)(augmentation(degrees=degrees)(augmentation(color=color)(image)))
     assert (at_once.int() - wrong.int()).abs().max() > 20
 
 
@@ -232,15 +232,15 @@ def test_grey_stays_grey(seed, grey):
     """Whatever is drawn: an even grey is made brighter or darker and nothing else, but for black corners."""
     made = Augmentation(3, seed)
     changed = made(torch.full((3, 28, 28, 3), grey, dtype=torch.uint8)).numpy()
-    expected = np.minimum(255, made.colour[:, 0] * grey)[:, None, None, None]
+    expected = np.minimum(255, made.color[:, 0] * grey)[:, None, None, None]
     black = (changed == 0).all(-1, keepdims=True)
     assert (black | (np.abs(changed - expected) <= 0.51)).all()
     assert black[made.degrees == 0].sum() == 0 or grey == 0
 
 
 def test_matrices_leave_the_brightness_to_the_first_two():
-    colour = np.array([[1.1, 0.9, 0.8, 0.3], [0.7, 1.0, 1.3, -0.1]])
-    grey = np.array([0.30, 0.59, 0.11]) @ colour_matrices(colour)
+    color = np.array([[1.1, 0.9, 0.8, 0.3], [0.7, 1.0, 1.3, -0.1]])
+    grey = np.array([0.30, 0.59, 0.11]) @ color_matrices(color)
     assert grey == pytest.approx(np.array([0.99, 0.7])[:, None] * [0.30, 0.59, 0.11], abs=1e-9)
 
 
@@ -260,8 +260,8 @@ def test_kernels_do_what_torch_does(size):
     st.integers(-180, 180),
     st.integers(0, 99),
 )
-def test_kernels_do_what_torch_does_however_far_it_goes(shape, crop, colour, degrees, seed):
-    made, images = augmentation(crop, colour, degrees, 2), noise(2, *shape, 3, seed=seed)
+def test_kernels_do_what_torch_does_however_far_it_goes(shape, crop, color, degrees, seed):
+    made, images = augmentation(crop, color, degrees, 2), noise(2, *shape, 3, seed=seed)
     images[1] = smooth(max(shape))[0, : shape[0], : shape[1]]
     assert_almost_equal(in_warp(made, images), made(images))
 
@@ -278,7 +278,7 @@ def test_kernels_change_images_one_by_one():
     changed = in_warp(made, images)
     assert torch.equal(in_warp(made, images), changed)
     for game in range(5):
-        alone = augmentation(made.crop[game], made.colour[game], made.degrees[game])
+        alone = augmentation(made.crop[game], made.color[game], made.degrees[game])
         assert torch.equal(in_warp(alone, images[game : game + 1])[0], changed[game])
     flipped = images.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
     assert not flipped.is_contiguous() and torch.equal(in_warp(made, flipped), changed)
@@ -295,7 +295,7 @@ def test_kernels_add_up_in_blocks_of_threads(monkeypatch):
 def test_kernels_take_the_mean_of_what_is_seen():
     """Turned by 45 degrees a square of (200, 100, 0) loses its corners, but its mean grey stays 119: 10 % nearer."""
     image = torch.tensor([200, 100, 0], dtype=torch.uint8).expand(1, 96, 96, 3)
-    changed = in_warp(augmentation(colour=(1, 0.9, 1, 0), degrees=45), image)[0]
+    changed = in_warp(augmentation(color=(1, 0.9, 1, 0), degrees=45), image)[0]
     seen = changed.sum(-1) > 0
     assert 0.8 < seen.float().mean() < 0.85
     assert (changed[seen] == torch.tensor([192, 102, 12])).all()
@@ -310,7 +310,7 @@ def test_on_a_gpu_it_is_the_same(size):
     assert theirs.device.type == "cuda"
     assert_almost_equal(Augmentation(40, 4)(images), theirs.cpu())
     assert all(torch.equal(made(images.cuda()), theirs) for _ in range(5))
-    made.colour[:], made.crop[:], made.degrees[:] = PLAIN, 0, 0
+    made.color[:], made.crop[:], made.degrees[:] = PLAIN, 0, 0
     made.prepare()
     assert torch.equal(made(images.cuda()).cpu(), images)
 

@@ -263,15 +263,15 @@ def test_games_are_learned_from(played):
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
     learner = HidingLearner(other, HidingObjective())
-    optimiser = torch.optim.Adam(other.parameters(), 3e-3)
+    optimizer = torch.optim.Adam(other.parameters(), 3e-3)
     percentile = torch.where(torch.arange(len(games)) % 2 == 0, 1.0, -1.0)
     first = last = {}
     for _ in range(12):
         last = learner.perspective(games) | learner.hiding(games, percentile, early=False)
         first = first or last
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.stack(list(last.values())).sum().backward()
-        optimiser.step()
+        optimizer.step()
     for name in (*PS_LOSSES, "oh_value", "oh_recall_tried", "oh_recall_landed"):
         assert last[name] < first[name], name
 

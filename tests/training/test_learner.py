@@ -22,7 +22,7 @@ from scrubjay.training.learner import (
     ends_of,
     episodes,
     opened_before,
-    relabelled,
+    relabeled,
 )  # fmt: skip
 from scrubjay.training.rollout import Collector
 
@@ -49,11 +49,11 @@ def test_episodes_by_hand():
     assert opened_before(opened, torch.zeros(9, 1, dtype=torch.long)).flatten().tolist() == [False, False, *[True] * 7]
 
 
-def test_targets_are_relabelled_where_the_object_landed():
+def test_targets_are_relabeled_where_the_object_landed():
     agent_sees = collected(Stage.OM)[1].observation
-    other = relabelled(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
+    other = relabeled(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
     assert (other == torch.tensor([1, 2, 3])).all()
-    assert torch.equal(relabelled(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
+    assert torch.equal(relabeled(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
 
 
 def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_object_landed():
@@ -176,7 +176,7 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
     other.heads.of(Stage.EM).returns.variance.fill_(4)
-    losses = Learner(other, Objective(normalised=True))(rollout)
+    losses = Learner(other, Objective(normalized=True))(rollout)
     with torch.no_grad():
         said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
     ahead = compute_gae(rollout.reward, said.value, rollout.following, rollout.ended)
@@ -203,7 +203,7 @@ def test_an_agent_learns_to_do_what_pays():
     torch.manual_seed(1)
     agent = Agent(SMALL)
     right = action_index("RotateRight")
-    learner, optimiser = Learner(agent, Objective(hindsight=0)), torch.optim.Adam(agent.parameters(), 3e-3)
+    learner, optimizer = Learner(agent, Objective(hindsight=0)), torch.optim.Adam(agent.parameters(), 3e-3)
     with World([_KEPT["chest"]], copies=4, size=SMALL.image_size) as world:
         collector = Collector(agent, [CacheGame(world, RandomEpisodes(last=Stage.EM))], seed=2)
         shares = []
@@ -211,9 +211,9 @@ def test_an_agent_learns_to_do_what_pays():
             rollout = collector.collect(8)
             paid = torch.where(rollout.action == right, 1.0, -0.1)
             losses = learner(type(rollout)(**{**vars(rollout), "reward": paid}))
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             sum(losses.values()).backward()
-            optimiser.step()
+            optimizer.step()
             shares.append(rollout.log_probability.exp()[rollout.action == right].mean().item())
     assert shares[0] < 0.03 and shares[-1] > 0.15, shares
 

@@ -123,7 +123,7 @@ def test_a_manipulator_hits_its_target_more_often_than_random():
 
 def test_a_seeker_finds_more_than_random():
     """In one spot, which is known by what is around it: the object itself is a few pixels in these small images."""
-    objective = Objective(clip=0.2, normalised=True, claiming=1.0)
+    objective = Objective(clip=0.2, normalized=True, claiming=1.0)
     changes = {"limits": SHORT, "objective": objective, "chunk": 2, "learning_rate": 5e-4}
     # Searches need spots before they begin; any other task lets them be given here.
     trainer = Trainer(changed("explore", **TOY | changes))
@@ -145,10 +145,10 @@ def test_a_hider_places_its_object_more_often_than_random():
     changes = {
         "limits": MOMENTS, "chunk": 2, "epochs": 1, "finished": 8, "perspective_rate": 1e-2,
         "objective": Objective(
-            clip=0.2, normalised=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
+            clip=0.2, normalized=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
         ),
         # Manipulations count as games too: none of these is late.
-        "hiding": HidingObjective(clip=0.2, normalised=True, spatial=1.0, early=100_000),
+        "hiding": HidingObjective(clip=0.2, normalized=True, spatial=1.0, early=100_000),
     }  # fmt: skip
     trainer = Trainer(changed("cache", **TOY | changes))
     trainer.task = CrouchedManipulations()
@@ -162,14 +162,14 @@ def test_a_hider_places_its_object_more_often_than_random():
     trainer.close()
 
 
-@pytest.mark.parametrize("how", ["in step", "unsynchronised", "two processes"])
+@pytest.mark.parametrize("how", ["in step", "unsynchronized", "two processes"])
 def test_every_way_to_run_learns(how, tmp_path):
     out = tmp_path / "run"
     words = ["train", "demo", "--scenes", ROOM, "FloorPlan402", "--copies", "4", "--updates", "80", "--out", str(out)]
     start = [sys.executable, "-m"]
     if how == "two processes":
         start += ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
-    words += ["--asynchronous", "2", "--updates", "160"] if how == "unsynchronised" else []
+    words += ["--asynchronous", "2", "--updates", "160"] if how == "unsynchronized" else []
     done = subprocess.run(
         [*start, "scrubjay", *words], capture_output=True, text=True, timeout=900,
         env=os.environ | {"OMP_NUM_THREADS": "1"},

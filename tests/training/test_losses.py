@@ -43,8 +43,8 @@ def test_the_change_map_should_lie_where_something_changed():
     change[0, 0, 0, 0] = np.log(2.0)
     changed = torch.zeros(1, 1, 7, 7, dtype=torch.bool)
     changed[0, 0, 0, :2] = True
-    assert losses.change_localisation(change, changed, YES).item() == pytest.approx(-np.log(3 / 50))
-    assert losses.change_localisation(change, torch.zeros_like(changed), YES).item() == 0
+    assert losses.change_localization(change, changed, YES).item() == pytest.approx(-np.log(3 / 50))
+    assert losses.change_localization(change, torch.zeros_like(changed), YES).item() == 0
 
 
 def test_openings_that_were_tried_say_where_others_would_succeed():

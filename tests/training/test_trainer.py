@@ -21,7 +21,7 @@ from scrubjay.training.config import PRESETS, SOON, TrainConfig, changed, from_j
 from scrubjay.training.hogwild import Worker, train_asynchronously
 from scrubjay.training.learner import Objective
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
-from scrubjay.training.trainer import Trainer, optimisers_of, train
+from scrubjay.training.trainer import Trainer, optimizers_of, train
 
 TINY = changed(
     "demo", scenes=("FloorPlan401",), copies=2, length=4, chunk=2, updates=4, interval=2, replay_size=64,
@@ -104,15 +104,15 @@ def test_damaged_checkpoints_are_refused_and_the_one_before_serves(whole, tmp_pa
     folder = tmp_path / "damaged"
     shutil.copytree(whole, folder)
     last = checkpoints(folder)[-1]
-    data = bytearray((last / "optimisers.safetensors").read_bytes())
+    data = bytearray((last / "optimizers.safetensors").read_bytes())
     data[-1] ^= 1
-    (last / "optimisers.safetensors").write_bytes(data)
+    (last / "optimizers.safetensors").write_bytes(data)
     run = Run.open(folder)
     trainer = Trainer(TINY)
     with pytest.raises(RunError, match="Delete this folder"):
-        run.restore(trainer.agent, trainer.optimisers)
+        run.restore(trainer.agent, trainer.optimizers)
     shutil.rmtree(last)
-    assert run.restore(trainer.agent, trainer.optimisers).update == 2
+    assert run.restore(trainer.agent, trainer.optimizers).update == 2
     trainer.close()
     run.close()
 
@@ -178,14 +178,14 @@ def same(first: Agent, second: Agent) -> bool:
     return mine.keys() == other.keys() and all(torch.equal(mine[name], other[name]) for name in mine)
 
 
-def test_a_run_begins_with_another_ones_agent_and_optimisers_that_have_seen_nothing(whole, tmp_path):
+def test_a_run_begins_with_another_ones_agent_and_optimizers_that_have_seen_nothing(whole, tmp_path):
     run = begun(tmp_path / "run", whole)
     (first,) = checkpoints(tmp_path / "run")
     trainer = Trainer(run.training)
     assert not same(trainer.agent, load_agent(checkpoints(whole)[-1]))
-    assert run.restore(trainer.agent, trainer.optimisers) == Progress() and first.name == "00000000"
+    assert run.restore(trainer.agent, trainer.optimizers) == Progress() and first.name == "00000000"
     assert same(trainer.agent, load_agent(checkpoints(whole)[-1])), "the newest one's"
-    assert not any(optimiser.state for optimiser in trainer.optimisers.values())
+    assert not any(optimizer.state for optimizer in trainer.optimizers.values())
     trainer.close()
     run.close()
     weights = begun(tmp_path / "weights", checkpoints(whole)[0])
@@ -261,7 +261,7 @@ def worked():
     shared = Agent(SMALL)
     before = Agent(SMALL)
     before.load_state_dict(shared.state_dict())
-    worker = Worker(TINY, 0, 2, shared, optimisers_of(shared, TINY))
+    worker = Worker(TINY, 0, 2, shared, optimizers_of(shared, TINY))
     row = worker.update(*worker.segment())
     worker.close()
     return worker, row, before, shared
@@ -283,21 +283,21 @@ def test_a_worker_counts_its_own_steps(worked):
 
 
 def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
-    """Four games, two at a time: two steps of the optimiser an epoch."""
+    """Four games, two at a time: two steps of the optimizer an epoch."""
     for epochs, steps in ((1, 2), (2, 4)):
         trainer = Trainer(replace(TINY, copies=4, chunk=2, epochs=epochs, objective=Objective(clip=0.2)))
         trainer.update(*trainer.segment())
         trainer.close()
-        assert {int(state["step"]) for state in trainer.optimisers["play"].state.values()} == {steps}
+        assert {int(state["step"]) for state in trainer.optimizers["play"].state.values()} == {steps}
 
 
-def test_every_parameter_has_its_optimiser():
+def test_every_parameter_has_its_optimizer():
     agent = Agent(SMALL)
     names = {id(parameter): name for name, parameter in agent.named_parameters()}
-    optimisers = optimisers_of(agent, replace(TINY, last_layers=3.0))
+    optimizers = optimizers_of(agent, replace(TINY, last_layers=3.0))
     every = {
-        key: [names[id(p)] for group in optimiser.param_groups for p in group["params"]]
-        for key, optimiser in optimisers.items()
+        key: [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
+        for key, optimizer in optimizers.items()
     }
     for key, found in every.items():
         assert len(found) == len(set(found)), f"{key} has one twice"
@@ -305,7 +305,7 @@ def test_every_parameter_has_its_optimiser():
     assert play | perspective | dynamics == set(names.values())
     assert not perspective & (play | dynamics) and perspective == {n for n in names.values() if "perspective." in n}
     assert play & dynamics == {n for n in names.values() if n.startswith("encoder.")}
-    last = {names[id(p)] for p in optimisers["play"].param_groups[1]["params"]}
+    last = {names[id(p)] for p in optimizers["play"].param_groups[1]["params"]}
     assert last == {
         f"heads.stages.{stage}.{part}.{what}"
         for stage in ("EM", "OH", "OM", "S") for part in ("actor", "critic") for what in ("weight", "bias")
@@ -318,12 +318,12 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
     """Adam's first step is its rate, whatever the gradient."""
     agent = Agent(SMALL).double()
     training = replace(TINY, learning_rate=1e-3, last_layers=3.0, betas=(0.9, 0.95), perspective_rate=1e-4)
-    optimisers = optimisers_of(agent, training)
+    optimizers = optimizers_of(agent, training)
     before = {name: parameter.detach().clone() for name, parameter in agent.named_parameters()}
     for parameter in agent.parameters():
         parameter.grad = torch.full_like(parameter, 0.7)
-    optimisers["play"].step()
-    optimisers["perspective"].step()
+    optimizers["play"].step()
+    optimizers["perspective"].step()
     for name, parameter in agent.named_parameters():
         rate = 1e-3 * (
             3 if any(part in name for part in (".actor.", ".here.", ".visible.", "OM.target.", ".critic.")) else 1
@@ -331,7 +331,7 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
         rate = 1e-4 if name.startswith("perspective.") else 0.0 if name.startswith("dynamics.") else rate
         moved = before[name] - parameter.detach()
         torch.testing.assert_close(moved, torch.full_like(moved, rate), atol=1e-8, rtol=1e-4, msg=name)
-    assert all(group["betas"] == (0.9, 0.95) for o in optimisers.values() for group in o.param_groups)
+    assert all(group["betas"] == (0.9, 0.95) for o in optimizers.values() for group in o.param_groups)
 
 
 @pytest.mark.parametrize("name", ["explore", "manipulate", "seek", "cache"])

@@ -153,7 +153,7 @@ def test_exams_change_nothing_that_is_learned(examined, tmp_path):
     run.close()
     assert not (tmp_path / "plain" / "exams.jsonl").exists()
     for mine, other in zip(checkpoints(tmp_path / "plain"), checkpoints(examined[0]), strict=True):
-        for name in ("config.json", "optimisers.safetensors"):  # The first names the weights' digest.
+        for name in ("config.json", "optimizers.safetensors"):  # The first names the weights' digest.
             assert (mine / name).read_bytes() == (other / name).read_bytes(), (mine.name, name)
 
 

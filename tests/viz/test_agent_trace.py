@@ -103,7 +103,7 @@ def test_what_is_remembered_lies_where_the_agent_was(watched):
 
 
 def test_steps_from_the_start_in_the_room():
-    """By hand: facing east, ahead is east and right is south; a step is a quarter of a metre."""
+    """By hand: facing east, ahead is east and right is south; a step is a quarter of a meter."""
     found = in_room(AgentPose(1.0, 2.0, 90.0, True), np.array([[0, 0], [0, 4], [2, 0]]))
     assert found == pytest.approx(np.array([[1, 2], [2, 2], [1, 1.5]]))
 

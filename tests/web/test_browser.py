@@ -273,7 +273,7 @@ def test_a_person_seeks_opens_the_drawer_and_claims_what_is_in_it(page, site, wo
     begin_trial(page, url)
     expect(page.locator(".top .where")).to_have_text("Trial 1 of 2")
     page.keyboard.press(" ")
-    expect(page.locator(".notice")).to_contain_text("within 1.5 metres")
+    expect(page.locator(".notice")).to_contain_text("within 1.5 meters")
     mine = in_study(world)
     mine.step("ClaimVisible")
     find_in_drawer(page, mine)

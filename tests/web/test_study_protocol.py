@@ -116,7 +116,7 @@ def test_spots_take_the_starts_of_those_they_are_matched_to(folder):
     [
         ("name = ", "not a study"),
         (TEXT.replace("trials = 4", "trials = 0"), "trials: .*greater"),
-        (TEXT + "colour = 1", "colour: Extra"),
+        (TEXT + "color = 1", "color: Extra"),
         (TEXT.replace('"find"', '"a/b"'), "name: "),
         (TEXT.replace('"foyer-7"', '"nowhere"'), "unknown scene"),
         (TEXT, "at least one source"),

@@ -125,7 +125,7 @@ class Agent(nn.Module):
         """What is expected to be seen after actions (...,) with DIRs (..., L): (..., C)."""
         return self.expects(torch.cat([flat, self.foreseen_action(action).to(flat.dtype)], -1))
 
-    def recognised(self, sir: torch.Tensor) -> torch.Tensor:
+    def recognized(self, sir: torch.Tensor) -> torch.Tensor:
         """What was seen, SIRs (N, C, 7, 7), in the terms of what is expected: (N, C)."""
         return self.recognises(sir).flatten(1)
 

@@ -3,7 +3,7 @@
 The encoder is the contracting half of a U-Net: five scales, each begun by a convolution of stride 2, all but the first
 followed by a pair of convolutions with a residual connection: 5 + 4 x 2 = 13. What each scale but the last ends with is
 kept for the visual dynamics decoders. Images of 112 pixels reach 7 x 7 one halving earlier, so their last scale has
-stride 1. Activations are not normalised: at fine scales that would cost more memory traffic than the convolutions. The
+stride 1. Activations are not normalized: at fine scales that would cost more memory traffic than the convolutions. The
 filters are, which costs nothing: they have mean 0.
 
                      paper             small
@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.normalization import CentredConv2d
+from scrubjay.agent.normalization import CenterdConv2d
 from scrubjay.sim.cells import CELLS
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -69,7 +69,7 @@ def check_image(image: torch.Tensor, size: int) -> None:
         raise ValueError(f"image: its shape is {tuple(image.shape)}; the encoder takes (N, {size}, {size}, 3)")
 
 
-class _Normalise(nn.Module):
+class _Normalize(nn.Module):
     """Rendered images (N, H, W, 3) uint8 to (N, 3, H, W) with ImageNet's mean 0 and deviation 1.
 
     With `folded`, (N, 12, H / 2, W / 2): the four pixels of each square of two become channels, pixel after pixel.
@@ -101,10 +101,10 @@ class _Scale(nn.Module):
 
     def __init__(self, channels_in: int, channels: int, stride: int = 2) -> None:
         super().__init__()
-        self.down = CentredConv2d(channels_in, channels, 3, stride, padding=1)
-        self.first = CentredConv2d(channels, channels, 3, padding=1)
-        self.second = CentredConv2d(channels, channels, 3, padding=1)
-        initialise(self)
+        self.down = CenterdConv2d(channels_in, channels, 3, stride, padding=1)
+        self.first = CenterdConv2d(channels, channels, 3, padding=1)
+        self.second = CenterdConv2d(channels, channels, 3, padding=1)
+        initialize(self)
         with torch.no_grad():
             # A residual pair begins as half of what it could be, so that four of them keep the signal's size.
             self.second.weight.mul_(0.5)
@@ -124,16 +124,16 @@ class Encoder(nn.Module):
         strides = (2, 2, 2, config.image_size // (CELLS * 16))
         # Three channels keep a GPU's units for products of matrices idle: the first convolution, 6 x 6 with stride 2,
         # is one of 3 x 3 on squares of four pixels.
-        self.normalise = _Normalise(folded=True)
+        self.normalize = _Normalize(folded=True)
         self.stem = nn.Conv2d(4 * 3, widths[0], 3, padding=1)
         self.scales = nn.ModuleList(
             _Scale(before, after, stride) for before, after, stride in zip(widths, widths[1:], strides, strict=False)
         )
-        initialise(self.stem)
+        initialize(self.stem)
 
     def forward(self, image: torch.Tensor) -> Encoded:
         check_image(image, self.config.image_size)
-        x = F.relu(self.stem(self.normalise(image)))
+        x = F.relu(self.stem(self.normalize(image)))
         found = [x]
         for scale in self.scales:
             x = scale(x)
@@ -149,11 +149,11 @@ class PretrainedEncoder(nn.Module):
     def __init__(self, config: AgentConfig, name: str = "efficientnet-lite0") -> None:
         super().__init__()
         self.config = config
-        self.normalise = _Normalise()
+        self.normalize = _Normalize()
         self.backbone = _pretrained(name).requires_grad_(False).eval()
         channels = self.backbone.extract_features(torch.zeros(1, 3, 224, 224)).shape[1]
         self.project = nn.Conv2d(channels, config.sir_channels, 1)
-        initialise(self.project)
+        initialize(self.project)
 
     def train(self, mode: bool = True) -> PretrainedEncoder:
         """Sets training or evaluation; the backbone stays in evaluation, so that its statistics stay ImageNet's."""
@@ -163,7 +163,7 @@ class PretrainedEncoder(nn.Module):
 
     def forward(self, image: torch.Tensor) -> Encoded:
         check_image(image, self.config.image_size)
-        x = self.normalise(image)
+        x = self.normalize(image)
         if self.config.image_size < 224:
             # The backbone halves five times and was trained at 224.
             x = F.interpolate(x, size=(224, 224), mode="bilinear", align_corners=False)
@@ -171,7 +171,7 @@ class PretrainedEncoder(nn.Module):
         return Encoded(image, sir, pooled=sir.mean((2, 3)), skips=())
 
 
-def initialise(module: nn.Module) -> None:
+def initialize(module: nn.Module) -> None:
     """Draws the weights of a module's convolutions for ReLUs (He's way), biases 0, and lays them out channels last."""
     for part in module.modules():
         if isinstance(part, nn.Conv2d | nn.ConvTranspose2d):

@@ -27,7 +27,7 @@ VIEWS = 8
 """Places at one position: four rotations, crouching and standing."""
 HEADS = 4
 WINDOW = 9
-"""Positions along a side of the part of the egocentric map that the convolutions see: a metre in each direction."""
+"""Positions along a side of the part of the egocentric map that the convolutions see: a meter in each direction."""
 
 
 def pack(place: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """What keeps networks from forgetting to look while they learn to act.
 
 The first demands of actors and critics are the same in all games: larger values, fewer of the actions that mostly fail.
-An optimiser like Adam, which moves every weight by its rate, meets them with all weights at once, and within some dozen
+An optimizer like Adam, which moves every weight by its rate, meets them with all weights at once, and within some dozen
 steps what all games have in common drowns what differs between them; units that are always on, or always off, stay so.
 Two things stand against that: numbers that are measured by how they usually are, and filters without a mean, which
 cannot answer to the mean of inputs that are all positive. `results/learning.md` shows what each of them does.
@@ -25,7 +25,7 @@ class RunningNorm(nn.Module):
     """The mean and the deviation of n numbers, over games and time, and numbers in these terms.
 
     A pass `watch`es its numbers. They become part of what is usual with `adapt`, which whoever learns calls between two
-    steps of the optimiser: until then the same numbers give the same. Before the first time nothing is changed.
+    steps of the optimizer: until then the same numbers give the same. Before the first time nothing is changed.
     """
 
     mean: torch.Tensor
@@ -82,12 +82,12 @@ class RunningNorm(nn.Module):
         self.mean.add_(rate * apart)
 
 
-class CentredConv2d(nn.Conv2d):
+class CenterdConv2d(nn.Conv2d):
     """A convolution whose filters have mean 0, whatever their weights are."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        centred = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
-        return F.conv2d(input, centred, self.bias, self.stride, self.padding)
+        centerd = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+        return F.conv2d(input, centerd, self.bias, self.stride, self.padding)
 
 
 def usual_parts(module: nn.Module) -> list[RunningNorm]:

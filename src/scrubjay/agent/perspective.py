@@ -69,7 +69,7 @@ class Explored:
 
     @property
     def distances(self) -> torch.Tensor:
-        """(B, h, w): metres from the start, as the crow flies."""
+        """(B, h, w): meters from the start, as the crow flies."""
         rows, columns = (torch.arange(size, device=self.start.device) for size in self.visited.shape[-2:])
         down, right = rows - self.start[:, :1], columns - self.start[:, 1:2]
         return GRID * torch.hypot(down[:, :, None].float(), right[:, None, :].float())

@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.encoder import Encoded, initialise
+from scrubjay.agent.encoder import Encoded, initialize
 from scrubjay.game.actions import NAMES, OPEN_CELL, PLACE_AT
 from scrubjay.sim.cells import CELLS
 
@@ -80,7 +80,7 @@ class _Upscale(nn.Module):
         self.join = nn.ConvTranspose2d(channels + skip, channels, 3, padding=1)
         self.told = nn.Conv2d(planes, channels, 1)
         self.paint = nn.Conv2d(channels, 3, 1)
-        initialise(self)
+        initialize(self)
         nn.init.zeros_(self.paint.weight)
         with torch.no_grad():
             self.grow.weight[:, channels:] = 0
@@ -92,7 +92,7 @@ class _Upscale(nn.Module):
         size = image.shape[2:]
         x = self.grow(x)
         x, finer = F.leaky_relu(x[:, :-2]), x[:, -2:]
-        # bfloat16 cannot tell neighbouring pixels apart: places are float32.
+        # bfloat16 cannot tell neighboring pixels apart: places are float32.
         flow = F.interpolate(flow, size=size, mode="bilinear", align_corners=False) + finer.float()
         moved = moved_along(image, flow)
         brought = moved if skip is None else moved_along(skip, flow)
@@ -120,7 +120,7 @@ class ForwardDynamics(nn.Module):
         self.first = nn.Conv2d(config.sir_channels + planes, deepest, 3, padding=1)
         self.second = nn.Conv2d(deepest, deepest, 3, padding=1)
         self.aim = nn.Conv2d(deepest, 2, 3, padding=1)
-        initialise(self)
+        initialize(self)
         nn.init.zeros_(self.aim.weight)
         self.scales = nn.ModuleList()
         strides = (config.image_size // (CELLS * 16), 2, 2, 2, 2)
@@ -130,7 +130,7 @@ class ForwardDynamics(nn.Module):
             self.scales.append(_Upscale(before, skip, planes, channels, stride))
             before = channels
         self.pixels = nn.Conv2d(before, 2, 1)
-        initialise(self.pixels)
+        initialize(self.pixels)
         with torch.no_grad():
             self.pixels.weight.mul_(0.1)
 
@@ -193,7 +193,7 @@ def _over_cells(channels_in: int, channels: int, outputs: int) -> nn.Sequential:
         *(nn.Conv2d(channels, narrow, 3, padding=1), nn.ReLU()),
         last,
     )
-    initialise(net)
+    initialize(net)
     with torch.no_grad():
         # Logits near 0: before it has seen anything, the network is sure of nothing.
         last.weight.mul_(0.1)

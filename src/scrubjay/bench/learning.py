@@ -23,7 +23,7 @@ from scrubjay.training.trainer import Trainer
 KINDS = ("rgb", "ids", "depth")
 """What is drawn of every step."""
 CHUNK = 320
-"""Sequences of 32 that make one step of the optimiser with the paper's numbers; fewer of longer ones."""
+"""Sequences of 32 that make one step of the optimizer with the paper's numbers; fewer of longer ones."""
 
 
 def measure(training: TrainConfig, device: str, updates: int, console: Console) -> dict:

@@ -124,7 +124,7 @@ def look_rates(world: World, rng: np.random.Generator, seconds: float, names: tu
 
 
 def _cells(world: World) -> torch.Tensor:
-    """Colours and ids, and of the ids the openables at the cells' centres and the goal object's pixels in each cell."""
+    """Colors and ids, and of the ids the openables at the cells' centers and the goal object's pixels in each cell."""
     view = world.view(("rgb", "ids"))
     found, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
     return torch.stack([found.int(), cells.pixels_per_cell(world.goal_mask(view))]).cpu()

@@ -123,7 +123,7 @@ def learning(
         numbers: The paper's actor-critic, which learns from each step once, or the objective that the preset has.
         rooms: In how many of the train rooms; those of demo are its own.
         copies: Games in each.
-        chunk: Games that make one step of the optimiser.
+        chunk: Games that make one step of the optimizer.
         spots: For seeking: a folder that `scrubjay spots` filled.
         updates: How many are measured.
     """

@@ -54,14 +54,14 @@ def train(
         copies: Games in each room.
         updates: Rollouts after which the run is over.
         interval: Rollouts between checkpoints.
-        chunk: Games that make one step of the optimiser.
-        learning_rate: Of the optimiser.
+        chunk: Games that make one step of the optimizer.
+        learning_rate: Of the optimizer.
         spots: For seeking: a folder that `scrubjay spots` filled; without it the run makes its own.
         difficulties: For seeking: in which of these spots.
         examined: Games in each validation room that are played after every checkpoint, to see how far the agent is.
         seed: The same seed on a CPU trains the same agent.
         minutes: Stop after this time, as Ctrl-C would.
-        asynchronous: Train with this many unsynchronised workers on the CPU, as the paper does; 0 trains in step.
+        asynchronous: Train with this many unsynchronized workers on the CPU, as the paper does; 0 trains in step.
     """
     from scrubjay.errors import TrainingError
     from scrubjay.sim.render.make import check_device

@@ -28,7 +28,7 @@ from scrubjay.sim.world import World
 LIMITS = np.array([200, 1, 15, 50, 500])
 """The most steps of each stage."""
 SEEN, LABELS = ("rgb", "ids", "depth"), ("ids", "depth")
-"""Pictures that players see, and those that the rules need: colours cost as much as both others together."""
+"""Pictures that players see, and those that the rules need: colors cost as much as both others together."""
 CLAIM_PIXELS = 10
 """Of the object, at least, that the seeker must see to claim it."""
 

@@ -34,7 +34,7 @@ class EpisodeSpec:
     target: tuple[int, int, int] | None = None
     """Modality, row and column, if the game begins with manipulating."""
     pose: tuple[float, ...] | None = None
-    """Where the object rests, centre and quaternion, if the game begins with seeking."""
+    """Where the object rests, center and quaternion, if the game begins with seeking."""
     open: tuple[int, ...] = ()
     """Numbers of the openables that are open at the beginning."""
     anywhere: bool = False
@@ -50,7 +50,7 @@ class EpisodeSpec:
         if (self.pose is None) == (self.first == Stage.S):
             raise ValueError("a game that begins with seeking has a pose of the object, no other has")
         if self.pose is not None and (len(self.pose) != 7 or not np.isfinite(self.pose).all()):
-            raise ValueError(f"a pose is a centre and a quaternion, seven numbers, not {self.pose}")
+            raise ValueError(f"a pose is a center and a quaternion, seven numbers, not {self.pose}")
         if self.target is not None and not all(
             0 <= n < m for n, m in zip(self.target, (len(MODALITIES), CELLS, CELLS), strict=True)
         ):

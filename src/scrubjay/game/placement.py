@@ -39,8 +39,8 @@ def placed(counts: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Like `hits`, but contained and behind may also be in the rows above and below: they are hard to foresee."""
     modality, row, column = target.T
     found = hits(counts, target)
-    for neighbour in (row - 1, row + 1):
-        inside = (neighbour >= 0) & (neighbour < counts.shape[2]) & (modality > 0)
-        moved = np.stack([modality, np.clip(neighbour, 0, counts.shape[2] - 1), column], 1)
+    for neighbor in (row - 1, row + 1):
+        inside = (neighbor >= 0) & (neighbor < counts.shape[2]) & (modality > 0)
+        moved = np.stack([modality, np.clip(neighbor, 0, counts.shape[2] - 1), column], 1)
         found |= inside & hits(counts, moved)
     return found

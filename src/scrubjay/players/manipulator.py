@@ -23,11 +23,11 @@ MOVES = tuple(action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVE
 LAY_DOWN = action_index("RotateHand|+X")
 DROP = action_index("DropObject")
 LEVEL = 0.02
-"""Metres of height that a level surface has between neighbouring pixels, at most."""
+"""Metres of height that a level surface has between neighboring pixels, at most."""
 HIGHEST = 1.7
 HOVER = 0.05
 """Metres above its rest at which an object is let go."""
-CENTRED = 0.35
+CENTERD = 0.35
 """How far from a cell's middle, in cells, an object may rest to be counted there."""
 FARTHEST = REACH - 0.1
 NEAREST = 0.45
@@ -77,7 +77,7 @@ def drops(sight: Sight, goal: int) -> Drops:
     at = CELLS * pixel_of(sight, rest)
     off = np.abs(at % 1 - 0.5).max(1)
     away = reach(sight.eye[:2], rest)
-    good = (off < CENTRED) & (at >= 0).all(1) & (at < CELLS).all(1) & (away <= FARTHEST) & (away >= NEAREST)
+    good = (off < CENTERD) & (at >= 0).all(1) & (at < CELLS).all(1) & (away <= FARTHEST) & (away >= NEAREST)
     chosen = np.flatnonzero(good)[np.argsort(off[good], kind="stable")]
     cell = at[chosen].astype(int)
     _, first = np.unique(cell[:, 0] * CELLS + cell[:, 1], return_index=True)

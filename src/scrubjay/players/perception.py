@@ -1,6 +1,6 @@
 """What a player sees, and what it remembers of it: the floor, what stands in the way, and things that open.
 
-Everything is in the player's own frame: metres to the right of its start, ahead of it and up. A script has a perfect
+Everything is in the player's own frame: meters to the right of its start, ahead of it and up. A script has a perfect
 eye: it knows the distance of what it sees, which thing that is, and whether it opens and is open. It knows nothing of
 what is behind other things or out of view.
 """
@@ -25,7 +25,7 @@ HALF = 64
 """Lattice steps from the start to the map's edge: 16 m."""
 SIDE = 2 * HALF + 1
 SURE = BODY_RADIUS - 0.02
-"""What is nearer than this to a position surely blocks it; the last two centimetres are left to bumping."""
+"""What is nearer than this to a position surely blocks it; the last two centimeters are left to bumping."""
 AROUND = 6
 """Lattice steps around a thing within which it can be reached."""
 CORNERS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])

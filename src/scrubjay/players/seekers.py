@@ -120,7 +120,7 @@ class Truth:
         self.grid = self.compiled.floor.grid(start[:2], start[2] % 90)
         self.low = self.grid.cells.min(0)
         self.shape = (*(self.grid.cells.max(0) - self.low + 1).tolist(), QUARTERS, HEIGHTS)
-        self._neighbours = self.grid.neighbours()
+        self._neighbors = self.grid.neighbors()
         self._shown: dict[bytes, np.ndarray] = {}
         self._ways: list[list[AgentPose]] | None = None
 
@@ -147,14 +147,14 @@ class Truth:
 
     def passable(self) -> np.ndarray:
         """Where steps lead on, (X, Y, 4), with what is open in the way."""
-        onward = self._neighbours >= 0
+        onward = self._neighbors >= 0
         parts = self.compiled.floor.open_parts[self.is_open]
         if parts.size:
             flat, at = parts.reshape(-1, 6), self.grid.positions
             free = distance(at[:, None], flat).min(1) >= BODY_RADIUS
-            middle = (at[:, None] + at[self._neighbours]) / 2
+            middle = (at[:, None] + at[self._neighbors]) / 2
             onward &= distance(middle[:, :, None], flat).min(2) >= BODY_RADIUS
-            onward &= free[:, None] & np.take(free, self._neighbours)
+            onward &= free[:, None] & np.take(free, self._neighbors)
         return self.spread(onward)
 
     def claimable(self, is_open: np.ndarray) -> np.ndarray:

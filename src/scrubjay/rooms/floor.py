@@ -35,7 +35,7 @@ CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)
 COMPASS = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
 """One lattice step to the (turned) north, east, south and west."""
 
-NEIGHBOURS = ((np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]))
+NEIGHBORS = ((np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]))
 """An array's elements and the next ones, along its first axis and along its second."""
 
 Rectangle = tuple[float, float, float, float, float, float]
@@ -175,7 +175,7 @@ class Floor:
         ways, low = self._ways(start, angle)
         here = ways[::2, ::2]
         numbers = here.cumsum().reshape(here.shape) - 1
-        steps = zip(NEIGHBOURS, (ways[1::2, ::2], ways[::2, 1::2]), strict=True)
+        steps = zip(NEIGHBORS, (ways[1::2, ::2], ways[::2, 1::2]), strict=True)
         edges = np.concatenate([[numbers[a][passable], numbers[b][passable]] for (a, b), passable in steps], axis=1)
         count = int(here.sum())
         graph = sparse.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(count, count)).tocsr()
@@ -204,7 +204,7 @@ class Floor:
             raise ValueError(f"no body can stand at ({start[0]:.2f}, {start[1]:.2f})")
         ways = np.zeros(2 * np.array(free.shape) - 1, bool)
         ways[::2, ::2] = free
-        for (a, b), half, steps in zip(NEIGHBOURS, np.eye(2) / 2, (ways[1::2, ::2], ways[::2, 1::2]), strict=True):
+        for (a, b), half, steps in zip(NEIGHBORS, np.eye(2) / 2, (ways[1::2, ::2], ways[::2, 1::2]), strict=True):
             both = free[a] & free[b]
             middles = lattice[a][both] + half
             steps[both] = self.clearance(start + middles * GRID @ east.T) >= BODY_RADIUS
@@ -262,7 +262,7 @@ class Grid:
             raise ValueError(f"({point[0]:.2f}, {point[1]:.2f}) is not one of the {len(self)} reachable positions")
         return nearest
 
-    def neighbours(self) -> np.ndarray:
+    def neighbors(self) -> np.ndarray:
         """For each position the number of the one a step to its (turned) north, east, south, west; -1 if blocked."""
         table = np.full((len(self), 4), -1)
         edges = self.graph.tocoo()

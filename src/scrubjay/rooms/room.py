@@ -1,6 +1,6 @@
 """What a household room is, as plain data. No engine in it.
 
-Lengths are metres. Positions are (x, y, z): x east, y north, z up; the paper's (x, z, y). A yaw is in degrees,
+Lengths are meters. Positions are (x, y, z): x east, y north, z up; the paper's (x, z, y). A yaw is in degrees,
 clockwise seen from above, like an agent's rotation: a thing with yaw 0 has its front to the north, with yaw 90 to the
 east.
 """
@@ -52,7 +52,7 @@ class Lamp:
 
     direction: tuple[float, float, float]
     """Where its light goes."""
-    colour: tuple[float, float, float]
+    color: tuple[float, float, float]
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,10 @@ class Broadphase:
         there = (number < 0) | (np.take_along_axis(is_open, np.maximum(number, 0), 1) == when_open)
         return ~(met & there).any(1)
 
-    def untouched(self, room: np.ndarray, openable: np.ndarray, goal: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    def untouched(self, room: np.ndarray, openable: np.ndarray, goal: np.ndarray, center: np.ndarray) -> np.ndarray:
         """Do openables (b,) leave objects at (b, 3) alone on their way? What rests on a part is not left alone."""
         low, high = self.swept[:, room, openable]
-        gap = np.maximum(np.maximum(low - centre[:, None], centre[:, None] - high), 0)
+        gap = np.maximum(np.maximum(low - center[:, None], center[:, None] - high), 0)
         return np.linalg.norm(gap, axis=2).min(1) > self.radius[goal] + APART
 
 
@@ -132,7 +132,7 @@ def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.
 
 
 def _radius(room: CompiledRoom, kind: str) -> float:
-    """Of the ball about a goal object's centre that holds all its solids, with a millimetre to spare."""
+    """Of the ball about a goal object's center that holds all its solids, with a millimeter to spare."""
     model = room.model
     geoms = room.goals[kind].geoms
     capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE

@@ -13,7 +13,7 @@ from scrubjay.sim.render.base import View
 
 CELLS = 7
 NEAR_PIXELS = 8
-"""An openable counts as near a cell's centre up to this many pixels away, in images of 224."""
+"""An openable counts as near a cell's center up to this many pixels away, in images of 224."""
 
 
 def pixels_per_cell(mask: torch.Tensor) -> torch.Tensor:
@@ -33,10 +33,10 @@ def pixels_of(ids: torch.Tensor, thing: np.ndarray) -> torch.Tensor:
 
 
 def openables_at_cells(ids: torch.Tensor, openable_of_thing: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The openable at or near each cell's centre, (B, 7, 7), -1 for none, and its pixel's flat index.
+    """The openable at or near each cell's center, (B, 7, 7), -1 for none, and its pixel's flat index.
 
     ids (B, height, width) are things' numbers; openable_of_thing (B, things + 1) gives each thing's openable or -1, the
-    last column being for pixels without a thing. The pixel under the centre decides; if that is nothing openable, the
+    last column being for pixels without a thing. The pixel under the center decides; if that is nothing openable, the
     nearest openable pixel within 8 pixels does.
     """
     batch, height, width = ids.shape
@@ -85,7 +85,7 @@ def _nearest(
 
 @lru_cache
 def _around(height: int, width: int, device: torch.device) -> torch.Tensor:
-    """Flat indices (49, k) of the pixels around each cell's centre, from the centre outwards (ties: upper, then left).
+    """Flat indices (49, k) of the pixels around each cell's center, from the center outwards (ties: upper, then left).
 
     Made on the CPU and sent once: a choice by a mask would make it wait for the device.
     """

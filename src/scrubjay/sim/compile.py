@@ -33,7 +33,7 @@ BRIGHTEST = 1.25
 """The most light that falls on any surface."""
 FLOOR_PIXEL = 0.0125
 SHADE, SHADE_REACH = 0.4, 0.12
-"""How dark the floor is right beside a thing, and within how many metres that fades."""
+"""How dark the floor is right beside a thing, and within how many meters that fades."""
 GOAL_BOXES = {
     "Bread": (0.15, 0.28, 0.13, 0.5),
     "Cup": (0.10, 0.10, 0.14, 0.3),
@@ -68,7 +68,7 @@ class Goal:
     geoms: np.ndarray
     """Its solids."""
     middle: float
-    """How far its centre is above its bottom."""
+    """How far its center is above its bottom."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class _Compiler:
         emission = BRIGHTEST * made.glow / (1 - made.glow)
         dimmed = np.array(tint) * (1 / (emission + BRIGHTEST) if made.glow else 1)
         new = self.spec.add_material(name=material, rgba=[*dimmed, 1], specular=0, shininess=0, emission=emission)
-        new.texrepeat = [1 / made.metres] * 2 if made.metres else [1, 1]
+        new.texrepeat = [1 / made.meters] * 2 if made.meters else [1, 1]
         if texture == "plain":
             return
         if texture not in self.materials:
@@ -278,7 +278,7 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
     spec.visual.headlight.specular = [0] * 3
     for lamp in room.lamps:
         spec.worldbody.add_light(
-            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, dir=lamp.direction, diffuse=lamp.colour,
+            type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, dir=lamp.direction, diffuse=lamp.color,
             ambient=[0] * 3, specular=[0] * 3, castshadow=False,
         )  # fmt: skip
     spec.worldbody.add_camera(name="eye", fovy=90)
@@ -293,7 +293,7 @@ def floor_picture(floor: Floor, texture: str) -> np.ndarray:
     points = np.stack(np.meshgrid(xs, ys[::-1], indexing="xy"), -1) + floor.origin
     shade = 1 - SHADE * np.exp(-floor.clearance(points) / SHADE_REACH)
     pixels = materials.image(texture)
-    repeat = materials.texture_of(texture).metres
+    repeat = materials.texture_of(texture).meters
     rows = (-points[:, 0, 1] / repeat % 1 * pixels.shape[0]).astype(int)
     columns = (points[0, :, 0] / repeat % 1 * pixels.shape[1]).astype(int)
     return (pixels[rows][:, columns] * shade[..., None]).astype(np.uint8)

@@ -53,7 +53,7 @@ class Situation:
     goal: str
     """The goal object's type; empty when there is none in the room."""
     pose: np.ndarray
-    """The goal object's centre and quaternion, (7,)."""
+    """The goal object's center and quaternion, (7,)."""
     held: bool
 
     @property
@@ -132,7 +132,7 @@ class Physics:
         return self._moved(now, goal, pose)
 
     def rotate_hand(self, now: Situation, axis: np.ndarray, degrees: float) -> Situation | None:
-        """Turns the held object about an axis through its centre; None if it would collide."""
+        """Turns the held object about an axis through its center; None if it would collide."""
         goal = self.load(now)
         assert goal is not None
         quat, turned = np.zeros(4), np.zeros(4)
@@ -176,7 +176,7 @@ class Physics:
         return now if now is not start else None
 
     def contains(self, now: Situation) -> int:
-        """The id of the thing that contains the goal object's centre; -1 if none does."""
+        """The id of the thing that contains the goal object's center; -1 if none does."""
         volumes = self.compiled.volumes
         if not now.goal or now.held or not len(volumes.thing):
             return -1
@@ -256,7 +256,7 @@ class Physics:
         return replace(now, pose=free)
 
     def _pushed_out(self, goal: Goal, pose: np.ndarray) -> np.ndarray | None:
-        """Moves an overlapping object out along its contacts, by a few centimetres at most."""
+        """Moves an overlapping object out along its contacts, by a few centimeters at most."""
         pose = pose.copy()
         start = pose[:3].copy()
         for _ in range(8):

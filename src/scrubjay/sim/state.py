@@ -22,7 +22,7 @@ class State:
     goal: np.ndarray
     """The goal object's number in GOALS, (B,); -1 where there is none."""
     pose: np.ndarray
-    """The goal object's centre and quaternion, (B, 7)."""
+    """The goal object's center and quaternion, (B, 7)."""
     held: np.ndarray
     """Is the goal object in the hand, (B,) bool."""
 

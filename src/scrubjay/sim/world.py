@@ -178,7 +178,7 @@ class World:
         return free | self._simulate(worlds & ~free, "swing", openable, np.ones(len(self), bool))
 
     def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
-        """Opens what is at or near the centre of an image cell, if it is within reach; rows and columns 0 to 6.
+        """Opens what is at or near the center of an image cell, if it is within reach; rows and columns 0 to 6.
 
         A view with ids and depth of the worlds as they are saves taking one.
         """

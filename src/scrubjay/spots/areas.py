@@ -25,7 +25,7 @@ class Area:
     half: np.ndarray
     """Half its width and depth."""
     height: float
-    """How far above it an object may begin; 0 for a few centimetres."""
+    """How far above it an object may begin; 0 for a few centimeters."""
     open: tuple[int, ...] = ()
     """Numbers of the openables that must be open to get there."""
 

@@ -58,7 +58,7 @@ class Spot:
 
     goal: str
     pose: tuple[float, ...]
-    """The object's centre and quaternion, (7,)."""
+    """The object's center and quaternion, (7,)."""
     open: tuple[int, ...]
     """Numbers of the openables that are open."""
     kind: str

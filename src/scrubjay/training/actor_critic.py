@@ -21,7 +21,7 @@ class ActorCritic:
     entropy: float = 0.01
     clip: float = 0.0
     """PPO's band; 0 is the plain policy gradient, as in the paper."""
-    normalised: bool = False
+    normalized: bool = False
     """Advantages have mean 0 and deviation 1 in every batch, so that the entropy weighs the same in all stages."""
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ def compute_gae(
     gamma: float | torch.Tensor = 0.99,
     tau: float = 1.0,
 ) -> torch.Tensor:
-    """Generalised advantage estimates (T, B) of rewards and values (T, B).
+    """Generalized advantage estimates (T, B) of rewards and values (T, B).
 
     `following` (B,) is the value after the last step. Where `ended` (T, B) an episode is over: nothing that comes later
     counts. Advantages plus values are what the critic should have said.
@@ -87,18 +87,18 @@ def actor_critic(
     beta: float = 0.01,
     before: torch.Tensor | None = None,
     clip: float = 0.0,
-    normalised: bool = False,
+    normalized: bool = False,
     unit: torch.Tensor | float = 1.0,
 ) -> Losses:
     """The losses of the steps that are `chosen` (T, B): policy, value and (negative) entropy, each a mean.
 
     With `clip`, PPO's clipped loss against the log-probabilities `before` (T, B) that the actions were drawn with; else
-    the plain policy gradient. If `normalised`, advantages have mean 0 and deviation 1. The entropy's weight is `beta`,
+    the plain policy gradient. If `normalized`, advantages have mean 0 and deviation 1. The entropy's weight is `beta`,
     the squared error of the values, in multiples of `unit`, counts half.
     """
     now = log_probabilities(logits, torch.where(chosen, action, logits.argmax(-1)))
     advantage = advantage.detach()
-    if normalised:
+    if normalized:
         advantage = advantage - mean_where(advantage, chosen)
         advantage = advantage / mean_where(advantage**2, chosen).sqrt().clamp(min=LEAST)
     if clip:

@@ -1,6 +1,6 @@
-"""The paper's image augmentation: a crop, a change of colours and a rotation, drawn once for each game.
+"""The paper's image augmentation: a crop, a change of colors and a rotation, drawn once for each game.
 
-In the paper's order the crop C comes first, then the colours J, then the rotation R. Crop and rotation are one bilinear
+In the paper's order the crop C comes first, then the colors J, then the rotation R. Crop and rotation are one bilinear
 sampling here, so that pictures stay sharp; J changes each pixel by itself, and so may as well come after both.
 
 Here it is in torch, for the CPU. On a GPU `augment_warp.py` does the same in kernels of our own, from bytes to bytes:
@@ -26,12 +26,12 @@ TURN = 3
 CHUNK = 256
 """Images that are changed together: as floats they take four times their bytes, and several copies are under way."""
 YIQ = np.array([[0.30, 0.59, 0.11], [0.599, -0.2773, -0.3217], [0.213, -0.5251, 0.3121]])
-"""From red, green and blue to brightness and the two axes of colour."""
+"""From red, green and blue to brightness and the two axes of color."""
 
 
 @dataclass(frozen=True)
 class Jitter:
-    """How far colours may change."""
+    """How far colors may change."""
 
     brightness: float = 0.1
     """Everything is multiplied by 1 - this to 1 + this."""
@@ -40,7 +40,7 @@ class Jitter:
     saturation: float = 0.1
     """Likewise, differences from a pixel's own grey."""
     hue: float = 0.02
-    """Turns of the colour circle, in either direction; about 1/3 takes red to green."""
+    """Turns of the color circle, in either direction; about 1/3 takes red to green."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -60,12 +60,12 @@ class Augmentation:
         self.device, self.jitter, self.rng = torch.device(device), jitter or Jitter(), np.random.default_rng(seed)
         self.crop = np.zeros((count, 4))
         """Pixels cut from left, right, top and bottom of an image of SIZE, (B, 4)."""
-        self.colour = np.tile([1.0, 1.0, 1.0, 0.0], (count, 1))
+        self.color = np.tile([1.0, 1.0, 1.0, 0.0], (count, 1))
         """Factors of brightness, contrast and saturation, and turns of hue, (B, 4)."""
         self.degrees = np.zeros(count)
         """Counter-clockwise, (B,)."""
         # These stay where they are when their numbers change, so that what reads them can be recorded.
-        self._geometry, self._colours, self._grey = (
+        self._geometry, self._colors, self._grey = (
             torch.empty(count, *shape, device=self.device) for shape in ((6,), (3, 3), (3,))
         )
         self.renew(np.ones(count, bool))
@@ -89,7 +89,7 @@ class Augmentation:
         self.crop[games] = rng.integers(1, CROP + 1, (count, 4)) * cropped[:, None]
         self.degrees[games] = rng.integers(-TURN, TURN + 1, count) * turned
         reach = np.array([j.brightness, j.contrast, j.saturation, j.hue])
-        self.colour[games] = [1, 1, 1, 0] + reach * rng.uniform(-1, 1, (count, 4))
+        self.color[games] = [1, 1, 1, 0] + reach * rng.uniform(-1, 1, (count, 4))
         self.prepare()
 
     def prepare(self) -> None:
@@ -98,8 +98,8 @@ class Augmentation:
         left, right, top, bottom = self.crop.T / SIZE
         numbers = np.stack([np.cos(turn), np.sin(turn), left, 1 - left - right, top, 1 - top - bottom], 1)
         self._geometry.copy_(torch.from_numpy(numbers))
-        self._colours.copy_(torch.from_numpy(colour_matrices(self.colour)))
-        kept = (1 - self.colour[:, 1]) * self.colour[:, 0]
+        self._colors.copy_(torch.from_numpy(color_matrices(self.color)))
+        kept = (1 - self.color[:, 1]) * self.color[:, 0]
         self._grey.copy_(torch.from_numpy(kept[:, None] * YIQ[0]))
 
     @torch.no_grad()
@@ -113,7 +113,7 @@ class Augmentation:
         if images.is_cuda:
             from scrubjay.training import augmentation_warp
 
-            return augmentation_warp.change(images, self._geometry, self._colours, self._grey)
+            return augmentation_warp.change(images, self._geometry, self._colors, self._grey)
         changed = torch.empty_like(images, memory_format=torch.contiguous_format)
         for k in range(0, len(self), CHUNK):
             some = slice(k, k + CHUNK)
@@ -122,20 +122,20 @@ class Augmentation:
             seen = functional.grid_sample(seen, points, "bilinear", "border", align_corners=False)
             seen *= inside
             mean = seen.sum((2, 3)) / inside.sum((2, 3))
-            new = _coloured(seen, self._colours[some], (mean * self._grey[some]).sum(1))
+            new = _colored(seen, self._colors[some], (mean * self._grey[some]).sum(1))
             changed[some] = new.clamp_(0, 255).round_().mul_(inside).permute(0, 2, 3, 1)
         return changed
 
 
-def colour_matrices(colour: np.ndarray) -> np.ndarray:
+def color_matrices(color: np.ndarray) -> np.ndarray:
     """What multiplies red, green and blue, (B, 3, 3), for brightness, contrast, saturation and hue (B, 4).
 
-    Saturation stretches the plane of colours at equal brightness and hue turns it, so that neither changes how bright a
+    Saturation stretches the plane of colors at equal brightness and hue turns it, so that neither changes how bright a
     pixel is. Contrast adds a share of the mean grey besides.
     """
-    brightness, contrast, saturation, hue = colour.T
+    brightness, contrast, saturation, hue = color.T
     turn = 2 * np.pi * hue
-    plane = np.zeros((len(colour), 3, 3))
+    plane = np.zeros((len(color), 3, 3))
     plane[:, 0, 0] = 1
     plane[:, 1, 1] = plane[:, 2, 2] = saturation * np.cos(turn)
     # In these axes the way from red over yellow to green is clockwise.
@@ -163,7 +163,7 @@ def _along(offset: torch.Tensor, first: torch.Tensor, share: torch.Tensor, size:
     return at.clamp(2 * first - 1 + 1 / size, 2 * (first + share) - 1 - 1 / size)
 
 
-def _coloured(images: torch.Tensor, matrices: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
+def _colored(images: torch.Tensor, matrices: torch.Tensor, added: torch.Tensor) -> torch.Tensor:
     """Images (n, 3, height, width) times matrices (n, 3, 3), plus greys (n,). Not as a product of matrices: that may be
     set to a coarse precision that is meant for networks."""
     new = added[:, None, None, None].expand_as(images)

@@ -1,6 +1,6 @@
 """The augmentation of images on a GPU, in NVIDIA Warp: what `augment.py` does in torch, from bytes to bytes.
 
-Contrast needs a picture's mean before any of its pixels is known, so there are two kernels: one sums, one colours. Both
+Contrast needs a picture's mean before any of its pixels is known, so there are two kernels: one sums, one colors. Both
 sample the picture; that is cheaper than keeping what the first one sampled. A block has a band of a picture and writes
 one row of whole numbers, so that sums do not depend on who comes first, and nothing has to be set to zero before.
 """
@@ -42,7 +42,7 @@ def mixed(a: wp.vec3ub, b: wp.vec3ub, share: float) -> wp.vec3:
 
 @wp.func
 def sampled(images: wp.array3d[wp.vec3ub], image: int, pixel: int, frame: Frame) -> wp.vec4:
-    """A new pixel's colour before the colours change, and 1; zeros if it is from beyond the picture that is rotated."""
+    """A new pixel's color before the colors change, and 1; zeros if it is from beyond the picture that is rotated."""
     height = images.shape[1]
     width = images.shape[2]
     x = float(pixel % width) - float(width - 1) / 2.0
@@ -60,8 +60,8 @@ def sampled(images: wp.array3d[wp.vec3ub], image: int, pixel: int, frame: Frame)
     share = across - float(left)
     above = mixed(images[image, top, left], images[image, top, right], share)
     below = mixed(images[image, bottom, left], images[image, bottom, right], share)
-    colour = above + (down - float(top)) * (below - above)
-    return wp.vec4(colour[0], colour[1], colour[2], 1.0)
+    color = above + (down - float(top)) * (below - above)
+    return wp.vec4(color[0], color[1], color[2], 1.0)
 
 
 @wp.func
@@ -87,7 +87,7 @@ def add_up(images: wp.array3d[wp.vec3ub], frames: wp.array[Frame], sums: wp.arra
 
 
 @wp.kernel
-def colour(
+def color(
     images: wp.array3d[wp.vec3ub],
     frames: wp.array[Frame],
     matrices: wp.array[wp.mat33],
@@ -136,6 +136,6 @@ def change(images: torch.Tensor, geometry: torch.Tensor, matrices: torch.Tensor,
     shown = [wp.from_torch(images, wp.vec3ub), wp.from_torch(geometry, Frame)]
     totals = wp.from_torch(sums, wp.vec4i)
     wp.launch_tiled(add_up, inputs=shown, outputs=[totals], **launch)
-    colours = [wp.from_torch(matrices, wp.mat33), wp.from_torch(greys, wp.vec3)]
-    wp.launch_tiled(colour, inputs=[*shown, *colours, totals], outputs=[wp.from_torch(changed, wp.vec3ub)], **launch)
+    colors = [wp.from_torch(matrices, wp.mat33), wp.from_torch(greys, wp.vec3)]
+    wp.launch_tiled(color, inputs=[*shown, *colors, totals], outputs=[wp.from_torch(changed, wp.vec3ub)], **launch)
     return changed

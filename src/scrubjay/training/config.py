@@ -51,7 +51,7 @@ class TrainConfig:
     length: int = 32
     """Steps of a sequence."""
     chunk: int = 320
-    """Games whose sequences make one step of the optimiser."""
+    """Games whose sequences make one step of the optimizer."""
     updates: int = 20_000
     """Rollouts after which the run is over."""
     interval: int = 200
@@ -69,7 +69,7 @@ class TrainConfig:
     perspective_rate: float = 5e-4
     """Of perspective simulation."""
     finished: int = 64
-    """For whole games: how many that are over make one step of the optimisers of hiding and perspective simulation."""
+    """For whole games: how many that are over make one step of the optimizers of hiding and perspective simulation."""
     limits: tuple[int, ...] = tuple(LIMITS.tolist())
     """The most steps of each stage: E&M, PS, OH, OM, S."""
     dynamics_batches: int = 4
@@ -78,7 +78,7 @@ class TrainConfig:
     largest_gradient: float = 10.0
     """Gradients are scaled down to this norm."""
     augmented: bool = True
-    """Images are cropped, coloured and rotated a little, differently in each game."""
+    """Images are cropped, colored and rotated a little, differently in each game."""
     turned: bool = True
     """Every other game's grid is turned."""
     spots: str = ""
@@ -154,7 +154,7 @@ class TrainConfig:
         )
 
 
-CLIPPED = Objective(clip=0.2, normalised=True)
+CLIPPED = Objective(clip=0.2, normalized=True)
 SOON: dict[str, Any] = {
     "chunk": 40, "epochs": 2, "learning_rate": 6e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
     "objective": CLIPPED,
@@ -173,7 +173,7 @@ PRESETS = {
         **{**SOON, "chunk": 20, "objective": replace(CLIPPED, hindsight=1.0)},
     ),
     "seek": TrainConfig("seek", **{**SOON, "objective": replace(CLIPPED, claiming=1.0)}),
-    "cache": TrainConfig("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalised=True)),
+    "cache": TrainConfig("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalized=True)),
 }  # fmt: skip
 
 

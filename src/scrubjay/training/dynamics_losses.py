@@ -15,7 +15,7 @@ UNFORESEEABLE = ("Rotate", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker"
 FORESEEABLE = torch.tensor([name.startswith("RotateHand") or not name.startswith(UNFORESEEABLE) for name in NAMES])
 """(219,) bool: whose next image is predicted. Turning the hand is, turning the head is not."""
 DIFFERENT = 1 / 255
-"""A pixel is different if a colour changed by more than this share."""
+"""A pixel is different if a color changed by more than this share."""
 CHANGED_WEIGHT = 4.0
 """How much more pixels that changed count in the mean error of the predicted image."""
 

@@ -63,7 +63,7 @@ class HidingLearner:
         target, returns = ahead + value.detach(), self.agent.heads.of(Stage.OH).returns
         returns.watch(target[..., None], within)
         parts = actor_critic(
-            logits, value, action, ahead, target, within, o.entropy, hid.log_probability.T, o.clip, o.normalised,
+            logits, value, action, ahead, target, within, o.entropy, hid.log_probability.T, o.clip, o.normalized,
             returns.deviation,
         )  # fmt: skip
         found = {f"oh_{name}": loss for name, loss in parts.items()}

@@ -1,7 +1,7 @@
 """The paper's way to train: several processes, each with games of its own, change shared weights without waiting.
 
-Weights and the optimisers' moments lie in shared memory. Each worker copies the weights, plays, computes gradients, and
-steps the shared optimiser whenever it has some, locks or not (HOGWILD!). Runs are not the same twice, and a run that
+Weights and the optimizers' moments lie in shared memory. Each worker copies the weights, plays, computes gradients, and
+steps the shared optimizer whenever it has some, locks or not (HOGWILD!). Runs are not the same twice, and a run that
 goes on is another one than an unbroken one.
 """
 
@@ -25,9 +25,9 @@ from scrubjay.training.actor_critic import Losses
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Progress, Run
-from scrubjay.training.trainer import Report, Trainer, optimisers_of
+from scrubjay.training.trainer import Report, Trainer, optimizers_of
 
-Optimisers = dict[str, torch.optim.Adam]
+Optimizers = dict[str, torch.optim.Adam]
 PATIENCE = 1.0
 """Seconds after which the first process looks whether it was asked to stop."""
 
@@ -35,12 +35,12 @@ PATIENCE = 1.0
 class Worker(Trainer):
     """A trainer whose gradients change the shared agent instead of its own."""
 
-    def __init__(self, training: TrainConfig, rank: int, size: int, shared: Agent, optimisers: Optimisers) -> None:
+    def __init__(self, training: TrainConfig, rank: int, size: int, shared: Agent, optimizers: Optimizers) -> None:
         group = Group()
         group.rank, group.size = rank, size
         super().__init__(training, "cpu", group)
         group.size = 1  # It has its part of the rooms, and its steps are its own.
-        self.shared, self.shared_optimisers = shared, optimisers
+        self.shared, self.shared_optimizers = shared, optimizers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
         for mine, its in zip(usual_parts(self.agent), usual_parts(shared), strict=True):
             # What is usual is the same for all, and whoever learns changes it for all.
@@ -60,7 +60,7 @@ class Worker(Trainer):
         self.gradients(name, losses, batch)
         for mine, shared in self._pairs:
             shared.grad = mine.grad
-        self.shared_optimisers[name].step()
+        self.shared_optimizers[name].step()
         self.copy_shared()
 
 
@@ -73,13 +73,13 @@ def train_asynchronously(
     training = run.training
     torch.manual_seed(training.seed)
     agent = Agent(AGENTS[training.agent])
-    optimisers = optimisers_of(agent, training)
-    for optimiser in optimisers.values():
-        _begin_moments(optimiser)
-    progress = run.restore(agent, optimisers)
+    optimizers = optimizers_of(agent, training)
+    for optimizer in optimizers.values():
+        _begin_moments(optimizer)
+    progress = run.restore(agent, optimizers)
     agent.share_memory()
-    for optimiser in optimisers.values():
-        _share(optimiser)
+    for optimizer in optimizers.values():
+        _share(optimizer)
     run.rewind(progress)
     context = multiprocessing.get_context("spawn")
     rows: Any = context.Queue()
@@ -89,7 +89,7 @@ def train_asynchronously(
     seeds = [training.seed + 1000 * (rank + 1) + progress.update for rank in range(workers)]
     processes = [
         context.Process(
-            target=_work, args=(training, rank, workers, seeds[rank], agent, optimisers, rows, games, ending)
+            target=_work, args=(training, rank, workers, seeds[rank], agent, optimizers, rows, games, ending)
         )
         for rank in range(workers)
     ]
@@ -113,13 +113,13 @@ def train_asynchronously(
             if report:
                 report(row)
             if progress.update % training.interval == 0:
-                run.save(agent, optimisers, progress)
+                run.save(agent, optimizers, progress)
     finally:
         ending.set()
         for process in processes:
             process.join(60)
             process.kill()
-    run.save(agent, optimisers, progress)
+    run.save(agent, optimizers, progress)
     return progress
 
 
@@ -129,7 +129,7 @@ def _work(
     size: int,
     seed: int,
     agent: Agent,
-    optimisers: Optimisers,
+    optimizers: Optimizers,
     rows: Any,
     games: Any,
     ending: Event,
@@ -140,7 +140,7 @@ def _work(
         signal.signal(each, signal.SIG_IGN)
     torch.set_num_threads(1)
     parent = multiprocessing.parent_process()
-    worker = Worker(replace(training, seed=seed), rank, size, agent, optimisers)
+    worker = Worker(replace(training, seed=seed), rank, size, agent, optimizers)
     try:
         while not ending.is_set():
             collector, replay = worker.segment()
@@ -159,16 +159,16 @@ def _work(
         worker.close()
 
 
-def _begin_moments(optimiser: torch.optim.Adam) -> None:
+def _begin_moments(optimizer: torch.optim.Adam) -> None:
     """The state that the first step would make, so that it can be shared before."""
-    for parameter in (p for group in optimiser.param_groups for p in group["params"]):
-        optimiser.state[parameter] = {
+    for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+        optimizer.state[parameter] = {
             "step": torch.zeros(()),
             **{name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")},
         }
 
 
-def _share(optimiser: torch.optim.Adam) -> None:
-    for values in optimiser.state.values():
+def _share(optimizer: torch.optim.Adam) -> None:
+    for values in optimizer.state.values():
         for tensor in values.values():
             tensor.share_memory_()

@@ -72,7 +72,7 @@ class Learner(nn.Module):
             returns.watch(target[..., None], chosen)
             parts = actor_critic(
                 logits, value, rollout.action, ahead, target, chosen, o.entropy, rollout.log_probability, o.clip,
-                o.normalised, returns.deviation,
+                o.normalized, returns.deviation,
             )  # fmt: skip
             parts["openable"] = o.openable * losses.openable(
                 said.decision.openable.float(), rollout.action, rollout.success, chosen
@@ -81,20 +81,20 @@ class Learner(nn.Module):
         return found
 
     def _shared(self, rollout: Rollout, said: Step) -> Losses:
-        """Self-prediction and the localisation of changes."""
+        """Self-prediction and the localization of changes."""
         o, lead = self.objective, rollout.action.shape
         episode = episodes(rollout.observation.stage, rollout.begins)
         chosen = rollout.observation.stage != Stage.PS
-        recognised = self.agent.recognised(said.encoded.sir).unflatten(0, lead)
+        recognized = self.agent.recognized(said.encoded.sir).unflatten(0, lead)
         expected = self.agent.expected(said.dirs.flat[:-1], rollout.action[:-1])
         found = {
-            "self_prediction": o.self_prediction * losses.self_prediction(recognised, expected, episode, chosen[:-1])
+            "self_prediction": o.self_prediction * losses.self_prediction(recognized, expected, episode, chosen[:-1])
         }
         if said.encoded.skips:
             first = said.encoded.skips[0].detach().unflatten(0, lead)
             changed = losses.changed_cells(first[:-1], first[1:])
             follows = chosen[1:] & (episode[1:] == episode[:-1])
-            change = losses.change_localisation(said.dirs.change[1:].float(), changed, follows)
+            change = losses.change_localization(said.dirs.change[1:].float(), changed, follows)
             found["change"] = o.change * change
         return found
 
@@ -107,7 +107,7 @@ class Learner(nn.Module):
         whole = chosen & (ends >= 0) & begun_within(observation.stage, rollout.begins)
         missed = whole & (landed >= 0) & ~hit
         # As if what happened had been asked for: the same images, with another target.
-        other = relabelled(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
+        other = relabeled(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
         both = self.agent.evaluate(rollout.state, observation, rollout.begins, rollout.stages, other)
         said, again = both.games(slice(games)), both.decision.logits[:, games:].float()
         logits, hittable = said.decision.logits.float(), said.decision.hittable.float()
@@ -155,7 +155,7 @@ def opened_before(opened: torch.Tensor, episode: torch.Tensor) -> torch.Tensor:
     return count > before
 
 
-def relabelled(target: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
+def relabeled(target: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
     """Targets (T, B, 3), others where spots (T, B), modality * 49 + row * 7 + column, are not -1."""
     return torch.where((spot >= 0)[..., None], targets_of(spot), target)
 

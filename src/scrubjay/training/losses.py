@@ -60,7 +60,7 @@ def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
     return shares >= CHANGED_SHARE
 
 
-def change_localisation(change: torch.Tensor, changed: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def change_localization(change: torch.Tensor, changed: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     """The change map's softmax (T, B, 7, 7) should lie on cells that changed (T, B, 7, 7); no matter where none did."""
     cells, anything = changed.flatten(-2), changed.flatten(-2).any(-1)
     # Where nothing changed all cells are taken: the loss is 0, and its gradient a number.
@@ -117,14 +117,14 @@ def closing(logits: torch.Tensor, contained: torch.Tensor, chosen: torch.Tensor)
 
 
 def hindsight(
-    relabelled: torch.Tensor, action: torch.Tensor, landed: torch.Tensor, chosen: torch.Tensor
+    relabeled: torch.Tensor, action: torch.Tensor, landed: torch.Tensor, chosen: torch.Tensor
 ) -> torch.Tensor:
     """Imitates what was done as if the target had been where the object landed.
 
-    `relabelled` (T, B, 219) are the logits of the same steps, told that target; `landed` (T, B) says whether the
+    `relabeled` (T, B, 219) are the logits of the same steps, told that target; `landed` (T, B) says whether the
     episode ended with the object somewhere in view, and not on its target.
     """
-    right = relabelled.log_softmax(-1).gather(-1, action[..., None])[..., 0]
+    right = relabeled.log_softmax(-1).gather(-1, action[..., None])[..., 0]
     return mean_where(-right, chosen & landed)
 
 

@@ -1,6 +1,6 @@
 """A run's folder: its config, its log, and checkpoints that are whole or not there.
 
-A checkpoint is a folder of its own: the agent's weights, the optimisers' tensors, and how far the run was, with the
+A checkpoint is a folder of its own: the agent's weights, the optimizers' tensors, and how far the run was, with the
 digests of both. It is written beside its name and then renamed, so a killed run leaves the last good one intact.
 """
 
@@ -31,7 +31,7 @@ from scrubjay.training.config import TrainConfig, from_json, to_json
 VERSION = 3
 KEPT = 3
 """Checkpoints that are kept: the newest ones."""
-CONFIG, LOG, LOCK, PROGRESS, OPTIMISERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimisers.safetensors"
+CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
 EXAMS = "exams.jsonl"
 """What the agent, and others, got in exams."""
 SPOTS = "spots"
@@ -70,7 +70,7 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(folder, training, _locked(folder))
         if agent:
-            # Its first checkpoint, with optimisers that have not seen anything yet. Without a config it is no run, so
+            # Its first checkpoint, with optimizers that have not seen anything yet. Without a config it is no run, so
             # that one whose first checkpoint could not be written is never gone on with.
             run.save(agent, {}, Progress())
         about = {"version": VERSION, "commit": _commit(), "training": json.loads(to_json(training))}
@@ -105,7 +105,7 @@ class Run:
                 kept = [line for line in path.read_text().splitlines() if _update_of(line) <= progress.update]
                 write_atomically(path, "".join(line + "\n" for line in kept))
 
-    def save(self, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
+    def save(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
         """Writes a checkpoint and drops the oldest ones."""
         parent = self.folder / "checkpoints"
         final, draft = parent / f"{progress.update:08d}", parent / f".{progress.update:08d}"
@@ -114,9 +114,9 @@ class Run:
         try:
             draft.mkdir(parents=True)
             weights.save(agent, agent.config, draft)
-            data = safetensors.save(_flattened(optimisers))
-            write_atomically(draft / OPTIMISERS, data)
-            about = {"version": VERSION, **vars(progress), OPTIMISERS: hashlib.sha256(data).hexdigest()}
+            data = safetensors.save(_flattened(optimizers))
+            write_atomically(draft / OPTIMIZERS, data)
+            about = {"version": VERSION, **vars(progress), OPTIMIZERS: hashlib.sha256(data).hexdigest()}
             write_atomically(draft / PROGRESS, json.dumps(about, indent=1) + "\n")
         except OSError as error:
             # A disk that is full should not stay so for half a checkpoint.
@@ -128,12 +128,12 @@ class Run:
             shutil.rmtree(old)
         return final
 
-    def restore(self, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer]) -> Progress:
-        """Fills agent and optimisers from the newest checkpoint; nothing is changed where there is none."""
+    def restore(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
+        """Fills agent and optimizers from the newest checkpoint; nothing is changed where there is none."""
         found = checkpoints(self.folder)
         if not found:
             return Progress()
-        return load_checkpoint(found[-1], agent, optimisers)
+        return load_checkpoint(found[-1], agent, optimizers)
 
 
 def training_of(folder: str | os.PathLike[str]) -> TrainConfig:
@@ -164,14 +164,14 @@ def newest(folder: str | os.PathLike[str]) -> Path:
     return [Path(folder), *found][-1]
 
 
-def load_checkpoint(path: Path, agent: Agent, optimisers: Mapping[str, torch.optim.Optimizer]) -> Progress:
-    """Fills agent and optimisers; RunError if anything in the folder is not what was written."""
+def load_checkpoint(path: Path, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
+    """Fills agent and optimizers; RunError if anything in the folder is not what was written."""
     try:
         about = json.loads((path / PROGRESS).read_text())
-        data = (path / OPTIMISERS).read_bytes()
+        data = (path / OPTIMIZERS).read_bytes()
         config, tensors = weights.load(path)
         progress = Progress(**{name: about[name] for name in vars(Progress())})
-        right = about["version"] == VERSION and about[OPTIMISERS] == hashlib.sha256(data).hexdigest()
+        right = about["version"] == VERSION and about[OPTIMIZERS] == hashlib.sha256(data).hexdigest()
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise RunError(
             f"{path}: damaged: {error}. Delete this folder to go on from the checkpoint before it"
@@ -181,22 +181,22 @@ def load_checkpoint(path: Path, agent: Agent, optimisers: Mapping[str, torch.opt
     if config != agent.config:
         raise RunError(f"{path}: the agent's config is another one than the run's")
     weights.fill(agent, tensors)
-    _fill(optimisers, safetensors.load(data))
+    _fill(optimizers, safetensors.load(data))
     return progress
 
 
-def _flattened(optimisers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
-    """The optimisers' tensors by name: which optimiser, which parameter, what."""
+def _flattened(optimizers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
+    """The optimizers' tensors by name: which optimizer, which parameter, what."""
     found = {}
-    for name, optimiser in optimisers.items():
-        for number, values in optimiser.state_dict()["state"].items():
+    for name, optimizer in optimizers.items():
+        for number, values in optimizer.state_dict()["state"].items():
             for what, value in values.items():
                 found[f"{name}.{number}.{what}"] = torch.as_tensor(value).detach().cpu().contiguous()
     return found
 
 
-def _fill(optimisers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, torch.Tensor]) -> None:
-    for name, optimiser in optimisers.items():
+def _fill(optimizers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, torch.Tensor]) -> None:
+    for name, optimizer in optimizers.items():
         state: dict[int, dict[str, torch.Tensor]] = {}
         for key, tensor in tensors.items():
             whose, number, what = key.split(".")
@@ -204,7 +204,7 @@ def _fill(optimisers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, to
                 state.setdefault(int(number), {})[what] = tensor
         if not state:
             continue  # A run's first checkpoint, made from another run's agent, has none.
-        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def _locked(folder: Path) -> IO[str]:

@@ -53,7 +53,7 @@ FEW_CORES, MOST_PROCESSES = 4, 16
 
 
 class Trainer:
-    """An agent, its optimisers, and the worlds that it plays in."""
+    """An agent, its optimizers, and the worlds that it plays in."""
 
     def __init__(
         self, training: TrainConfig, device: str = "cpu", group: Group | None = None, folder: Path | None = None
@@ -67,7 +67,7 @@ class Trainer:
         self.learner = Learner(self.agent, training.objective)
         self.distributed = self.group.wrapped(self.learner)
         self.hiding = HidingLearner(self.agent, training.hiding)
-        self.optimisers = optimisers_of(self.agent, training)
+        self.optimizers = optimizers_of(self.agent, training)
         self.progress = Progress()
         self.recording: CudaGraphLearner | None = None
         self.tally = EpisodeStats()
@@ -159,16 +159,16 @@ class Trainer:
         }
 
     def learn(self, rollout: Rollout) -> Losses:
-        """Steps of the optimiser on the rollout's games, some at a time; the mean losses."""
+        """Steps of the optimizer on the rollout's games, some at a time; the mean losses."""
         count, chunks = rollout.action.shape[1], 0
         sums: Losses = {}
-        # Games lie room by room: mixed, every step of the optimiser is about many rooms.
+        # Games lie room by room: mixed, every step of the optimizer is about many rooms.
         orders = [torch.randperm(count) for _ in range(self.training.epochs)]
         for some in [some for order in orders for some in self._chunks(order)]:
             part = rollout.games(some.to(rollout.action.device))
             if self._records(part):
                 losses = self._recorded(part)
-                self.optimisers["play"].step()
+                self.optimizers["play"].step()
             else:
                 with self.half():
                     losses = self.distributed(part)
@@ -180,7 +180,7 @@ class Trainer:
         return {name: value / chunks for name, value in sums.items()}
 
     def _chunks(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Games for one step of the optimiser each: as many steps in all processes, even if their games are not."""
+        """Games for one step of the optimizer each: as many steps in all processes, even if their games are not."""
         if self.group.size == 1:
             return order.split(self.training.chunk)
         wanted = self.group.most(-(-len(order) // self.training.chunk), self.device)
@@ -201,7 +201,7 @@ class Trainer:
         return alone and (self.recording.fits(part) if self.recording else part.action.shape[1] == self.training.chunk)
 
     def learn_hiding(self, collector: Collector) -> Losses:
-        """Steps of the optimisers on games that are over, as many as make whole batches; the mean losses."""
+        """Steps of the optimizers on games that are over, as many as make whole batches; the mean losses."""
         shelf, count, batches = collector.shelf, self.training.finished, 0
         sums: Losses = {}
         while self._all(len(shelf) >= count):
@@ -250,13 +250,13 @@ class Trainer:
     def _descend(self, name: str, losses: Losses, batch: object) -> None:
         """One step down the sum of losses."""
         self.gradients(name, losses, batch)
-        self.optimisers[name].step()
+        self.optimizers[name].step()
 
     def gradients(self, name: str, losses: Losses, batch: object) -> None:
         """The gradients of the sum of losses, none too large; TrainingError, with the batch, if one is no number."""
-        optimiser, total = self.optimisers[name], torch.stack([value.float() for value in losses.values()]).sum()
-        optimiser.zero_grad(set_to_none=True)
-        every = [p for group in optimiser.param_groups for p in group["params"]]
+        optimizer, total = self.optimizers[name], torch.stack([value.float() for value in losses.values()]).sum()
+        optimizer.zero_grad(set_to_none=True)
+        every = [p for group in optimizer.param_groups for p in group["params"]]
         if isinstance(batch, Rollout):
             total.backward()
         else:
@@ -270,7 +270,7 @@ class Trainer:
     def _check(self, name: str, losses: Losses, batch: object) -> None:
         """Scales gradients that are too large; TrainingError, with the batch, if one is no number."""
         total = torch.stack([value.detach().float() for value in losses.values()]).sum()
-        every = [p for group in self.optimisers[name].param_groups for p in group["params"]]
+        every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
         if not torch.isfinite(norm + total):
@@ -287,7 +287,7 @@ def physics_processes(task: str, group: Group) -> int:
     return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MOST_PROCESSES)
 
 
-def optimisers_of(agent: Agent, training: TrainConfig) -> dict[str, torch.optim.Adam]:
+def optimizers_of(agent: Agent, training: TrainConfig) -> dict[str, torch.optim.Adam]:
     """One for all that is learned by playing, one for perspective simulation, and one for visual dynamics replay.
 
     The first and the last both change the encoder.
@@ -324,13 +324,13 @@ def train(
     """
     group = group or Group()
     with contextlib.closing(Trainer(run.training, device, group, run.folder / SPOTS)) as trainer:
-        trainer.progress = run.restore(trainer.agent, trainer.optimisers)
+        trainer.progress = run.restore(trainer.agent, trainer.optimizers)
         if group.rank == 0:
             run.rewind(trainer.progress)
 
         def save() -> None:
             if group.rank == 0:
-                run.save(trainer.agent, trainer.optimisers, trainer.progress)
+                run.save(trainer.agent, trainer.optimizers, trainer.progress)
                 if run.training.examined:
                     examine()
 

@@ -30,14 +30,14 @@ HEAT = "inferno"
 STOPPED = 30
 """Steps of mental trajectories that are drawn, as in the paper's figure."""
 HIGHLIGHTED = ("#c8463c", "#2f69a8", "#3f8a5f")
-"""Colours of the three trajectories that stand out."""
+"""Colors of the three trajectories that stand out."""
 QUIET = "#6a6f7a"
 NEAREST, MARGIN = 1.0, 0.6
 """Metres: plans show at least so far to each side, and so much around what was visited."""
 
 
-def _hex(colour: tuple[int, int, int]) -> str:
-    red, green, blue = colour
+def _hex(color: tuple[int, int, int]) -> str:
+    red, green, blue = color
     return to_hex((red / 255, green / 255, blue / 255))
 
 
@@ -59,7 +59,7 @@ class Sheet:
         return Figure(np.asarray(self.canvas.buffer_rgba())[..., :3].copy(), caption)
 
     def scale(self, shown: object, axes: Axes | Sequence[Axes], label: str) -> None:
-        """A bar that says what the colours mean."""
+        """A bar that says what the colors mean."""
         bar = self.chart.colorbar(shown, ax=axes, shrink=0.7, aspect=30, pad=0.02)  # type: ignore[arg-type]
         bar.set_label(label, fontsize=8, color=QUIET)
         bar.ax.tick_params(labelsize=8, colors=QUIET)
@@ -67,7 +67,7 @@ class Sheet:
 
 
 class Ground:
-    """The room's plan in metres, pale, and only the part of it that a player got to know."""
+    """The room's plan in meters, pale, and only the part of it that a player got to know."""
 
     def __init__(self, story: Episode, known: np.ndarray) -> None:
         """`known` (n, 2) are the positions that must be seen."""
@@ -138,8 +138,8 @@ def glance_chart(story: Episode, reasons: Reasons) -> Figure:
         ground.draw(axes)
         shown = _wedges(axes, story, reasons, places, of_places, (values.min(), values.max()))
         x, z = cells_in_room(story.start, reasons.explored, np.array(start))
-        for colour, width in (("white", 4), (_hex(INK), 2)):
-            axes.plot(x, z, "s", mfc="none", mec=colour, mew=width, ms=10)
+        for color, width in (("white", 4), (_hex(INK), 2)):
+            axes.plot(x, z, "s", mfc="none", mec=color, mew=width, ms=10)
         axes.set_title("as it is" if start == (row, column) else "seeker elsewhere", fontsize=9, color=QUIET)
     sheet.scale(shown, list(sheet.axes[0]), "score")
     return sheet.picture(
@@ -151,7 +151,7 @@ def glance_chart(story: Episode, reasons: Reasons) -> Figure:
 def _wedges(
     axes: Axes, story: Episode, reasons: Reasons, places: np.ndarray, values: np.ndarray, limits: tuple[float, float]
 ) -> PolyCollection:
-    """A triangle for each of places (n, 3), row, column and quarter, that points where it faces, coloured by values."""
+    """A triangle for each of places (n, 3), row, column and quarter, that points where it faces, colored by values."""
     middle = cells_in_room(story.start, reasons.explored, places[:, :2])
     turn = story.start.rotation + 90 * places[:, 2]
     sides = [middle + GRID / np.sqrt(2) * ahead(turn + angle) for angle in (-45, 45)]
@@ -190,12 +190,12 @@ def rollouts_chart(story: Episode, reasons: Reasons, seed: int = 0) -> Figure:
     sheet.scale(shown, first, "expected steps")
     return sheet.picture(
         f"Imagined seekers, stopped after {STOPPED} steps. The star is the place that the object would be hidden from; "
-        "each colour is a trajectory after another imagined outcome, grey are the others."
+        "each color is a trajectory after another imagined outcome, grey are the others."
     )
 
 
 def _draw_paths(axes: Axes, story: Episode, reasons: Reasons, number: int, seed: int) -> None:
-    """The mental trajectories after all outcomes imagined at a place, one of each in colour."""
+    """The mental trajectories after all outcomes imagined at a place, one of each in color."""
     choice, rng = reasons.choice, np.random.default_rng(seed)
     width, draws = reasons.explored.visited.shape[-1], choice.outcomes.shape[-1]
     lines = []
@@ -205,9 +205,9 @@ def _draw_paths(axes: Axes, story: Episode, reasons: Reasons, number: int, seed:
         # All walk on the same grid: moved a little, they can be told apart.
         lines.append(cells_in_room(story.start, reasons.explored, cells) + rng.uniform(-0.3, 0.3, 2) * GRID)
     axes.add_collection(LineCollection(lines, colors=QUIET, linewidths=0.6, alpha=0.35))
-    for colour, line in zip(HIGHLIGHTED, lines[:: len(lines) // draws], strict=True):
-        axes.plot(*line.T, color=colour, lw=1.8)
-        axes.plot(*line[-1], "o", color=colour, ms=5)
+    for color, line in zip(HIGHLIGHTED, lines[:: len(lines) // draws], strict=True):
+        axes.plot(*line.T, color=color, lw=1.8)
+        axes.plot(*line[-1], "o", color=color, ms=5)
     x, z = cells_in_room(story.start, reasons.explored, choice.places[0, number, :2].numpy())
     axes.plot(x, z, "*", color=_hex(CHOICE), mec="white", ms=15)
 
@@ -282,7 +282,7 @@ def course_chart(watched: AgentTrace) -> Figure:
 
 
 def _over(axes: Axes, picture: np.ndarray, grid: np.ndarray, limits: tuple[float, float]) -> object:
-    """A 7 x 7 grid over a picture in grey, so that colours are the grid's alone."""
+    """A 7 x 7 grid over a picture in grey, so that colors are the grid's alone."""
     axes.imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
     edge = len(picture) - 0.5
     shown = axes.imshow(

@@ -128,19 +128,19 @@ def outcome_name(outcome: int) -> str:
 
 
 def _bands(stages: list[Stage]) -> list[tuple[str, int]]:
-    """Colours and lengths of the stretches of one stage."""
+    """Colors and lengths of the stretches of one stage."""
     return [(STAGES[stage][1], len(list(run))) for stage, run in itertools.groupby(stages)]
 
 
 def _frame(story: Episode, moment: Moment, number: int) -> dict[str, Any]:
     """A frame of the scrubber: what was seen, what was done with which probability, what was attended to."""
-    title, colour, _ = STAGES[moment.stage]
+    title, color, _ = STAGES[moment.stage]
     positions, weights = by_position(moment)
     most = np.argsort(-weights)[:ATTENDED]
     likely = np.argsort(-moment.probabilities)[: LIKELY if moment.stage != Stage.PS else 0]
     return dict(
         image=base64.b64encode(encoded(moment.picture, "WEBP")).decode(),
-        step=number + 1, stage=title, colour=colour, action=moment.action, failed=not moment.success,
+        step=number + 1, stage=title, color=color, action=moment.action, failed=not moment.success,
         chance=_rounded(100 * moment.chance, 1), value=_rounded(moment.value, 3), entropy=_rounded(moment.entropy, 3),
         likely=[[NAMES[i], round(100 * float(moment.probabilities[i]), 1)] for i in likely],
         player=_percent(story, moment.place.x, moment.place.z), turn=round(moment.place.rotation, 1),

@@ -126,23 +126,21 @@ def _walked(start: AgentPose, steps: list[Step]) -> float:
 
 def _stage(story: Episode, stage: Stage) -> dict:
     """A row of the storyboard."""
-    title, colour, text = STAGES[stage]
+    title, color, text = STAGES[stage]
     steps = story.of(stage)
     keys = chosen(steps, KEY_FRAMES)
     figures = [(_webp(step.picture), step.number + 1, step.action, step.result) for step in keys]
     worked = sum(step.success for step in steps)
-    return dict(
-        name=stage.name, title=title, colour=colour, text=text, steps=len(steps), worked=worked, figures=figures
-    )
+    return dict(name=stage.name, title=title, color=color, text=text, steps=len(steps), worked=worked, figures=figures)
 
 
 def _frame(story: Episode, step: Step) -> dict:
     """A frame of the scrubber: the picture, words, and where on the plan player and object are."""
-    title, colour, _ = STAGES[step.stage]
+    title, color, _ = STAGES[step.stage]
     x, z = spot_on_plan(story.compiled, step.place.x, step.place.z)
     there = step.stage >= Stage.OH and step.pose[2] < story.compiled.room.height
     return dict(
-        image=_webp(step.picture), step=step.number + 1, stage=title, colour=colour,
+        image=_webp(step.picture), step=step.number + 1, stage=title, color=color,
         action=step.action, result=step.result, failed=not step.success, turn=round(step.place.rotation, 1),
         player=[round(100 * x, 2), round(100 * z, 2)],
         object=[round(100 * part, 2) for part in spot_on_plan(story.compiled, *step.pose[:2])] if there else None,

@@ -119,8 +119,8 @@ def hand_chart(story: Episode) -> Figure | None:
     return Figure(picture, caption)
 
 
-def _hex(colour: tuple[int, int, int]) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*colour)
+def _hex(color: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)
 
 
 def _things(compiled: CompiledRoom, above: Axes, side: Axes, axes: np.ndarray, origin: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Arrays made into pictures: colours for depth, ids and normals, tiles, labels, PNG."""
+"""Arrays made into pictures: colors for depth, ids and normals, tiles, labels, PNG."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from scrubjay.sim.render.make import make_renderer
 INK, PAPER = (38, 42, 50), (250, 249, 246)
 
 
-def depth_colours(depth: np.ndarray, far: float = 6.0) -> np.ndarray:
+def depth_colors(depth: np.ndarray, far: float = 6.0) -> np.ndarray:
     """Near is bright, far is dark; nothing is black."""
     shade = colormaps["magma"](1 - np.clip(depth / far, 0, 1))[..., :3]
     return (np.where(depth[..., None] > 0, shade, 0) * 255).astype(np.uint8)
 
 
-def id_colours(ids: np.ndarray) -> np.ndarray:
-    """A colour for each thing; neighbouring numbers are far apart on the wheel."""
+def id_colors(ids: np.ndarray) -> np.ndarray:
+    """A color for each thing; neighboring numbers are far apart on the wheel."""
     wheel = colormaps["hsv"]((ids * 0.618034) % 1)[..., :3] * (0.55 + 0.45 * ((ids * 7) % 5 / 4))[..., None]
     return (np.where(ids[..., None] >= 0, wheel, 0) * 255).astype(np.uint8)
 
 
-def normal_colours(normals: np.ndarray) -> np.ndarray:
+def normal_colors(normals: np.ndarray) -> np.ndarray:
     """East, north and up as red, green and blue."""
     return (np.clip(normals * 0.5 + 0.5, 0, 1) * 255).astype(np.uint8)
 
 
-def labelled(picture: np.ndarray, text: str, height: int = 20) -> np.ndarray:
+def labeled(picture: np.ndarray, text: str, height: int = 20) -> np.ndarray:
     """A picture with a line of text under it."""
     canvas = Image.new("RGB", (picture.shape[1], picture.shape[0] + height), PAPER)
     canvas.paste(Image.fromarray(picture), (0, 0))

@@ -15,7 +15,7 @@ from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.page import Figure, Section
-from scrubjay.viz.picture import depth_colours, dollhouse, id_colours, labelled, normal_colours
+from scrubjay.viz.picture import depth_colors, dollhouse, id_colors, labeled, normal_colors
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def survey(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Facts]]:
 
 def tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
     """A room's picture on the contact sheet."""
-    return labelled(dollhouse(compiled, size, renderer), compiled.room.scene)
+    return labeled(dollhouse(compiled, size, renderer), compiled.room.scene)
 
 
 def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
@@ -98,9 +98,9 @@ def _kinds(world: World, spot: AgentPose) -> list[Figure]:
     view = world.view(("rgb", "depth", "ids", "normals"))
     return [
         Figure(view.rgb[0].cpu().numpy(), "rgb"),
-        Figure(depth_colours(view.depth[0].cpu().numpy()), "depth, up to 6 m"),
-        Figure(id_colours(view.ids[0].cpu().numpy()), "object ids"),
-        Figure(normal_colours(view.normals[0].cpu().numpy()), "normals"),
+        Figure(depth_colors(view.depth[0].cpu().numpy()), "depth, up to 6 m"),
+        Figure(id_colors(view.ids[0].cpu().numpy()), "object ids"),
+        Figure(normal_colors(view.normals[0].cpu().numpy()), "normals"),
     ]
 
 

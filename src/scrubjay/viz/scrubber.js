@@ -7,7 +7,7 @@ function showStep(frame) {
   at("picture").src = "data:image/webp;base64," + frame.image;
   at("number").textContent = "Step " + frame.step;
   const patch = document.createElement("i");
-  patch.style.background = frame.colour;
+  patch.style.background = frame.color;
   at("stage").replaceChildren(patch, frame.stage);
   at("result").className = frame.failed ? "failed" : "";
   const player = at("player").style;

@@ -21,7 +21,7 @@ from scrubjay.evaluation.tournament import Hiding
 from scrubjay.files import write_atomically
 from scrubjay.game.metrics import Summary, summary
 
-COLOURS = ("#b9b3a6", "#dfa04f", "#78aa8c", "#2f69a8", "#8a7fb5", "#c8463c")
+COLORS = ("#b9b3a6", "#dfa04f", "#78aa8c", "#2f69a8", "#8a7fb5", "#c8463c")
 INK, PAPER = "#262a32", "#faf9f6"
 MEASURES = {
     "placed": "placed",
@@ -124,8 +124,8 @@ def plot(found: dict[str, Any], path: Path, title: str = "") -> None:
         at = np.arange(len(rows)) + (number - (len(seekers) - 1) / 2) * width
         mean = 100 * np.array([row.mean for row in rows])
         ends = [100 * np.array([row.low for row in rows]), 100 * np.array([row.high for row in rows])]
-        colour = COLOURS[number % len(COLOURS)]
-        axes.bar(at, mean, 0.9 * width, color=colour, label=seeker)
+        color = COLORS[number % len(COLORS)]
+        axes.bar(at, mean, 0.9 * width, color=color, label=seeker)
         axes.errorbar(at, mean, [mean - ends[0], ends[1] - mean], fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5)
     axes.set(ylim=(0, 100), ylabel="found, %", xlabel="hider, or difficulty of the spots", title=title)
     axes.set_xticks(range(len(searches)), list(searches))

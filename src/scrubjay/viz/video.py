@@ -36,7 +36,7 @@ def write_video(story: Episode, path: str | os.PathLike[str]) -> None:
 
 
 def _picture(step: Step) -> np.ndarray:
-    """A step's picture over a line that says who did what, with the colour of its stage."""
+    """A step's picture over a line that says who did what, with the color of its stage."""
     canvas = Image.new("RGB", (SIZE, SIZE + LINE), PAPER)
     canvas.paste(Image.fromarray(step.picture).resize((SIZE, SIZE), Image.Resampling.BICUBIC))
     draw, font = ImageDraw.Draw(canvas), ImageFont.load_default(size=20)

@@ -66,7 +66,7 @@ def _openable_near(trial: Trial, row: int, column: int) -> int | None:
 
 
 def aim(trial: Trial, x: float, y: float) -> np.ndarray:
-    """Where the object's centre must be to lie on what is at a point of the picture, (3,); NotNow if it cannot."""
+    """Where the object's center must be to lie on what is at a point of the picture, (3,); NotNow if it cannot."""
     world, view = trial.game.world, trial.game.look()
     row, column = pixel(world.size, x, y)
     if bool(world.goal_mask(view)[0, row, column]):
@@ -74,7 +74,7 @@ def aim(trial: Trial, x: float, y: float) -> np.ndarray:
     depth = view.depth[0].cpu().numpy()
     point = points(trial.state, depth)[row, column]
     if depth[row, column] <= 0 or reach(trial.state.position[0], point) > REACH:
-        raise NotNow("That is too far away: an arm reaches 1.5 metres.")
+        raise NotNow("That is too far away: an arm reaches 1.5 meters.")
     return point + [0, 0, GOAL_BOXES[trial.deal.goal][2] / 2 + CLEARANCE]
 
 

@@ -18,7 +18,7 @@ FLOOR_BELOW, OVERHEAD = 0.04, 1.9
 """Metres: lower points are the floor; higher ones do not matter to people."""
 UNSEEN, FLOOR, THING, TALL = range(4)
 TALL_ABOVE = 1.0
-COLOURS = ((0, 0, 0), (226, 221, 210), (190, 160, 112), (122, 104, 84))
+COLORS = ((0, 0, 0), (226, 221, 210), (190, 160, 112), (122, 104, 84))
 
 
 def points(state: State, depth: np.ndarray, stride: int = 1) -> np.ndarray:
@@ -56,7 +56,7 @@ class SeenMap:
     def png(self) -> bytes:
         """The map as a picture, transparent where nothing was seen."""
         image = Image.fromarray(self.pixels, "P")
-        image.putpalette([part for colour in COLOURS for part in colour])
+        image.putpalette([part for color in COLORS for part in color])
         buffer = io.BytesIO()
         image.save(buffer, "PNG", transparency=UNSEEN)
         self.changed = False

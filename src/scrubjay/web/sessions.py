@@ -37,9 +37,9 @@ MOST_IDLE = 100
 """Trials that nobody sits at in memory, about 0.6 MB each; beyond it, the oldest are left to the store."""
 BLOCKED = "Something is in the way."
 FAILED = {
-    "Move": BLOCKED, "Rotate": BLOCKED, "OpenAt": "It does not open from here: come within 1.5 metres.",
+    "Move": BLOCKED, "Rotate": BLOCKED, "OpenAt": "It does not open from here: come within 1.5 meters.",
     "CloseObjects": "Nothing within reach could be closed.", "DropObject": "It cannot be let go here.",
-    "ClaimVisible": "No: it must be in the picture, and within 1.5 metres.",
+    "ClaimVisible": "No: it must be in the picture, and within 1.5 meters.",
 }  # fmt: skip
 """What people are told when an action whose name begins so fails."""
 

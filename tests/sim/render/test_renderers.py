@@ -178,7 +178,7 @@ def a_view(compiled, **how):
 @pytest.mark.parametrize("how", HOWS[1:])
 @pytest.mark.parametrize("scene", ["FloorPlan3", "FloorPlan203", "FloorPlan303", "FloorPlan403", "FloorPlan503"])
 def test_the_renderers_agree(scene, how):
-    """Ids on 99 % of pixels, depth within 1 cm on 99.5 % of those, colours within 0.03 on average, in every view."""
+    """Ids on 99 % of pixels, depth within 1 cm on 99.5 % of those, colors within 0.03 on average, in every view."""
     compiled = compile_room(make_room(scene))
     one, other = a_view(compiled, renderer="opengl"), a_view(compiled, **how)
     same = one["ids"] == other["ids"]

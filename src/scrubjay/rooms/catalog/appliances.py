@@ -32,7 +32,7 @@ def carcass(s: Shape, outside: str, inside: str, low, high, wall: float) -> tupl
     low, high = np.asarray(low, float), np.asarray(high, float)
     middle, size = (low + high) / 2, high - low
     room = size - [2 * wall, wall, 2 * wall]
-    centre = middle + [0, wall / 2, 0]
+    center = middle + [0, wall / 2, 0]
     side, end = [(size[0] - wall) / 2, 0, 0], [0, 0, (size[2] - wall) / 2]
     upright, level = (wall, size[1], room[2]), (size[0], size[1], wall)
     s.box(outside, middle - side, upright, without=("right", "back", "top", "bottom"))
@@ -41,9 +41,9 @@ def carcass(s: Shape, outside: str, inside: str, low, high, wall: float) -> tupl
     s.box(outside, middle + end, level, without=("bottom", "back"))
     s.solid_box(middle - [0, (size[1] - wall) / 2, 0], (size[0], wall, size[2]))
     lining = box(room, without=("front",))
-    s.surface(inside, Mesh(lining.vertices, -lining.normals, lining.uv, lining.faces[:, ::-1]), centre)
-    s.space(centre, room)
-    return centre, room
+    s.surface(inside, Mesh(lining.vertices, -lining.normals, lining.uv, lining.faces[:, ::-1]), center)
+    s.space(center, room)
+    return center, room
 
 
 def side_door(s: Shape, left: float, right: float, front: float, on_right: bool) -> Moving:
@@ -72,7 +72,7 @@ def fridge(s: Shape, rng: np.random.Generator) -> None:
     freezer = rng.uniform(0.24, 0.32) * h
     above = rng.random() < 0.6
     low, high = (foot, h - freezer) if above else (foot + freezer, h)
-    centre, room = carcass(s, body, LINING, (-w / 2, -d / 2, low), (w / 2, back, high), wall)
+    center, room = carcass(s, body, LINING, (-w / 2, -d / 2, low), (w / 2, back, high), wall)
     cold = (high, h) if above else (foot, low)
     middle, tall = sum(cold) / 2, cold[1] - cold[0]
     s.box(body, (0, (back - d / 2) / 2, middle), (w, back + d / 2, tall), without=("back", "bottom"))
@@ -83,17 +83,17 @@ def fridge(s: Shape, rng: np.random.Generator) -> None:
     bars = 3 if room[2] > 0.8 else 2
     deep, gap = room[1] - 0.11, room[2] / (bars + 1)
     for i in range(bars + 1):
-        z = centre[2] - room[2] / 2 + gap * i * rng.uniform(0.97, 1.0)
+        z = center[2] - room[2] / 2 + gap * i * rng.uniform(0.97, 1.0)
         if i:
-            s.box(SHELF, (0, centre[1] - 0.055, z - 0.008), (room[0], deep, 0.016), without=("back", "left", "right"))
-        s.support((0, centre[1] - 0.055, z), (room[0] - 0.06, deep - 0.04), gap - 0.06)
+            s.box(SHELF, (0, center[1] - 0.055, z - 0.008), (room[0], deep, 0.016), without=("back", "left", "right"))
+        s.support((0, center[1] - 0.055, z), (room[0] - 0.06, deep - 0.04), gap - 0.06)
     on_right = s.options.get("hinge", 1.0) > 0
     door = side_door(s, -w / 2, w / 2, front, on_right)
     middle, tall = (low + high) / 2, high - low - 0.012
     door.box(body, (0, front - thick / 2, middle), (w, thick, tall), without=("back",))
     door.box(LINING, (0, back + 0.001, middle), (w, 0.002, tall), solid=False, without=("front",))
     for i in range(3):
-        z = centre[2] + room[2] * (i - 1.1) * 0.32
+        z = center[2] + room[2] * (i - 1.1) * 0.32
         door.box(LINING, (0, back - 0.045, z), (0.86 * room[0], 0.09, 0.09), without=("front",))
     grip = (0.5 * w - 0.06) * (1 if on_right else -1)
     tall = rng.uniform(0.3, 0.5) * (high - low)
@@ -117,15 +117,15 @@ def microwave(s: Shape, rng: np.random.Generator) -> None:
     # The buttons' housing takes the side away from the hinge, from the front to the back.
     edge = side * (w / 2 - panel)
     (low if side < 0 else high)[0] = edge
-    centre, room = carcass(s, body, "plain#cfd2d0", low, high, wall)
+    center, room = carcass(s, body, "plain#cfd2d0", low, high, wall)
     at, face = side * (w - panel) / 2, front + 0.002
     s.box(body, (at, -0.0125, (h + 0.01) / 2), (panel, d - 0.025, h - 0.01), without=("back", "bottom"))
     keys = box((0.7 * panel, 0.004, 0.5 * h), without=("back",), fitted=True)
     s.surface(pick(rng, ("keys-2#ffffff", "keys-3#ffffff")), keys, (at, face, 0.4 * h))
     s.box(GLASS, (at, face, 0.8 * h), (0.76 * panel, 0.004, 0.14 * h), solid=False, without=("back",))
-    floor = centre[2] - room[2] / 2
-    s.cylinder("plain#a8bcc0", (centre[0], centre[1], floor), 0.42 * min(room[:2]), 0.01, segments=14)
-    s.support((centre[0], centre[1], floor + 0.01), (room[0] - 0.06, room[1] - 0.06), room[2] - 0.03)
+    floor = center[2] - room[2] / 2
+    s.cylinder("plain#a8bcc0", (center[0], center[1], floor), 0.42 * min(room[:2]), 0.01, segments=14)
+    s.support((center[0], center[1], floor + 0.01), (room[0] - 0.06, room[1] - 0.06), room[2] - 0.03)
     left, right = min(-side * w / 2, edge), max(-side * w / 2, edge)
     door = side_door(s, left, right, front, on_right)
     middle, wide, tall, pane = (left + right) / 2, right - left - 0.004, h - 0.014, rng.uniform(0.6, 0.72) * h
@@ -148,7 +148,7 @@ def oven(s: Shape, rng: np.random.Generator) -> None:
     metal = s.material("handle", STEEL)
     thick, front = 0.035, d / 2 - 0.035
     low, high, plate = 0.13 * h, rng.uniform(0.8, 0.85) * h, 0.012
-    centre, room = carcass(s, body, "plain#4b4d50", (-w / 2, -d / 2, low), (w / 2, front - thick, high), 0.03)
+    center, room = carcass(s, body, "plain#4b4d50", (-w / 2, -d / 2, low), (w / 2, front - thick, high), 0.03)
     deep = d - 0.035
     s.box(body, (0, -0.0175, (high + h - plate) / 2), (w, deep, h - plate - high), without=("back", "top"))
     s.box(GLASS, (0, -0.012, h - plate / 2), (w, d - 0.024, plate), without=("back",))
@@ -163,13 +163,13 @@ def oven(s: Shape, rng: np.random.Generator) -> None:
         solid=False,
         without=("back",),
     )
-    rack = centre[2] - 0.08 * room[2]
-    floor = centre[2] - room[2] / 2
+    rack = center[2] - 0.08 * room[2]
+    floor = center[2] - room[2] / 2
     for y in np.linspace(-0.42, 0.42, 6) * room[1]:
-        s.box(metal, (0, centre[1] + y, rack), (room[0], 0.008, 0.008), solid=False, without=("left", "right", "back"))
-    s.solid_box((0, centre[1], rack), (room[0], 0.9 * room[1], 0.012))
-    s.support((0, centre[1], floor), (room[0] - 0.06, room[1] - 0.06), rack - floor - 0.02)
-    s.support((0, centre[1], rack + 0.006), (room[0] - 0.06, 0.8 * room[1]), floor + room[2] - rack - 0.03)
+        s.box(metal, (0, center[1] + y, rack), (room[0], 0.008, 0.008), solid=False, without=("left", "right", "back"))
+    s.solid_box((0, center[1], rack), (room[0], 0.9 * room[1], 0.012))
+    s.support((0, center[1], floor), (room[0] - 0.06, room[1] - 0.06), rack - floor - 0.02)
+    s.support((0, center[1], rack + 0.006), (room[0] - 0.06, 0.8 * room[1]), floor + room[2] - rack - 0.03)
     door = drop_door(s, low, front)
     tall = high - low - 0.008
     door.box(body, (0, front - thick / 2, low + tall / 2), (w - 0.006, thick, tall))
@@ -186,17 +186,17 @@ def dishwasher(s: Shape, rng: np.random.Generator) -> None:
     body = s.material("appliance", pick(rng, BODIES))
     metal, face = s.material("handle", STEEL), s.material("front", body)
     thick, front, low = 0.04, d / 2 - 0.03, 0.12 * h
-    centre, room = carcass(s, body, "metal#b9bec2", (-w / 2, -d / 2, low), (w / 2, front - thick, h), 0.025)
+    center, room = carcass(s, body, "metal#b9bec2", (-w / 2, -d / 2, low), (w / 2, front - thick, h), 0.025)
     s.box(GREY, (0, -0.06, low / 2), (0.96 * w, d - 0.12, low), without=("back", "bottom", "top"))
-    floor = centre[2] - room[2] / 2
+    floor = center[2] - room[2] / 2
     racks = (floor + 0.04, floor + rng.uniform(0.5, 0.58) * room[2])
     for z, top in zip(racks, (racks[1] - 0.03, floor + room[2] - 0.02), strict=True):
         for x in np.linspace(-0.46, 0.46, 5) * room[0]:
-            s.box(GREY, (x, centre[1], z), (0.008, 0.94 * room[1], 0.008), solid=False, without=("back", "bottom"))
-        s.box(GREY, (0, centre[1] + 0.46 * room[1], z + 0.045), (0.94 * room[0], 0.008, 0.012), solid=False)
-        s.box(GREY, (0, centre[1] + 0.46 * room[1], z), (0.94 * room[0], 0.008, 0.012), solid=False)
-        s.solid_box((0, centre[1], z), (0.94 * room[0], 0.94 * room[1], 0.012))
-        s.support((0, centre[1], z + 0.006), (0.84 * room[0], 0.8 * room[1]), top - z - 0.02)
+            s.box(GREY, (x, center[1], z), (0.008, 0.94 * room[1], 0.008), solid=False, without=("back", "bottom"))
+        s.box(GREY, (0, center[1] + 0.46 * room[1], z + 0.045), (0.94 * room[0], 0.008, 0.012), solid=False)
+        s.box(GREY, (0, center[1] + 0.46 * room[1], z), (0.94 * room[0], 0.008, 0.012), solid=False)
+        s.solid_box((0, center[1], z), (0.94 * room[0], 0.94 * room[1], 0.012))
+        s.support((0, center[1], z + 0.006), (0.84 * room[0], 0.8 * room[1]), top - z - 0.02)
     door = drop_door(s, low, front)
     tall = h - low - 0.006
     strip_height = rng.uniform(0.13, 0.18) * tall

@@ -200,7 +200,7 @@ def shower_curtain(s: Shape, rng: np.random.Generator) -> None:
     phase, foot = rng.uniform(0, 6.3), 0.02
     for number in range(3):
         part: Drawn = s if number == 0 else s.slide((-side, 0, 0), number * third)
-        # Neighbours overlap a little, so that the closed curtain has no gap.
+        # Neighbors overlap a little, so that the closed curtain has no gap.
         extra = 0.02 if number < 2 else 0.0
         left = -w / 2 + number * third if side > 0 else w / 2 - (number + 1) * third - extra
         x = np.linspace(left, left + third + extra, max(9, int(folds * 7)))

@@ -112,11 +112,11 @@ def ladle(s: Shape, rng: np.random.Generator) -> None:
     deep = min(0.9 * h, r)
     outer = [(0, 0), (0.5 * r, 0.1 * deep), (0.86 * r, 0.45 * deep), (r, deep), (0.94 * r, deep)]
     inner = [(0.8 * r, 0.5 * deep), (0.45 * r, 0.18 * deep), (0, 0.1 * deep)]
-    centre = turn @ [0, length / 2 - r, 0]
-    s.lathe(metal, outer + inner, centre, segments=12)
+    center = turn @ [0, length / 2 - r, 0]
+    s.lathe(metal, outer + inner, center, segments=12)
     stations = [(-length / 2, h - 0.006, 0.022), (0, h - 0.004, 0.013), (length / 2 - 1.9 * r, 0.85 * deep, 0.012)]
     s.surface(pick(rng, (BLACK, "wood#8a5a33")), strip(stations, 0.005), turn=turn)
-    s.solid_box([*centre[:2], deep / 2], (1.4 * r, 1.4 * r, deep))
+    s.solid_box([*center[:2], deep / 2], (1.4 * r, 1.4 * r, deep))
     s.solid_box(turn @ [0, -r, h - 0.006], (0.02, length - 2 * r, 0.01), turn)
 
 

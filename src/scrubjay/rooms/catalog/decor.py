@@ -216,7 +216,7 @@ def room_decor(s: Shape, rng: np.random.Generator) -> None:
 
 
 def table_top_decor(s: Shape, rng: np.random.Generator) -> None:
-    """A shallow bowl of coloured balls, or a tray with stones and a candle."""
+    """A shallow bowl of colored balls, or a tray with stones and a candle."""
     w, d, h = s.size
     scale = (1, d / w)
     r = w / 2
@@ -225,12 +225,12 @@ def table_top_decor(s: Shape, rng: np.random.Generator) -> None:
             (r * 0.35, 0), (r * 0.4, h * 0.08), (r * 0.8, h * 0.35), (r, h * 0.68), (r * 0.95, h * 0.68),
             (r * 0.7, h * 0.3), (0, h * 0.18),
         ], segments=18, scale=scale)  # fmt: skip
-        colours = [tinted(rng, BRIGHTS), tinted(rng, TOWELS)]
+        colors = [tinted(rng, BRIGHTS), tinted(rng, TOWELS)]
         ball = min(r * 0.24, h * 0.3, r * scale[1] * 0.3)
         for i in range(6):
             yaw, out = i * 2 * np.pi / 5, 0.45 * r if i < 5 else 0.0
             at = (out * np.cos(yaw), out * np.sin(yaw) * scale[1], h * 0.5 + ball * 0.1 if i < 5 else h - ball)
-            s.ellipsoid(colours[i % 2], at, (ball,) * 3, segments=8, rings=5)
+            s.ellipsoid(colors[i % 2], at, (ball,) * 3, segments=8, rings=5)
     else:
         tray = tinted(rng, WOODS, "wood")
         s.surface(tray, vessel([

@@ -10,9 +10,9 @@ from scrubjay.rooms.catalog.mesh import prism, rotation
 from scrubjay.rooms.catalog.shape import Shape
 
 
-def ripened(rng: np.random.Generator, colour: str, spread: float = 0.05) -> str:
-    """A colour near another: no two apples are alike."""
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (0, 2, 4)]) + 255 * rng.uniform(-spread, spread, 3)
+def ripened(rng: np.random.Generator, color: str, spread: float = 0.05) -> str:
+    """A color near another: no two apples are alike."""
+    rgb = np.array([int(color[i : i + 2], 16) for i in (0, 2, 4)]) + 255 * rng.uniform(-spread, spread, 3)
     return "".join(f"{int(v):02x}" for v in np.clip(rgb, 0, 255))
 
 
@@ -20,7 +20,7 @@ def apple(s: Shape, rng: np.random.Generator) -> None:
     """A round apple with a dimple, a stem and a leaf."""
     w, d, h = s.size
     r, top = min(w, d) / 2, 0.9 * h
-    colour = ripened(rng, pick(rng, ("8f1d2c", "7fae2c", "a3c04a", "d9b93a")))
+    color = ripened(rng, pick(rng, ("8f1d2c", "7fae2c", "a3c04a", "d9b93a")))
     belly = rng.uniform(0.52, 0.62)
     outline = [
         (0, 0.05),
@@ -34,7 +34,7 @@ def apple(s: Shape, rng: np.random.Generator) -> None:
         (0, 0.85),
     ]
     body = [(r * a, top * b) for a, b in outline]
-    s.lathe(f"skin#{colour}", body, segments=12, scale=(w / 2 / r, d / 2 / r), smooth=80)
+    s.lathe(f"skin#{color}", body, segments=12, scale=(w / 2 / r, d / 2 / r), smooth=80)
     lean = rng.uniform(-0.12, 0.12, 2) * r
     green = f"leaf#{ripened(rng, '5d8a35')}"
     s.tube(green, [(0, 0, 0.8 * top), (*lean / 2, 0.93 * h), (*lean, 0.99 * h)], 0.05 * r, segments=5)

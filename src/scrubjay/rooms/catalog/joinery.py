@@ -1,4 +1,4 @@
-"""What furniture is joined from: boards, mouldings, handles, legs, cushions, and the colours they come in."""
+"""What furniture is joined from: boards, mouldings, handles, legs, cushions, and the colors they come in."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def moulded(width: float, height: float, profile, back: bool = False) -> Mesh:
 
 
 def _quads(quads) -> Mesh:
-    """Flat quads, their texture laid on in metres along the axes that each faces least."""
+    """Flat quads, their texture laid on in meters along the axes that each faces least."""
     corners = np.asarray(quads, float)
     normals = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
     lengths = np.linalg.norm(normals, axis=1)

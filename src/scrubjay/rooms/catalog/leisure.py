@@ -207,17 +207,17 @@ def book(s: Shape, rng: np.random.Generator) -> None:
     """A book lying flat: its front cover opens about the spine on the left."""
     w, d, h = s.size
     board = min(0.004, h * 0.14)
-    cover, colour = f"cover-{rng.integers(32)}#ffffff", tinted(rng, COVERS)
+    cover, color = f"cover-{rng.integers(32)}#ffffff", tinted(rng, COVERS)
     inset = min(0.006, w * 0.03)
-    s.box(colour, (0, 0, board / 2), (w, d, board), solid=False)
-    s.box(colour, (-w / 2 + board / 2, 0, h / 2), (board, d, h - 2 * board), solid=False)
+    s.box(color, (0, 0, board / 2), (w, d, board), solid=False)
+    s.box(color, (-w / 2 + board / 2, 0, h / 2), (board, d, h - 2 * board), solid=False)
     pages = (w - inset - board, d - 2 * inset, h - 2 * board)
     at = (board / 2 - inset / 2, 0, h / 2)
     s.box("paper#f3ecd9", at, pages, solid=False, without=("top", "bottom", "left"))
     plate(s, f"print-{rng.integers(8)}#fbf6ea", at, pages, "top")
     s.solid_box((0, 0, (h - board) / 2), (w, d, h - board))
     lid = s.hinge((0, -1, 0), (-w / 2 + board / 2, 0, h - board / 2), 170)
-    lid.box(colour, (0, 0, h - board / 2), (w, d, board), without=("top",))
+    lid.box(color, (0, 0, h - board / 2), (w, d, board), without=("top",))
     plate(lid, cover, (0, 0, h - board / 2), (w, d, board), "top")
 
 

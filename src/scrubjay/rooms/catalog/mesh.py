@@ -1,6 +1,6 @@
 """Small generated meshes: boxes, turned profiles, extrusions, soft boxes, tubes.
 
-Texture coordinates are in metres along the surface, so that one wood grain has one scale on every thing; those of
+Texture coordinates are in meters along the surface, so that one wood grain has one scale on every thing; those of
 `fitted` meshes run from 0 to 1 instead, for pictures. Faces are counter-clockwise seen from outside.
 """
 
@@ -179,8 +179,8 @@ def tube(path, radius: float, segments: int = 8) -> Mesh:
     side = np.cross(tangents[0], [0.0, 0.0, 1.0] if abs(tangents[0][2]) < 0.9 else [1.0, 0.0, 0.0])
     angles = np.linspace(0, 2 * np.pi, segments + 1)
     vertices, normals, uv = [], [], []
-    travelled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-    for point, tangent, length in zip(points, tangents, travelled, strict=True):
+    traveled = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+    for point, tangent, length in zip(points, tangents, traveled, strict=True):
         side = side - tangent * (side @ tangent)
         side = side / np.linalg.norm(side)
         other = np.cross(tangent, side)

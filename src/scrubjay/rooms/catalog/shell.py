@@ -49,7 +49,7 @@ def _wall(s: Shape, room: Room) -> None:
         inward = np.array([-along[1], along[0]])
         length = float(np.hypot(*(b - a)))
         vertices = np.array([[*b, 0], [*a, 0], [*a, room.height], [*b, room.height]])
-        # Fitted upwards and in metres along the wall: the texture's own darker foot and top meet floor and ceiling.
+        # Fitted upwards and in meters along the wall: the texture's own darker foot and top meet floor and ceiling.
         uv = np.array([[length, 1], [0, 1], [0, 0], [length, 0]])
         normals = np.tile([*inward, 0.0], (4, 1))
         faces = np.array([[0, 1, 2], [0, 2, 3]])
@@ -68,7 +68,7 @@ def _level(x0, y0, x1, y1, z, up: bool) -> Mesh:
 def rectangles(outline, outside: float = 0.0) -> list[tuple[float, float, float, float]]:
     """Cuts a floor with walls along x and y into rectangles (west, south, east, north).
 
-    With `outside`, it is what lies within so many metres around the floor that is cut.
+    With `outside`, it is what lies within so many meters around the floor that is cut.
     """
     corners = np.asarray(outline, float)
     xs, ys = (np.unique(corners[:, axis]) for axis in (0, 1))

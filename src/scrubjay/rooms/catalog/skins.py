@@ -18,9 +18,9 @@ BRIGHTS = ("d33f34", "2f7fc4", "3aa35b", "e8b021", "e06f9a", "2aa6a0", "8a56b0",
 DARK = "plain#2b2b2e"
 
 
-def tinted(rng: np.random.Generator, colours: tuple[str, ...], texture: str = "plain") -> str:
-    """A material in one of some colours."""
-    return f"{texture}#{colours[rng.integers(len(colours))]}"
+def tinted(rng: np.random.Generator, colors: tuple[str, ...], texture: str = "plain") -> str:
+    """A material in one of some colors."""
+    return f"{texture}#{colors[rng.integers(len(colors))]}"
 
 
 def vessel(rings, segments: int = 16) -> Mesh:

@@ -187,7 +187,7 @@ def cabinet(s: Shape, rng: np.random.Generator) -> None:
         front(door, face, (x, back_of_door, h / 2), wide, h - 2 * GAP, panel)
         low = s.options.get("wall", 0) > 0
         z = (min(0.16, 0.3 * h) if low else h - min(0.16, 0.3 * h)) if h < 1.2 else 0.5 * h
-        # Two doors on a housing are three geoms already: handles in the fronts' colour save two more.
+        # Two doors on a housing are three geoms already: handles in the fronts' color save two more.
         at = (x - hinge * (wide / 2 - 0.035), d / 2 - REACH, z)
         handle(door, face if double and housed else metal, at, grip, min(0.14, 0.3 * h), upright=True)
 

@@ -37,7 +37,7 @@ def label_around(
 
 
 def cup(s: Shape, rng: np.random.Generator) -> None:
-    """A tall cup of one strong colour, pale inside, with a pale band."""
+    """A tall cup of one strong color, pale inside, with a pale band."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
     glaze = f"plain#{pick(rng, SATURATED)}"
@@ -72,7 +72,7 @@ def mug(s: Shape, rng: np.random.Generator) -> None:
 
 
 def plate(s: Shape, rng: np.random.Generator) -> None:
-    """A plate with a rim of another colour."""
+    """A plate with a rim of another color."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
     well = rng.uniform(0.58, 0.72)
@@ -105,11 +105,11 @@ def pan(s: Shape, rng: np.random.Generator) -> None:
     across, length, turn = lengthwise(s)
     h = s.size[2]
     r = min(across / 2, 0.36 * length)
-    centre = turn @ [0, r - length / 2, 0]
+    center = turn @ [0, r - length / 2, 0]
     body = pick(rng, ("plain#2b2c2f", "metal#8d9297", "plain#7c2f2a"))
     rim, flare = 0.75 * h, rng.uniform(0.76, 0.88)
-    s.lathe(body, [(0, 0), (flare * r, 0), (r, rim), (0.96 * r, rim)], centre, segments=16)
-    s.lathe("metal#4a4d50", [(0.96 * r, rim), (flare * r * 0.97, 0.12 * h), (0, 0.12 * h)], centre, segments=16)
+    s.lathe(body, [(0, 0), (flare * r, 0), (r, rim), (0.96 * r, rim)], center, segments=16)
+    s.lathe("metal#4a4d50", [(0.96 * r, rim), (flare * r * 0.97, 0.12 * h), (0, 0.12 * h)], center, segments=16)
     grip = rng.uniform(0.02, 0.03)
     y = 2 * r - length / 2
     stations = [
@@ -118,10 +118,10 @@ def pan(s: Shape, rng: np.random.Generator) -> None:
         (length / 2, 0.9 * h, grip),
     ]
     s.surface(pick(rng, (BLACK, "wood#8a5a33", STEEL)), strip(stations, 0.2 * h), turn=turn)
-    s.solid_box([*centre[:2], 0.08 * h], (1.45 * r, 1.45 * r, 0.16 * h))
-    walls_around(s, (r, r), 0, rim, 0.08 * r, centre[:2])
+    s.solid_box([*center[:2], 0.08 * h], (1.45 * r, 1.45 * r, 0.16 * h))
+    walls_around(s, (r, r), 0, rim, 0.08 * r, center[:2])
     s.solid_box(turn @ [0, (y + length / 2) / 2, 0.82 * h], (grip, length / 2 - y, 0.3 * h), turn)
-    s.support([*centre[:2], 0.17 * h], (1.1 * r, 1.1 * r), 0.3)
+    s.support([*center[:2], 0.17 * h], (1.1 * r, 1.1 * r), 0.3)
 
 
 def pot(s: Shape, rng: np.random.Generator) -> None:

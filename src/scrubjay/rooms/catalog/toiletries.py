@@ -136,10 +136,10 @@ def hand_towel_holder(s: Shape, rng: np.random.Generator) -> None:
 def soap_bar(s: Shape, rng: np.random.Generator) -> None:
     """A bar of soap with a stamp."""
     w, d, h = s.size
-    colours = ("f2e3b8", "e9b7bd", "bcd9c0", "b9d2e6", "f4f0e6", "d6bfe0", "e8c27c")
-    soap = tinted(rng, colours)
+    colors = ("f2e3b8", "e9b7bd", "bcd9c0", "b9d2e6", "f4f0e6", "d6bfe0", "e8c27c")
+    soap = tinted(rng, colors)
     s.ellipsoid(soap, (0, 0, h / 2), (w / 2, d / 2, h / 2), segments=16, rings=6, power=rng.uniform(0.3, 0.7))
-    stamp = tinted(rng, colours)
+    stamp = tinted(rng, colors)
     s.cylinder(stamp, (0, 0, h * 0.9), min(w, d) * rng.uniform(0.18, 0.28), h * 0.1, segments=10)
     s.solid_box((0, 0, h / 2), (w * 0.9, d * 0.9, h))
 

@@ -291,8 +291,8 @@ def _lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
     for angle, down, strength, tint in ((0.0, 0.72, 0.42, 1.0), (2.6, 0.42, 0.28, -1.0), (4.4, -0.5, 0.3, 0.5)):
         flat = np.sqrt(1 - down**2)
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
-        colour = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))
-        lamps.append(Lamp(_triple(direction), _triple(colour)))
+        color = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))
+        lamps.append(Lamp(_triple(direction), _triple(color)))
     lead, fill, lift = lamps
     return lead, fill, lift
 

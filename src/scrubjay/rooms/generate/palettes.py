@@ -1,4 +1,4 @@
-"""Colours and materials of a room, chosen once, so that its things match."""
+"""Colors and materials of a room, chosen once, so that its things match."""
 
 from __future__ import annotations
 

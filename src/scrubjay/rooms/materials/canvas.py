@@ -12,7 +12,7 @@ import numpy as np
 
 from scrubjay.rooms.materials.textures import Rng, mix, smooth
 
-Colour = float | Sequence[float] | np.ndarray
+Color = float | Sequence[float] | np.ndarray
 """Red, green and blue from 0 to 1, one brightness for all three, or an image."""
 Point = Sequence[float] | np.ndarray
 """(x, y) on the canvas."""
@@ -21,9 +21,9 @@ Point = Sequence[float] | np.ndarray
 class Canvas:
     """A picture in the making, (height, width, 3)."""
 
-    def __init__(self, height: int, width: int, colour: Colour) -> None:
+    def __init__(self, height: int, width: int, color: Color) -> None:
         self.pixels = np.empty((height, width, 3))
-        self.pixels[:] = colour
+        self.pixels[:] = color
         self.x = ((np.arange(width) + 0.5) / width)[None, :]
         self.y = ((np.arange(height) + 0.5) / height)[:, None]
         self.soft = 0.8 / height
@@ -32,10 +32,10 @@ class Canvas:
     def shape(self) -> tuple[int, int]:
         return self.pixels.shape[:2]
 
-    def paint(self, depth: np.ndarray, colour: Colour, share: float = 1.0) -> None:
-        """Paints in place where `depth`, the distance to the shape's border, is above 0; the colour may be an image."""
+    def paint(self, depth: np.ndarray, color: Color, share: float = 1.0) -> None:
+        """Paints in place where `depth`, the distance to the shape's border, is above 0; the color may be an image."""
         cover = share * smooth(-self.soft, self.soft, depth)
-        self.pixels += (np.asarray(colour) - self.pixels) * cover[..., None]
+        self.pixels += (np.asarray(color) - self.pixels) * cover[..., None]
 
     def part(self, left: float, top: float, right: float, bottom: float) -> Canvas:
         """The canvas's pixels around a rectangle, to paint on: what is small need not cost a whole canvas."""
@@ -46,34 +46,34 @@ class Canvas:
         part.pixels, part.x, part.y = self.pixels[rows, columns], self.x[:, columns], self.y[rows]
         return part
 
-    def gradient(self, top: Colour, bottom: Colour, start: float = 0.0, end: float = 1.0) -> None:
-        """Fades from one colour at height `start` to another at `end`."""
+    def gradient(self, top: Color, bottom: Color, start: float = 0.0, end: float = 1.0) -> None:
+        """Fades from one color at height `start` to another at `end`."""
         self.pixels[:] = mix(top, bottom, np.clip((self.y - start) / (end - start), 0, 1))
 
-    def disc(self, x: float, y: float, radius: float, colour: Colour, stretch: float = 1.0, share: float = 1.0) -> None:
+    def disc(self, x: float, y: float, radius: float, color: Color, stretch: float = 1.0, share: float = 1.0) -> None:
         """A circle, or with `stretch` an ellipse that is so many times as high."""
         part = self.part(x - radius, y - radius * stretch, x + radius, y + radius * stretch)
-        part.paint(radius - np.sqrt((part.x - x) ** 2 + ((part.y - y) / stretch) ** 2), colour, share)
+        part.paint(radius - np.sqrt((part.x - x) ** 2 + ((part.y - y) / stretch) ** 2), color, share)
 
-    def ring(self, x: float, y: float, radius: float, width: float, colour: Colour) -> None:
-        self.paint(width / 2 - np.abs(np.sqrt((self.x - x) ** 2 + (self.y - y) ** 2) - radius), colour)
+    def ring(self, x: float, y: float, radius: float, width: float, color: Color) -> None:
+        self.paint(width / 2 - np.abs(np.sqrt((self.x - x) ** 2 + (self.y - y) ** 2) - radius), color)
 
-    def box(self, left: float, top: float, right: float, bottom: float, colour: Colour, share: float = 1.0) -> None:
+    def box(self, left: float, top: float, right: float, bottom: float, color: Color, share: float = 1.0) -> None:
         part = self.part(left, top, right, bottom)
         across, down = np.minimum(part.x - left, right - part.x), np.minimum(part.y - top, bottom - part.y)
-        part.paint(np.minimum(across, down), colour, share)
+        part.paint(np.minimum(across, down), color, share)
 
-    def line(self, start: Point, end: Point, width: float, colour: Colour) -> None:
+    def line(self, start: Point, end: Point, width: float, color: Color) -> None:
         """A stroke from (x, y) to (x, y) with round ends."""
         (left, right), (top, bottom) = (sorted(ends) for ends in zip(start, end, strict=True))
         part = self.part(left - width, top - width, right + width, bottom + width)
         (x, y), (dx, dy) = start, (end[0] - start[0], end[1] - start[1])
         along = np.clip(((part.x - x) * dx + (part.y - y) * dy) / max(dx * dx + dy * dy, 1e-9), 0, 1)
-        part.paint(width / 2 - np.sqrt((part.x - x - along * dx) ** 2 + (part.y - y - along * dy) ** 2), colour)
+        part.paint(width / 2 - np.sqrt((part.x - x - along * dx) ** 2 + (part.y - y - along * dy) ** 2), color)
 
-    def ground(self, skyline: np.ndarray, colour: Colour) -> None:
+    def ground(self, skyline: np.ndarray, color: Color) -> None:
         """Everything below a height per column, (width,)."""
-        self.paint(self.y - skyline[None, :], colour)
+        self.paint(self.y - skyline[None, :], color)
 
 
 PIGMENTS = np.array([

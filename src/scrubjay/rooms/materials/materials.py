@@ -1,7 +1,7 @@
 """Materials: `texture#rrggbb`, a procedural texture and a tint that multiplies it.
 
 `wood#a5713f` is wood grain in that brown, `plain#ffffff` plain white. Textures are light, so that the tint is the
-colour; pictures, screens and whatever else is printed carry their own colours and take the tint ffffff. A number
+color; pictures, screens and whatever else is printed carry their own colors and take the tint ffffff. A number
 behind a dash, from 0 on, varies a texture: `picture-12#ffffff` is a painting, `wall-3#d8e4e8` a wall half in tiles.
 
 Grain, floor boards, pleats and brushed metal run along v, an image's columns: up a door, along a tube.
@@ -25,7 +25,7 @@ class Texture:
 
     make: Callable[[np.random.Generator, int], np.ndarray]
     """Draws a variant, (h, w, 3) floats from 0 to 1 whose first row is the top; it repeats seamlessly unless fitted."""
-    metres: float = 1.0
+    meters: float = 1.0
     """The edge of one repetition; 0 for pictures, which are stretched over a face once."""
     glow: float = 0.0
     """The share of its light that is its own, from 0 up to 1: lamps, screens, the sky behind a window."""
@@ -52,7 +52,7 @@ TEXTURES = {
     "bread": Texture(textures.bread, 0.15),
     "skin": Texture(textures.skin, 0.2),
     "shade": Texture(textures.shade, 0.3, glow=0.5),
-    # One metre of wall from the floor to the ceiling: v runs from 0 to 1, so that a texrepeat of 1 suits both axes.
+    # One meter of wall from the floor to the ceiling: v runs from 0 to 1, so that a texrepeat of 1 suits both axes.
     "wall": Texture(textures.wall, 1.0, variants=6),
     "sky": Texture(pictures.sky, 0.0, glow=0.75, variants=8),
     "picture": Texture(pictures.picture, 0.0, variants=32),

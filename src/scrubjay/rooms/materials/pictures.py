@@ -1,13 +1,13 @@
 """Pictures stretched once over a face: paintings, screens, window views, labels, covers, pages, dials, keys.
 
-They carry their own colours, and are painted on a canvas.
+They carry their own colors, and are painted on a canvas.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from scrubjay.rooms.materials.canvas import DARK, LIGHT, Canvas, Colour, tones
+from scrubjay.rooms.materials.canvas import DARK, LIGHT, Canvas, Color, tones
 from scrubjay.rooms.materials.textures import Rng, clouds, mix, noise, smooth
 
 
@@ -26,11 +26,11 @@ def picture(rng: Rng, variant: int) -> np.ndarray:
     return canvas.pixels * (0.95 + 0.08 * noise(rng, 128, 128, 14, 40)[..., None])
 
 
-LIGHTS: tuple[tuple[Colour, Colour], ...] = (
+LIGHTS: tuple[tuple[Color, Color], ...] = (
     ((0.35, 0.6, 0.88), (0.85, 0.93, 0.98)), ((0.93, 0.5, 0.32), (1, 0.88, 0.6)),
     ((0.75, 0.78, 0.72), (0.97, 0.93, 0.8)), ((0.42, 0.36, 0.6), (0.98, 0.72, 0.55)),
 )  # fmt: skip
-"""The sky's colours above and at the horizon: day, sunset, haze, dusk."""
+"""The sky's colors above and at the horizon: day, sunset, haze, dusk."""
 
 
 def landscape(rng: Rng, c: Canvas, turn: int) -> None:
@@ -127,7 +127,7 @@ def circles(rng: Rng, c: Canvas, turn: int) -> None:
 
 
 def quilt(rng: Rng, c: Canvas, turn: int) -> None:
-    """A grid of fields, each in two colours, divided straight, slantwise or around."""
+    """A grid of fields, each in two colors, divided straight, slantwise or around."""
     count = int(rng.integers(3, 6))
     inks = [*tones(rng, 3), LIGHT]
     for i in range(count * count):
@@ -175,8 +175,8 @@ def sky(rng: Rng, variant: int) -> np.ndarray:
     c.gradient(above, horizon, end=0.65)
     cloud = smooth(0.5, 0.8, clouds(rng, *c.shape, 4, 3, 4)) * (1 - smooth(0.3, 0.65, c.y))
     c.pixels = mix(c.pixels, (1, 0.99, 0.97), 0.85 * cloud)
-    for level, colour in ((0.62, (0.62, 0.72, 0.8)), (0.7, (0.5, 0.64, 0.56)), (0.78, (0.45, 0.6, 0.36))):
-        c.ground(ridge(rng, c.shape[1], level, 0.12, 3), colour)
+    for level, color in ((0.62, (0.62, 0.72, 0.8)), (0.7, (0.5, 0.64, 0.56)), (0.78, (0.45, 0.6, 0.36))):
+        c.ground(ridge(rng, c.shape[1], level, 0.12, 3), color)
     if variant % 4 == 1:
         for x in np.arange(-0.05, 1, 0.21):
             wide, top, roof = rng.uniform(0.08, 0.12), rng.uniform(0.68, 0.76), rng.uniform(0.7, 1.1)
@@ -226,7 +226,7 @@ def screen(rng: Rng, variant: int) -> np.ndarray:
 
 
 def label(rng: Rng, variant: int) -> np.ndarray:
-    """A bottle's or box's label: bands of colour, an emblem, bars for words."""
+    """A bottle's or box's label: bands of color, an emblem, bars for words."""
     ink, other = tones(rng, 2)
     ground, ink = (LIGHT, ink) if variant % 3 else (ink, LIGHT)
     c = Canvas(96, 96, ground)

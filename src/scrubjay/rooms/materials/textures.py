@@ -1,4 +1,4 @@
-"""Textures that repeat: wood, stone, fabric, metal, food, walls. Each is light and takes its colour from a tint.
+"""Textures that repeat: wood, stone, fabric, metal, food, walls. Each is light and takes its color from a tint.
 
 Everything is drawn from periodic noise, which joins at the edges. Fine contrast is low, since not every renderer
 smooths what is far away; what makes a material recognisable is large: streaks, joints, veins, blotches.
@@ -46,7 +46,7 @@ def grey(value: np.ndarray) -> np.ndarray:
 
 
 def mix(first, second, share: np.ndarray) -> np.ndarray:
-    """Colours or images, blended by a share from 0 to 1 of shape (h, w)."""
+    """Colors or images, blended by a share from 0 to 1 of shape (h, w)."""
     first, second = np.asarray(first, float), np.asarray(second, float)
     return first + (second - first) * share[..., None]
 

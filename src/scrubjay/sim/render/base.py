@@ -33,7 +33,7 @@ class View:
 
     @property
     def depth(self) -> torch.Tensor:
-        """(B, height, width) float32: metres along the camera's axis, 0 where nothing is."""
+        """(B, height, width) float32: meters along the camera's axis, 0 where nothing is."""
         return self._taken("depth")
 
     @property
@@ -69,7 +69,7 @@ class Shot:
     goal: np.ndarray
     """(B,): the goal object's number, -1 for none."""
     pose: np.ndarray
-    """(B, 7): the goal object's centre and quaternion."""
+    """(B, 7): the goal object's center and quaternion."""
     field_of_view: float = FIELD_OF_VIEW
     worlds: np.ndarray | None = None
     """(B,): their numbers among the renderer's worlds; without them, they are all of its worlds in their order."""

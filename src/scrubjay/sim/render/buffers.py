@@ -41,7 +41,7 @@ class Rows:
         return self.lend(count)
 
     def take_back(self, rows: range) -> None:
-        """Joins a run with its free neighbours."""
+        """Joins a run with its free neighbors."""
         spans = sorted([*self.spans, rows], key=lambda span: span.start)
         self.spans = spans[:1]
         for span in spans[1:]:

@@ -58,7 +58,7 @@ class OpenGLRenderer:
             room = self._room(room_of[world])
             room.aim(shot, world, groups)
             if "rgb" in kinds:
-                rgb[world] = room.colours()
+                rgb[world] = room.colors()
             if "depth" in kinds or "ids" in kinds:
                 ids[world], depth[world] = room.things()
             if "normals" in kinds:
@@ -127,13 +127,13 @@ class _Loaded:
         )
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self.context)
 
-    def colours(self) -> np.ndarray:
+    def colors(self) -> np.ndarray:
         mujoco.mjr_render(self.rect, self.scene, self.context)
         mujoco.mjr_readPixels(self.pixels, None, self.rect, self.context)
         return self.pixels[::-1]
 
     def things(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ids and depth, from one pass in which each geom has its number for a colour."""
+        """Ids and depth, from one pass in which each geom has its number for a color."""
         flags = self.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = True
         mujoco.mjr_render(self.rect, self.scene, self.context)
@@ -142,9 +142,9 @@ class _Loaded:
         number = self.pixels[..., 0].astype(np.int32) | self.pixels[..., 1].astype(np.int32) << 8
         near, far = (self.model.stat.extent * z for z in (self.model.vis.map.znear, self.model.vis.map.zfar))
         # The depth buffer is reversed: z = near (far - d) / (d (far - near)), so 1 is near and 0 is far.
-        metres = near * far / (near + self.z.astype(np.float64) * (far - near))
+        meters = near * far / (near + self.z.astype(np.float64) * (far - near))
         seen = self._things_by_segment()[number]
-        return seen[::-1], np.where(seen < 0, 0, metres)[::-1]
+        return seen[::-1], np.where(seen < 0, 0, meters)[::-1]
 
     def normals(self, rays: np.ndarray, eye: np.ndarray, matrix: np.ndarray, groups: Sequence[int]) -> np.ndarray:
         """The normals of the surfaces that the pixels' rays hit, in the room's axes and turned towards the camera."""
@@ -172,7 +172,7 @@ class _Loaded:
 
 
 def pixel_rays(size: int) -> np.ndarray:
-    """Directions (size * size, 3) of the pixels' centres in a camera's axes, for a field of view of 90 degrees."""
+    """Directions (size * size, 3) of the pixels' centers in a camera's axes, for a field of view of 90 degrees."""
     ticks = (np.arange(size) + 0.5) / size * 2 - 1
     x, y = np.meshgrid(ticks, -ticks)
     return np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)

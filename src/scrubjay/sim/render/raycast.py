@@ -6,7 +6,7 @@ meets a part which is open in its world is followed anew: through what never mov
 openable is open or closed, so what changes from step to step is a bit for each of them, a goal object's pose and a
 camera. Nothing is rebuilt.
 
-Finding what a ray hits and colouring it (`shading.py`) are apart: the first needs few registers, so that many rays are
+Finding what a ray hits and coloring it (`shading.py`) are apart: the first needs few registers, so that many rays are
 under way at once.
 """
 
@@ -17,7 +17,7 @@ from importlib.resources import files
 import warp as wp
 
 TILE_WIDTH, TILE_HEIGHT = 4, 8
-"""Neighbouring threads draw neighbouring pixels: a warp of 32 is a tile, so that its rays stay together."""
+"""Neighboring threads draw neighboring pixels: a warp of 32 is a tile, so that its rays stay together."""
 BLOCK = 64
 """Threads of a block."""
 LAMPS = 3
@@ -62,7 +62,7 @@ class Room:
     """How many: the goal objects' ids follow."""
     lamp_direction: wp.mat33
     """One lamp a row."""
-    lamp_colour: wp.mat33
+    lamp_color: wp.mat33
 
 
 GOAL_PART = 30000

@@ -54,7 +54,7 @@ def shade(
     ids: wp.array3d[wp.int16],
     normals: wp.array4d[float],
 ):
-    """The pictures of what was hit: colour, depth, ids, normals, as far as they are wanted."""
+    """The pictures of what was hit: color, depth, ids, normals, as far as they are wanted."""
     thread = wp.tid()
     world = first_world + thread // (size * size)
     pixel = pixel_of(thread % (size * size), size)
@@ -111,7 +111,7 @@ def shade(
         if slant > 0.0:
             normal = -normal
         material = materials[face_material[face]]
-        colour = material.tint
+        color = material.tint
         if material.texture >= 0:
             at = wp.cw_mul(
                 corner_uv[corner] * u + corner_uv[corner + 1] * v + corner_uv[corner + 2] * w, material.repeat
@@ -120,13 +120,13 @@ def shade(
             footprint = face_detail[face] * far * 2.0 * edge / float(size) / wp.max(wp.abs(slant), 0.05)
             level = wp.log2(wp.max(footprint, 1.0))
             texel = wp.texture_sample(textures[material.texture], at, dtype=wp.vec4, lod=level)
-            colour = wp.cw_mul(colour, wp.vec3(texel[0], texel[1], texel[2]))
+            color = wp.cw_mul(color, wp.vec3(texel[0], texel[1], texel[2]))
         light = ambient + wp.vec3(material.glow, material.glow, material.glow)
         light += headlight * wp.max(wp.dot(normal, wp.vec3(camera[0, 2], camera[1, 2], camera[2, 2])), 0.0)
         for lamp in range(LAMPS):
             lit = float(1.0)
             if lamp == 0 and casts_shadows:
                 lit = hit_lit[thread]
-            light += lit * room.lamp_colour[lamp] * wp.max(-wp.dot(normal, room.lamp_direction[lamp]), 0.0)
+            light += lit * room.lamp_color[lamp] * wp.max(-wp.dot(normal, room.lamp_direction[lamp]), 0.0)
         for c in range(3):
-            rgb[world, y, x, c] = wp.uint8(wp.min(colour[c] * light[c], 1.0) * 255.0)
+            rgb[world, y, x, c] = wp.uint8(wp.min(color[c] * light[c], 1.0) * 255.0)

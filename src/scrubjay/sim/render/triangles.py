@@ -30,7 +30,7 @@ class Triangles:
     thing: np.ndarray
     """(m,): the thing's id."""
     detail: np.ndarray
-    """(m,): texels a metre."""
+    """(m,): texels a meter."""
 
     def reordered(self, order: np.ndarray) -> Triangles:
         """The same triangles in another order."""
@@ -93,7 +93,7 @@ def _usable(corner: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _detail(model: mujoco.MjModel, uv: np.ndarray, material: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """How many texels of each face's texture lie along a metre of it."""
+    """How many texels of each face's texture lie along a meter of it."""
     a, b = uv[:, 1] - uv[:, 0], uv[:, 2] - uv[:, 0]
     stretch = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2 / np.maximum(area, 1e-12)
     texture = model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]

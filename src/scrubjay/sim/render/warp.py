@@ -183,11 +183,11 @@ class _Room(_Loaded):
             raise ValueError(
                 f"{self.compiled.room.scene} has {model.nlight} lamps; the ray caster draws {raycast.LAMPS}"
             )
-        direction, colour = np.zeros((2, raycast.LAMPS, 3))
-        direction[: model.nlight], colour[: model.nlight] = model.light_dir, model.light_diffuse
+        direction, color = np.zeros((2, raycast.LAMPS, 3))
+        direction[: model.nlight], color[: model.nlight] = model.light_dir, model.light_diffuse
         room = raycast.Room()
         room.whole, room.fixed = self.trees[:2]
         room.first_part, room.parts = first_part, len(self.parts)
         room.things = len(self.compiled.room.things)
-        room.lamp_direction, room.lamp_colour = wp.mat33(*direction.ravel()), wp.mat33(*colour.ravel())
+        room.lamp_direction, room.lamp_color = wp.mat33(*direction.ravel()), wp.mat33(*color.ravel())
         return room

@@ -39,17 +39,17 @@ export class SeenMap {
     brush.drawImage(picture, left, top, picture.width * PIXEL_M * scale, picture.height * PIXEL_M * scale);
     const [x, z, rotation] = this.place;
     arrow(brush, left + (x - west) * scale, top + (north - z) * scale, rotation, {
-      colour: "#1f5fae", size: 14, sight: SIGHT_M * scale,
+      color: "#1f5fae", size: 14, sight: SIGHT_M * scale,
     });
   }
 }
 
 /** An arrow at a point of a canvas, turned clockwise from north; with `sight`, the field of view as a fan. */
-export function arrow(brush, x, y, degrees, { colour, size, sight = 0 }) {
+export function arrow(brush, x, y, degrees, { color, size, sight = 0 }) {
   brush.save();
   brush.translate(x, y);
   brush.rotate((degrees * Math.PI) / 180);
-  brush.fillStyle = colour;
+  brush.fillStyle = color;
   if (sight) {
     brush.globalAlpha = 0.18;
     brush.beginPath();

@@ -5,7 +5,7 @@ import { arrow } from "./map.js";
 
 const MARGIN_M = 0.2; // The picture shows this much more than the room on every side.
 const JUMP_M = 0.6; // Who is further away a step later did not walk there.
-const COLOURS = { hider: "#1f5fae", seeker: "#b4551d", object: "#a01f4c" };
+const COLORS = { hider: "#1f5fae", seeker: "#b4551d", object: "#a01f4c" };
 
 
 export class Plan {
@@ -46,7 +46,7 @@ export class Plan {
     brush.lineJoin = brush.lineCap = "round";
     for (const who of ["hider", "seeker", "object"]) {
       const points = this.ways[who].filter(([step]) => step <= k).map(([, place]) => place);
-      this.line(brush, who === "object" ? points : [start, ...points], COLOURS[who], width / 140);
+      this.line(brush, who === "object" ? points : [start, ...points], COLORS[who], width / 140);
     }
     const object = this.ways.object.findLast(([step]) => step <= k);
     if (object) this.gem(brush, object[1], width / 60);
@@ -56,7 +56,7 @@ export class Plan {
       const [x, y] = this.pixel(place);
       brush.globalAlpha = step === k ? 1 : 0.45;
       const sight = step === k ? width / 8 : 0;
-      arrow(brush, x, y, place[2], { colour: COLOURS[who], size: width / 38, sight });
+      arrow(brush, x, y, place[2], { color: COLORS[who], size: width / 38, sight });
       brush.globalAlpha = 1;
     }
   }
@@ -69,7 +69,7 @@ export class Plan {
     ];
   }
 
-  line(brush, points, colour, width) {
+  line(brush, points, color, width) {
     if (points.length < 2) return;
     brush.beginPath();
     points.forEach((place, k) => {
@@ -77,7 +77,7 @@ export class Plan {
       if (jumps) brush.moveTo(...this.pixel(place));
       else brush.lineTo(...this.pixel(place));
     });
-    brush.strokeStyle = colour;
+    brush.strokeStyle = color;
     brush.lineWidth = width;
     brush.globalAlpha = 0.7;
     brush.stroke();
@@ -89,7 +89,7 @@ export class Plan {
     brush.save();
     brush.translate(x, y);
     brush.rotate(Math.PI / 4);
-    brush.fillStyle = COLOURS.object;
+    brush.fillStyle = COLORS.object;
     brush.strokeStyle = "white";
     brush.lineWidth = size / 3;
     brush.strokeRect(-size / 2, -size / 2, size, size);

@@ -104,7 +104,7 @@ export class Replay {
           element("kbd", {}, "Space"), " ", element("kbd", {}, "←"), " ", element("kbd", {}, "→"))));
   }
 
-  /** The stages as coloured bands over the scrubber. */
+  /** The stages as colored bands over the scrubber. */
   bands() {
     const bands = element("div", { className: "bands", "aria-hidden": "true" });
     for (let from = 0, k = 1; k <= this.steps.length; k += 1) {
