@@ -11,7 +11,7 @@ import scrubjay
 ROOT = Path(scrubjay.__file__).parent
 ORDER = [
     "errors", "files", "tree", "rooms", "sim", "game", "agent", "players", "spots", "envs", "evaluation", "training",
-    "study", "viz", "web", "thor", "bench", "cli", "__main__", "__init__",
+    "api", "study", "viz", "web", "thor", "bench", "cli", "__main__", "__init__",
 ]  # fmt: skip
 """Folders and files at the package's top, in the order in which data flows."""
 ENGINES = {"mujoco", "mujoco_warp", "warp", "torch"}

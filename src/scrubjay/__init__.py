@@ -1,14 +1,71 @@
-"""Scrubjay: agents that learn to see by hiding and finding things."""
+"""Scrubjay: agents that learn to see by hiding and finding objects in household rooms.
 
-import gymnasium
+The public API. Names load on first use, so `import scrubjay` imports neither PyTorch nor MuJoCo.
+"""
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-for _task in ("Explore", "Hide", "Manipulate", "Seek"):
-    # Named, not imported: whoever does not make one need not wait for the engines.
-    gymnasium.register(
-        f"scrubjay/{_task}-v0",
-        entry_point="scrubjay.envs.stage:StageEnv",
-        vector_entry_point="scrubjay.envs.stage:StageVectorEnv",
-        kwargs={"task": _task},
-    )
+from scrubjay.envs.registration import register as _register
+
+if TYPE_CHECKING:
+    from scrubjay.agent.agent import Agent, save_agent
+    from scrubjay.agent.config import AgentConfig
+    from scrubjay.api import evaluate, load_agent, play, replay, train
+    from scrubjay.envs.cache import cache_env
+    from scrubjay.errors import ScrubjayError
+    from scrubjay.game.actions import Stage
+    from scrubjay.game.cache import CacheGame, StepResult
+    from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
+    from scrubjay.game.observation import Observation, observe
+    from scrubjay.game.record import Record, load_records, save_records
+    from scrubjay.players.base import Player, RandomPlayer
+    from scrubjay.rooms.generate import SCENES, make_room
+    from scrubjay.rooms.room import GOALS, Room, Thing, load_room, save_room
+    from scrubjay.sim.pose import AgentPose
+    from scrubjay.sim.world import World
+    from scrubjay.training.agent_player import AgentPlayer
+    from scrubjay.training.config import TrainConfig
+
+__version__ = "0.2.0.dev0"
+
+_MODULES = {
+    "scrubjay.agent.agent": ("Agent", "save_agent"),
+    "scrubjay.agent.config": ("AgentConfig",),
+    "scrubjay.api": ("evaluate", "load_agent", "play", "replay", "train"),
+    "scrubjay.envs.cache": ("cache_env",),
+    "scrubjay.errors": ("ScrubjayError",),
+    "scrubjay.game.actions": ("Stage",),
+    "scrubjay.game.cache": ("CacheGame", "StepResult"),
+    "scrubjay.game.episode": ("EpisodeSpec", "RandomEpisodes"),
+    "scrubjay.game.observation": ("Observation", "observe"),
+    "scrubjay.game.record": ("Record", "load_records", "save_records"),
+    "scrubjay.players.base": ("Player", "RandomPlayer"),
+    "scrubjay.rooms.generate": ("SCENES", "make_room"),
+    "scrubjay.rooms.room": ("GOALS", "Room", "Thing", "load_room", "save_room"),
+    "scrubjay.sim.pose": ("AgentPose",),
+    "scrubjay.sim.world": ("World",),
+    "scrubjay.training.agent_player": ("AgentPlayer",),
+    "scrubjay.training.config": ("TrainConfig",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = [
+    "GOALS", "SCENES", "Agent", "AgentConfig", "AgentPlayer", "AgentPose", "CacheGame", "EpisodeSpec", "Observation",
+    "Player", "RandomEpisodes", "RandomPlayer", "Record", "Room", "ScrubjayError", "Stage", "StepResult", "Thing",
+    "TrainConfig", "World", "__version__", "cache_env", "evaluate", "load_agent", "load_records", "load_room",
+    "make_room", "observe", "play", "replay", "save_agent", "save_records", "save_room", "train",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'scrubjay' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+_register()

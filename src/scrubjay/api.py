@@ -1,0 +1,205 @@
+"""The functions most users need: play a game, train an agent, measure a player.
+
+They compose the folders above; everything they do can be done with those, in smaller steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as replace_fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrubjay.agent import agent as agent_module
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.encoder import ImageEncoder
+from scrubjay.envs.tasks import Explore, Hide, Manipulate, Seek, Task
+from scrubjay.evaluation.evaluate import evaluate as evaluate_task
+from scrubjay.evaluation.matches import QUICK, Sides, Trial, matches
+from scrubjay.game import record as record_module
+from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
+from scrubjay.game.metrics import Summary
+from scrubjay.game.record import Record
+from scrubjay.players.base import Player
+from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
+from scrubjay.rooms.room import Room
+from scrubjay.sim.build import build_rooms
+from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.render.make import check_device
+from scrubjay.sim.world import World
+from scrubjay.spots.episodes import SpotEpisodes
+from scrubjay.spots.spots import DIFFICULTIES, make_spots
+from scrubjay.training.agent_player import AgentPlayer
+from scrubjay.training.config import PRESETS, VALIDATION, TrainConfig
+from scrubjay.training.run import Run, newest
+from scrubjay.training.trainer import train as train_run
+from scrubjay.training.validation import SCRIPTED
+
+Scene = str | Room | CompiledRoom
+AnyPlayer = str | os.PathLike[str] | Player | Agent
+"""A scripted player's name, the folder of a run or of weights, an agent, or any object that is a `Player`."""
+TASKS: dict[str, type[Task]] = {"explore": Explore, "manipulate": Manipulate, "hide": Hide, "seek": Seek}
+
+
+def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None, device: str = "cpu") -> Agent:
+    """The agent of a run's newest checkpoint, or of a folder that `save_agent` wrote.
+
+    `encoder` is needed only for an agent saved with an encoder of your own.
+    """
+    return agent_module.load_agent(newest(folder), encoder).to(device)
+
+
+def play(
+    hider: AnyPlayer = "heuristic",
+    seeker: AnyPlayer = "frontier",
+    scene: Scene = "FloorPlan7",
+    goal: str = "Tomato",
+    *,
+    seed: int = 0,
+    size: int = 224,
+    limits: Sequence[int] = tuple(LIMITS.tolist()),
+    renderer: str = "auto",
+    device: str = "cpu",
+) -> Record:
+    """Plays one game of Cache and returns its record; the same arguments play the same game on a CPU.
+
+    Args:
+        hider: `random`, `possible` or `heuristic`; or a run's folder, an agent, or a player of your own. With `easy`,
+            `medium` or `hard` nobody hides: the object starts in a spot of that difficulty.
+        seeker: `random`, `possible`, `frontier`, `bfs` or `oracle`; or a run's folder, an agent, or a player.
+        scene: A room by name (`FloorPlan12`, `kitchen-81723`), as data, or compiled.
+        goal: One of `scrubjay.GOALS`.
+        seed: Seeds the episode and both players.
+        size: Image size in pixels, a multiple of 7.
+        limits: The most steps of each stage: E&M, PS, OH, OM, S.
+        renderer: `auto`, `opengl` or `warp`.
+        device: `cpu`, `cuda` or `cuda:N`.
+    """
+    check_device(device)
+    searching = hider in DIFFICULTIES if isinstance(hider, str) else False
+    hides = None if searching else _player(hider, "hider", HIDERS, make_hider, seed, device)
+    seeks = _player(seeker, "seeker", SEEKERS, make_seeker, seed, device)
+    with World([scene], renderer=renderer, size=size, device=device) as world:
+        room = world.rooms[0]
+        episodes: EpisodeSampler = RandomEpisodes(seed, (goal,))
+        if searching:
+            episodes = SpotEpisodes([make_spots(room, goal, QUICK)], (goal,), (str(hider),), seed)
+        trial = Trial(room.room.scene, _name(hider), _name(seeker), episodes(world, 0))
+        ((_, record),) = matches(world, [trial], Sides(hides, seeks), np.asarray(limits))
+    return record
+
+
+def replay(record: Record, world: World | None = None) -> Iterator[tuple[CacheGame, StepResult]]:
+    """Replays a record bit-exactly, yielding the game and the result of each step; RecordError at the first difference.
+
+    `world` is a world of the record's room alone, at its image size; it is built if there is none.
+    """
+    if world is not None:
+        yield from record_module.replay(record, world)
+        return
+    with World([record.scene], renderer=record.renderer.lower(), size=record.size) as own:
+        yield from record_module.replay(record, own)
+
+
+def train(
+    config: str | TrainConfig = "demo",
+    out: str | os.PathLike[str] = "out/run",
+    *,
+    device: str = "cpu",
+    start: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    report: Callable[[dict[str, Any]], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    **changes: Any,
+) -> Agent:
+    """Trains an agent and returns it. Config, metrics and checkpoints are in the folder `out`.
+
+    Args:
+        config: A preset's name (`demo`, `explore`, `manipulate`, `seek`, `cache`) or a config.
+        out: The run's folder, which must not be a run yet, except with `resume`.
+        device: `cpu`, `cuda` or `cuda:N`.
+        start: A run, or a folder of weights, whose agent the new run starts from.
+        resume: Continue the run in `out` with its own config, from its newest checkpoint.
+        report: Called with a row of metrics after every update.
+        stop: Checked before every update; training ends with a checkpoint once it returns True.
+        changes: Fields of the config to change, such as `updates=10`.
+    """
+    check_device(device)
+    if resume and (start or changes or config != "demo"):
+        raise ValueError("a resumed run keeps its own config: leave out config, start and changes")
+    if isinstance(config, str):
+        if config not in PRESETS:
+            raise ValueError(f"unknown preset {config!r}; choose from {', '.join(PRESETS)}")
+        config = PRESETS[config]
+    run = Run.open(out) if resume else Run.begin(out, replace_fields(config, **changes), start)
+    with contextlib.closing(run):
+        train_run(run, device, report, stop)
+    return load_agent(out, device=device)
+
+
+def evaluate(
+    player: AnyPlayer,
+    task: str | Task = "explore",
+    *,
+    scenes: Sequence[Scene] = VALIDATION,
+    games: int = 1,
+    seed: int = 7,
+    size: int | None = None,
+    device: str = "cpu",
+) -> dict[str, Summary]:
+    """Plays fixed episodes of one task and returns each metric's mean, 95 % confidence interval and number of games.
+
+    Args:
+        player: A run's folder, an agent, a player, or the name of a scripted player: `random` and `possible` for every
+            task, `frontier` for explore and seek, `scripted` for manipulate.
+        task: `explore`, `manipulate`, `hide` or `seek`, or a task object.
+        scenes: The rooms; by default the 20 validation rooms.
+        games: Games in each room.
+        seed: The same seed gives the same episodes.
+        size: Image size in pixels; by default the agent's, or 224.
+        device: `cpu`, `cuda` or `cuda:N`.
+    """
+    check_device(device)
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise ValueError(f"unknown task {task!r}; choose from {', '.join(TASKS)}")
+        known = SCRIPTED.get(task, SCRIPTED["cache"])
+        task = TASKS[task]()
+    else:
+        known = next(
+            (SCRIPTED[name] for name, kind in TASKS.items() if isinstance(task, kind) and name in SCRIPTED), {}
+        )
+    chosen = _player(player, "player", known, lambda name, seed: known[name](seed), seed, device)
+    built = iter(build_rooms([scene for scene in scenes if isinstance(scene, str)]))
+    rooms = [_compiled(next(built) if isinstance(scene, str) else scene) for scene in scenes]
+    size = size or (chosen.agent.config.image_size if isinstance(chosen, AgentPlayer) else 224)
+    return evaluate_task(chosen, task.loaded([room.room.scene for room in rooms]), rooms, games, seed, size, device)
+
+
+def _compiled(room: Room | CompiledRoom) -> CompiledRoom:
+    return room if isinstance(room, CompiledRoom) else compile_room(room)
+
+
+def _player(
+    player: AnyPlayer, role: str, known: Any, make: Callable[[str, int], Player], seed: int, device: str
+) -> Player:
+    """A player from whatever names one; ValueError lists the choices."""
+    if isinstance(player, Agent):
+        return AgentPlayer(player.to(device), seed)
+    if isinstance(player, str) and player in known:
+        return make(player, seed)
+    if isinstance(player, str | os.PathLike):
+        if not Path(player).is_dir():
+            raise ValueError(f"unknown {role} {str(player)!r}; choose from {', '.join(known)}, or a run's folder")
+        return AgentPlayer(load_agent(player, device=device), seed)
+    return player
+
+
+def _name(player: AnyPlayer) -> str:
+    """What a record says of who played."""
+    return Path(player).name if isinstance(player, str | os.PathLike) else type(player).__name__
