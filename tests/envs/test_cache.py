@@ -120,7 +120,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
     env = CacheEnv(world, goals=("Tomato",))
     first, _ = env.reset(seed=4)
     near_the_end(env)
-    place, pose = env.world.place(0), env.world.state.pose.copy()
+    place, pose = env.world.agent_pose(0), env.world.state.pose.copy()
     seen, reward, terminated, truncated, info = env.step(named("RotateLeft"))
     assert terminated and not truncated and reward == 0 and info["finished"] and not info["found"]
     assert seen["stage"] == Stage.S and seen["last_action"] == action_index("RotateLeft") and seen["last_success"] == 1
@@ -128,7 +128,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
     assert env.observation_space.contains(seen)
     with World(env.world.rooms, size=SIZE) as other:
         other.state = env.world.state.copy()
-        other.put(0, place._replace(rotation=(place.rotation - 90) % 360))
+        other.set_agent_pose(0, place._replace(rotation=(place.rotation - 90) % 360))
         other.state.goal, other.state.pose = np.array([env.games.goal[0]]), pose
         assert np.array_equal(other.view().rgb[0].numpy(), seen["image"])
     again, _ = env.reset(seed=4)
@@ -237,20 +237,20 @@ def test_the_same_seed_plays_the_same_games(pair):
 def test_turns_follow_the_stages_and_only_who_plays_sees(world):
     env = CacheAEC(world)
     env.reset(seed=3)
-    start = env.world.place(0)
+    start = env.world.agent_pose(0)
     env.games.time[0, Stage.EM] = LIMITS[Stage.EM] - 1
     env.step(named("RotateLeft"))
     assert env.agent_selection == HIDER and env.observe(HIDER)["observation"]["stage"] == Stage.PS
     assert np.flatnonzero(env.observe(HIDER)["action_mask"]["action"]).tolist() == [NONE]
     assert env.observe(HIDER)["observation"]["image"].any() and not env.observe(SEEKER)["observation"]["image"].any()
     env.step({"action": NONE, "place": np.array([0, 0, 2, 0])})
-    assert env.world.place(0).rotation == (start.rotation + 180) % 360 and not env.world.place(0).standing
+    assert env.world.agent_pose(0).rotation == (start.rotation + 180) % 360 and not env.world.agent_pose(0).standing
     with pytest.raises(ValueError, match="OH"):
         env.step(named("MoveAhead"))
     for _ in range(LIMITS[Stage.OH]):
         assert env.agent_selection == HIDER
         env.step(named("ReadyForSeeker"))
-    assert env.agent_selection == SEEKER and env.world.place(0) == start
+    assert env.agent_selection == SEEKER and env.world.agent_pose(0) == start
     assert env.observe(SEEKER)["observation"]["image"].any() and not env.observe(HIDER)["observation"]["image"].any()
     env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
     env.step(named("RotateLeft"))

@@ -76,7 +76,7 @@ def test_the_stages_come_in_their_order_and_end_at_their_limits(game):
     assert not outcome.success[0] and outcome.ended[0], "nothing was placed"
     assert game.stage[0] == Stage.S and not game.world.state.held[0]
     assert game.world.state.pose[0, 2] < 0.2, "the object was dropped to the floor"
-    assert game.world.place(0)[:3] == pytest.approx(tuple(game.start[0, :3]))
+    assert game.world.agent_pose(0)[:3] == pytest.approx(tuple(game.start[0, :3]))
     for step in range(LIMITS[Stage.S]):
         outcome = game.step(one("RotateLeft"))
         assert outcome.finished[0] == (step == LIMITS[Stage.S] - 1)
@@ -138,10 +138,10 @@ def test_the_fifteenth_step_of_hiding_may_still_be_a_manipulation(game):
 
 def test_an_impossible_place_is_a_failed_action_and_the_hider_stays(game):
     explore(game)
-    before = game.world.place(0)
+    before = game.world.agent_pose(0)
     outcome = game.step(np.array([-1]), np.array([[50, 0, 0, 1]]))
     assert not outcome.success[0] and outcome.ended[0]
-    assert game.world.place(0) == before and game.stage[0] == Stage.OH
+    assert game.world.agent_pose(0) == before and game.stage[0] == Stage.OH
 
 
 def test_relative_places_by_hand(game):
@@ -200,10 +200,10 @@ def test_games_at_different_stages_go_on_together():
     ],
 )
 def test_what_is_not_allowed_is_refused(game, action, said):
-    before = game.world.place(0)
+    before = game.world.agent_pose(0)
     with pytest.raises(ValueError, match=said):
         game.step(action)
-    assert game.world.place(0) == before and game.time.sum() == 0
+    assert game.world.agent_pose(0) == before and game.time.sum() == 0
 
 
 def test_choosing_needs_a_place(game):
@@ -246,7 +246,7 @@ def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
     pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
     with World([chest]) as world:
         game = CacheGame(world, lambda *_: EpisodeSpec("Tomato", start, Stage.S, Stage.S, pose=pose, open=(0,)))
-        assert game.stage[0] == Stage.S and world.state.open[0, 0] and world.place(0) == start
+        assert game.stage[0] == Stage.S and world.state.open[0, 0] and world.agent_pose(0) == start
         assert world.state.pose[0].tolist() == list(pose) and not world.state.held[0]
         for _ in range(LIMITS[Stage.S]):
             outcome = game.step(one("RotateLeft"))
@@ -312,10 +312,10 @@ def test_deals_are_drawn_from_all_positions_of_their_grids(chest, turned):
         dealer = RandomEpisodes(11, turned=turned, first=Stage.OM, last=Stage.OM)
         for _ in range(40):
             deal, everywhere = dealer(world, 0), chest.floor.reachable().positions
-            x, z = everywhere[rng.integers(len(everywhere))]
+            x, y = everywhere[rng.integers(len(everywhere))]
             turn = float(rng.integers(360)) if turned and rng.random() < 0.5 else 90.0 * rng.integers(4)
-            assert deal.start == (x, z, turn, True) and GOALS[rng.integers(len(GOALS))] == deal.goal
-            grid = floor.grid((x, z), turn % 90)
+            assert deal.start == (x, y, turn, True) and GOALS[rng.integers(len(GOALS))] == deal.goal
+            grid = floor.grid((x, y), turn % 90)
             there = grid.positions[rng.integers(len(grid))]
             assert deal.place == (*there, (turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
             assert deal.target == (rng.integers(3), rng.integers(7), rng.integers(7))
@@ -382,7 +382,7 @@ def test_a_drop_anywhere_is_a_placement_where_the_deal_says_so(chest):
 
 def test_forgiven_actions_fail_and_take_their_time(world):
     game = CacheGame(world, RandomEpisodes(seed=3), forgiving=True)
-    before = world.place(0)
+    before = world.agent_pose(0)
     outcome = game.step(one("ClaimVisible"))
     assert not outcome.success[0] and outcome.action[0] == -1
-    assert game.time[0, Stage.EM] == 1 and world.place(0) == before
+    assert game.time[0, Stage.EM] == 1 and world.agent_pose(0) == before

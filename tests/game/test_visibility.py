@@ -186,7 +186,7 @@ def _only(number: int) -> np.ndarray:
 def _cleared(world: World, place: AgentPose) -> None:
     world.remove(np.ones(COPIES, bool))
     world.state.open[:] = False
-    world.put(0, place)
+    world.set_agent_pose(0, place)
 
 
 def _spot(world: World) -> tuple[np.ndarray, int, np.ndarray, bool]:
@@ -198,8 +198,8 @@ def _spot(world: World) -> tuple[np.ndarray, int, np.ndarray, bool]:
 def _dropped(world: World, grid, goal: int, rng: np.random.Generator) -> tuple[np.ndarray, int, np.ndarray, bool]:
     """Held somewhere, moved about at random, dropped."""
     while True:
-        x, z = grid.positions[rng.integers(len(grid))]
-        _cleared(world, AgentPose(x, z, 90.0 * rng.integers(4), bool(rng.integers(2))))
+        x, y = grid.positions[rng.integers(len(grid))]
+        _cleared(world, AgentPose(x, y, 90.0 * rng.integers(4), bool(rng.integers(2))))
         if world.hold(_only(goal))[0]:
             for direction in rng.choice([0, 0, 1, 2, 5], 8):
                 world.move_hand(_only(direction))

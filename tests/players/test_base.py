@@ -91,10 +91,10 @@ def test_what_is_possible_is_what_succeeds(chest):
     numbers = np.flatnonzero(ALLOWED[Stage.EM])
     opening = actions.OPEN_CELL[numbers] != NOTHING
     with World([chest], copies=len(numbers), size=56) as world:
-        for x, z, rotation, standing, is_open in (
+        for x, y, rotation, standing, is_open in (
             (0.0, 0.75, 0.0, True, ()), (0.0, 0.75, 0.0, False, (0,)), (-1.7, -1.7, 180.0, True, (1,)),
         ):  # fmt: skip
-            deal = EpisodeSpec("Cup", AgentPose(x, z, rotation, standing), last=Stage.EM, open=is_open)
+            deal = EpisodeSpec("Cup", AgentPose(x, y, rotation, standing), last=Stage.EM, open=is_open)
             game = CacheGame(world, lambda *_, deal=deal: deal)
             before = world.state.copy()
             possible = possible_actions(game, np.ones(len(game), bool))

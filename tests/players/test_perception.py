@@ -6,8 +6,8 @@ import pytest
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.novelty import AHEAD
 from scrubjay.players.perception import HALF, Map, pixel_of, reaching, sights
+from scrubjay.rooms.directions import COMPASS
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.pose import AgentPose, cameras, in_view
@@ -74,8 +74,8 @@ def test_the_map_agrees_with_the_floor(world):
     passable = seen.passable((slice(None), slice(None)))
     for cell in np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2):
         for quarter in range(4):
-            if passable[*(cell + HALF), quarter] and free[*(cell + HALF + AHEAD[quarter])]:
-                assert floor.clearance((cell + AHEAD[quarter] / 2) * GRID) > 0.15
+            if passable[*(cell + HALF), quarter] and free[*(cell + HALF + COMPASS[quarter])]:
+                assert floor.clearance((cell + COMPASS[quarter] / 2) * GRID) > 0.15
 
 
 def test_bumps_block_both_ways_until_things_are_closed(world):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scrubjay.game.actions import NAMES
 from scrubjay.players.planning import plan
-from scrubjay.rooms.floor import COMPASS
+from scrubjay.rooms.directions import COMPASS
 
 STEPS = {"MoveAhead": 0, "MoveRight": 1, "MoveLeft": -1}
 TURNS = {"RotateRight": 1, "RotateLeft": -1}

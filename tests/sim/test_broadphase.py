@@ -105,7 +105,7 @@ def test_a_world_asks_the_engine_only_where_something_is_touched(chest):
     """A tomato lies on the floor, far from the drawer, and then in it."""
     engines = Processes(1)
     with World([chest], engines=engines) as world:
-        world.put(0, AgentPose(0.0, 0.25, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, 0.25, 0.0, True))
         world.state.goal[:], world.state.pose[0, :3] = GOALS.index("Tomato"), (-1.5, -1.5, 0.045)
         engines.close()
         before = world.state.copy()
@@ -114,7 +114,7 @@ def test_a_world_asks_the_engine_only_where_something_is_touched(chest):
         assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
         world.state.held[:] = True
         assert world.open(np.array([0]))[0] and world.close_near(np.ones(1, bool))[0]
-        world.put(0, AgentPose(-1.3, 1.2, 0.0, True))
+        world.set_agent_pose(0, AgentPose(-1.3, 1.2, 0.0, True))
         world.state.open[0] = True
         assert world.close_near(np.ones(1, bool))[0]
         assert world.state.open[0].tolist() == [False, True], "the cabinet is out of reach"
@@ -130,7 +130,7 @@ def test_several_things_close_at_once_as_one_after_another(chest):
     """The cabinet's door leaves the tomato in the drawer alone, the drawer takes it along."""
     physics = Physics(chest)
     with World([chest]) as world:
-        world.put(0, AgentPose(0.3, 0.25, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.3, 0.25, 0.0, True))
         for number in (0, 1):
             assert world.open(np.array([number]))[0]
         over = np.array([0.0, 1.25, 0.95, 1, 0, 0, 0])

@@ -22,14 +22,14 @@ def one(value: int) -> np.ndarray:
 @pytest.fixture
 def world(chest):
     with World([chest]) as world:
-        world.put(0, AgentPose(0.0, 0.0, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, 0.0, 0.0, True))
         yield world
 
 
 def test_moves_are_a_quarter_of_a_metre_in_the_agents_own_directions(world):
     for rotation, ahead in ((0, (0, 1)), (90, (1, 0)), (180, (0, -1)), (270, (-1, 0))):
         for move, turn in ((0, 0), (1, -90), (2, 90)):
-            world.put(0, AgentPose(0.0, 0.0, rotation, True))
+            world.set_agent_pose(0, AgentPose(0.0, 0.0, rotation, True))
             assert world.move(one(move))[0]
             x, y = ahead
             angle = np.radians(turn)
@@ -38,9 +38,9 @@ def test_moves_are_a_quarter_of_a_metre_in_the_agents_own_directions(world):
 
 
 def test_a_wall_stops_a_move(world):
-    world.put(0, AgentPose(-1.75, 0.0, 270.0, True))
+    world.set_agent_pose(0, AgentPose(-1.75, 0.0, 270.0, True))
     assert not world.move(one(0))[0]
-    assert world.place(0) == AgentPose(-1.75, 0.0, 270.0, True)
+    assert world.agent_pose(0) == AgentPose(-1.75, 0.0, 270.0, True)
 
 
 def test_turning_standing_and_crouching(world):
@@ -60,15 +60,15 @@ def test_nothing_is_done_where_nothing_is_asked(chest):
 
 
 def test_an_agent_in_the_way_blocks_a_drawer_and_one_further_back_does_not(world):
-    world.put(0, AgentPose(0.0, 1.0, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, 1.0, 0.0, True))
     assert not world.open(one(0))[0] and not world.state.open.any()
-    world.put(0, AgentPose(0.0, 0.25, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, 0.25, 0.0, True))
     assert world.open(one(0))[0]
     assert not world.open(one(0))[0], "it is open already"
 
 
 def test_an_open_drawer_is_walked_around(world):
-    world.put(0, AgentPose(0.0, 0.5, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, 0.5, 0.0, True))
     assert world.open(one(0))[0]
     moves = 0
     while world.move(one(0))[0]:
@@ -80,29 +80,29 @@ def test_an_open_drawer_is_walked_around(world):
 
 def test_closing_needs_something_open_within_reach(world):
     assert not world.close_near(ALL)[0]
-    world.put(0, AgentPose(0.0, 0.25, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, 0.25, 0.0, True))
     world.open(one(0))
-    world.put(0, AgentPose(0.0, -1.75, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, -1.75, 0.0, True))
     assert not world.close_near(ALL)[0]
     assert world.state.open[0, 0]
 
 
 def test_open_at_opens_what_is_at_the_cell(world):
     """From 0.75 m in front of the drawer, it is in the middle column; the row is found by trying from the top."""
-    world.put(0, AgentPose(0.0, 0.5, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, 0.5, 0.0, True))
     assert not world.open_at(one(6), one(0))[0]
     opened = [row for row in range(7) if world.open_at(one(row), one(3))[0]]
     assert len(opened) == 1 and world.state.open[0].tolist() == [True, False]
 
 
 def test_open_at_reaches_no_further_than_arms_length(world):
-    world.put(0, AgentPose(0.0, -0.5, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, -0.5, 0.0, True))
     for row in range(7):
         assert not world.open_at(one(row), one(3))[0]
 
 
 def test_an_object_is_hidden_in_a_drawer(world, chest):
-    world.put(0, AgentPose(0.0, 0.5, 0.0, True))
+    world.set_agent_pose(0, AgentPose(0.0, 0.5, 0.0, True))
     world.open(one(0))
     assert world.hold(one(GOALS.index("Cup")))[0]
     for move in ("ahead", "ahead", "ahead", "down", "down", "down", "down", "ahead"):
@@ -222,7 +222,7 @@ def test_ways_to_open_are_ways_to_open(world, chest):
     assert all(ways)
     for number, places in enumerate(ways):
         for place in places[:5]:
-            world.put(0, place)
+            world.set_agent_pose(0, place)
             assert world.open(one(number))[0]
             world.state.open[:] = False
 
@@ -237,8 +237,8 @@ def test_ways_to_open_are_ways_to_open(world, chest):
         (lambda w: w.hold(one(5)), "0 to 4 for Bread, Cup, Knife, Plunger, Tomato"),
         (lambda w: w.open(one(2)), "openables are numbers from -1 to 1"),
         (lambda w: w.open_at(one(7), one(0)), "action 7 is out of range"),
-        (lambda w: w.put(0, AgentPose(1.99, 0.0, 0.0, True)), r"no body can stand at \(1.99, 0.00\) in hut"),
-        (lambda w: w.put(0, AgentPose(0.0, 1.7, 0.0, True)), "no body can stand"),
+        (lambda w: w.set_agent_pose(0, AgentPose(1.99, 0.0, 0.0, True)), r"no body can stand at \(1.99, 0.00\) in hut"),
+        (lambda w: w.set_agent_pose(0, AgentPose(0.0, 1.7, 0.0, True)), "no body can stand"),
     ],
 )
 def test_bad_input_is_refused_before_anything_changes(world, call, said):

@@ -37,7 +37,7 @@ def test_searches_are_dealt_from_the_spots(chest):
     assert all((deal.first, deal.last, deal.goal) == (Stage.S, Stage.S, "Cup") for deal in games)
     assert {(deal.pose, deal.open) for deal in games} == {(s.pose, s.open) for s in (ON_FLOOR, BEFORE_DRAWER)}
     positions = chest.floor.reachable().positions.tolist()
-    assert all([deal.start.x, deal.start.z] in positions and deal.start.standing for deal in games)
+    assert all([deal.start.x, deal.start.y] in positions and deal.start.standing for deal in games)
     assert {deal.start.rotation for deal in games} == {0, 90, 180, 270}
     assert len({deal.start[:2] for deal in games}) > 30
 
@@ -84,7 +84,7 @@ def test_nobody_begins_inside_an_open_part(chest):
         for point in everywhere:
             fits = (free == point).all(1).any()
             with contextlib.nullcontext() if fits else pytest.raises(ValueError, match="no body can stand"):
-                world.put(0, AgentPose(*point, 0.0, True))
+                world.set_agent_pose(0, AgentPose(*point, 0.0, True))
 
 
 def test_searches_can_be_played(chest):

@@ -33,8 +33,8 @@ def record():
     with World(["FloorPlan9"], size=SIZE) as world:
         grid = world.reachable[0]
         middle = world.rooms[0].floor.clearance(grid.positions).argmax()
-        x, z = map(float, grid.positions[middle])
-        game = CacheGame(world, lambda _, b: EpisodeSpec("Bread", AgentPose(x, z, 0.0, True)))
+        x, y = map(float, grid.positions[middle])
+        game = CacheGame(world, lambda _, b: EpisodeSpec("Bread", AgentPose(x, y, 0.0, True)))
         recorder, done = Recorder(game), []
 
         def play(name: str, place: tuple[int, ...] = (0, 0, 0, 1)) -> None:

@@ -142,8 +142,8 @@ def seed_at_drawer(world: World) -> tuple[int, EpisodeSpec]:
     """A seed whose game begins two steps in front of the drawer, looking at it."""
     for seed in range(10_000):
         deal = RandomEpisodes(seed, ("Tomato",))(world, 0)
-        x, z, rotation, standing = deal.start
-        if abs(x) < 0.15 and 0.15 < z < 0.35 and rotation == 0 and standing:
+        x, y, rotation, standing = deal.start
+        if abs(x) < 0.15 and 0.15 < y < 0.35 and rotation == 0 and standing:
             return seed, deal
     raise AssertionError("no such seed")
 

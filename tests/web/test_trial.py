@@ -188,7 +188,7 @@ def test_the_map_shows_floor_and_things_where_they_are(world):
     trial = Trial(world, EpisodeSpec("Tomato", START, Stage.S, Stage.S, pose=(1.8, -1.8, 0.05, 1, 0, 0, 0)), SEEK, {})
     seen = SeenMap(world.rooms[0].room.bounds)
     seen.add(trial.state, trial.game.look().depth[0].numpy())
-    # The room is 4 m square, so (x, z) is at row (2 - z) / 0.1 and column (x + 2) / 0.1.
+    # The room is 4 m square, so (x, y) is at row (2 - y) / 0.1 and column (x + 2) / 0.1.
     assert seen.pixels[10, 20] == FLOOR
     assert (seen.pixels[3:6, 18:22] == THING).any()
     assert not seen.pixels[25:].any()

@@ -16,12 +16,12 @@ from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
+from scrubjay.rooms.directions import QUARTERS
 
 SEEKER_ACTIONS = tuple(np.flatnonzero(ALLOWED[Stage.S]).tolist())
 """The 58 actions of a seeker by their numbers among the 219; here they are 0 to 57, in this order."""
 NO_ACTION = len(SEEKER_ACTIONS)
 """The last action at the first step."""
-QUARTERS = 4
 POSE_EMBEDDING = 8
 CHECK_EVERY = 10
 """Steps after which the trajectories that found the object are put aside."""

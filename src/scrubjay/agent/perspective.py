@@ -18,7 +18,8 @@ from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.hiding_outcomes import DRAWS, OUTCOMES, draw, gumbel, unbiased_weights
-from scrubjay.agent.mental_seeker import QUARTERS, MentalSeeker, Rollouts
+from scrubjay.agent.mental_seeker import MentalSeeker, Rollouts
+from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.floor import GRID
 
 BEST, OTHERS = 5, 5

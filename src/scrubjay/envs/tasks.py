@@ -154,8 +154,8 @@ class Searches:
         else:
             spot = self._spot(room)
             positions = free_positions(room, spot)
-            x, z = positions[rng.integers(len(positions))]
-            start = AgentPose(float(x), float(z), 90.0 * int(rng.integers(4)), True)
+            x, y = positions[rng.integers(len(positions))]
+            start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
             deal = EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
         if self.task.turned and rng.random() < TURNED:
             return replace(deal, start=deal.start._replace(rotation=float(rng.integers(360))))

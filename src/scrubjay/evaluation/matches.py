@@ -108,5 +108,5 @@ def matches(
 
 def _idle(room: CompiledRoom) -> EpisodeSpec:
     """A game in which nobody does anything."""
-    x, z = room.floor.reachable().positions[0].tolist()
-    return EpisodeSpec(GOALS[0], AgentPose(x, z, 0.0, True), Stage.EM, Stage.EM)
+    x, y = room.floor.reachable().positions[0].tolist()
+    return EpisodeSpec(GOALS[0], AgentPose(x, y, 0.0, True), Stage.EM, Stage.EM)

@@ -11,7 +11,8 @@ from scrubjay.game import metrics
 from scrubjay.game.actions import Stage
 from scrubjay.game.record import Record
 from scrubjay.game.visibility import visible_from
-from scrubjay.rooms.floor import COMPASS, Grid
+from scrubjay.rooms.directions import COMPASS
+from scrubjay.rooms.floor import Grid
 from scrubjay.sim.compile import CompiledRoom
 
 

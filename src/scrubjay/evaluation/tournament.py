@@ -25,6 +25,7 @@ from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.metrics import SEEKER_STEPS
 from scrubjay.game.record import Record
 from scrubjay.players.base import Player
+from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
@@ -33,7 +34,6 @@ from scrubjay.sim.world import World
 from scrubjay.spots.episodes import free_positions
 from scrubjay.spots.spots import DIFFICULTIES, load_spots, spots_file
 
-QUARTERS = 4
 Players = Mapping[str, Callable[[int], Player]]
 """Names, and what makes a player of each from a seed."""
 Progress = Callable[[int, int], None]
@@ -141,8 +141,8 @@ def deals(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
     rng = np.random.default_rng([seed, *room.room.scene.encode()])
     positions = room.floor.reachable().positions
     for number, start in enumerate(rng.permutation(QUARTERS * len(positions)).tolist()):
-        x, z = positions[start // QUARTERS].tolist()
-        place = AgentPose(x, z, 360 / QUARTERS * (start % QUARTERS), True)
+        x, y = positions[start // QUARTERS].tolist()
+        place = AgentPose(x, y, 360 / QUARTERS * (start % QUARTERS), True)
         yield EpisodeSpec(GOALS[number % len(GOALS)], place, Stage.EM, Stage.OH)
 
 
@@ -192,8 +192,8 @@ def _places(
 
 def _nearest(positions: np.ndarray, place: AgentPose) -> AgentPose:
     """The place at the nearest of positions (n, 2): what is open for a spot may stand where others begin."""
-    x, z = positions[np.linalg.norm(positions - place[:2], axis=1).argmin()].tolist()
-    return place._replace(x=x, z=z)
+    x, y = positions[np.linalg.norm(positions - place[:2], axis=1).argmin()].tolist()
+    return place._replace(x=x, y=y)
 
 
 def _spots(plan: Plan, scene: str, goal: str) -> dict:

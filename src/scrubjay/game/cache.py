@@ -18,10 +18,11 @@ from scrubjay.game import actions, placement
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.episode import EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.game.novelty import Novelty, NoveltyTracker
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import BODY_RADIUS, GRID
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim import cells
-from scrubjay.sim.pose import REACH, ahead, reach
+from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.render.base import View
 from scrubjay.sim.world import World
 
@@ -98,7 +99,7 @@ class CacheGame:
         """Steps taken in the current episode of each stage, (B, 5)."""
         self.goal = np.zeros(count, int)
         self.start = np.zeros((count, 4))
-        """Where hider and seeker begin: x, z, rotation, standing."""
+        """Where hider and seeker begin: x, y, rotation, standing."""
         self.target = np.zeros((count, 3), int)
         """Modality, row and column of the manipulation under way."""
         self.placed = np.zeros(count, bool)
@@ -146,8 +147,7 @@ class CacheGame:
         """Where each player is, (B, 4): steps right and ahead, as seen from the start, quarter turns, standing."""
         state = self.world.state
         away = (state.position - self.start[:, :2]) / GRID
-        facing = ahead(self.start[:, 2])
-        right = np.stack([facing[:, 1], -facing[:, 0]], 1)
+        facing, right = facing_vector(self.start[:, 2]), right_vector(self.start[:, 2])
         quarters = np.round((state.rotation - self.start[:, 2]) / 90) % 4
         return (
             np.stack([(away * right).sum(1), (away * facing).sum(1), quarters, state.standing], 1).round().astype(int)
@@ -211,8 +211,8 @@ class CacheGame:
         for b in np.flatnonzero(worlds).tolist():
             assert place is not None
             right, onward, quarters, standing = place[b]
-            facing = ahead(np.asarray(self.start[b, 2]))
-            offset = GRID * (onward * facing + right * np.array([facing[1], -facing[0]]))
+            heading = self.start[b, 2]
+            offset = GRID * (onward * facing_vector(heading) + right * right_vector(heading))
             target = self.world.state.position[b] + offset
             rotation = (self.start[b, 2] + 90 * quarters) % 360
             done[b] = self._reaches(b, target)

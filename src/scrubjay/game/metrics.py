@@ -13,11 +13,12 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from scrubjay.rooms.catalog import mesh
-from scrubjay.rooms.floor import COMPASS, GRID, Grid
+from scrubjay.rooms.directions import COMPASS
+from scrubjay.rooms.floor import GRID, Grid
+from scrubjay.sim.pose import HEIGHTS
 
 SEEKER_STEPS = 500
 """The seeker's budget, and the steps of a search that found nothing."""
-HEIGHTS = 2
 CONFIDENCE = 0.95
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrubjay.game.actions import Stage
-from scrubjay.rooms.floor import COMPASS, GRID
+from scrubjay.rooms.directions import COMPASS, QUARTERS
+from scrubjay.rooms.floor import GRID
+from scrubjay.sim.pose import HEIGHTS
 from scrubjay.sim.world import World
 
-QUARTERS, HEIGHTS = 4, 2
-AHEAD = COMPASS[:QUARTERS]
-BEYOND = np.stack([AHEAD, AHEAD + np.roll(AHEAD, 1, 0), AHEAD + np.roll(AHEAD, -1, 0)], 1)
+BEYOND = np.stack([COMPASS, COMPASS + np.roll(COMPASS, 1, 0), COMPASS + np.roll(COMPASS, -1, 0)], 1)
 """From a place to the three that extend it, by quarter turn: (4, 3, 2)."""
 
 

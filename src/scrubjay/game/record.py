@@ -225,5 +225,5 @@ def _is_choice(name: str) -> bool:
 
 
 def _place(numbers: Sequence[Any]) -> AgentPose:
-    x, z, rotation, standing = numbers
-    return AgentPose(float(x), float(z), float(rotation), bool(standing))
+    x, y, rotation, standing = numbers
+    return AgentPose(float(x), float(y), float(rotation), bool(standing))

@@ -12,6 +12,7 @@ from itertools import pairwise
 import mujoco
 import numpy as np
 
+from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
@@ -23,8 +24,7 @@ SIZE = 224
 """Pixels along a picture's side."""
 EDGE = float(np.tan(np.radians(FIELD_OF_VIEW / 2)))
 """Half a picture's width at a depth of 1."""
-QUARTERS = 4
-HEIGHTS = (True, False)
+POSTURES = (True, False)
 """Standing, crouching."""
 LEAST, MOST, CANDIDATES = 24, 1024, 4096
 """Points on an object's surface that are looked at, and how many random ones they are chosen from."""
@@ -58,8 +58,8 @@ def visible_from(
     shown = np.array([group in groups for group in range(6)], np.uint8)
 
     angles = grid.angle + 360 / QUARTERS * np.arange(QUARTERS)
-    positions = np.repeat(grid.positions, len(HEIGHTS), axis=0)
-    eyes, _ = cameras(positions, np.zeros(len(positions)), np.tile(HEIGHTS, len(grid)))
+    positions = np.repeat(grid.positions, len(POSTURES), axis=0)
+    eyes, _ = cameras(positions, np.zeros(len(positions)), np.tile(POSTURES, len(grid)))
     _, matrices = cameras(np.zeros((QUARTERS, 2)), angles, np.ones(QUARTERS, bool))
     counts = _counts(eyes, points, area, size)
     middle = points.mean(0)
@@ -76,7 +76,7 @@ def visible_from(
         eye, quarter = eye[picture], quarter[picture]
         met = _first_bodies(model, data, eyes, eye, _rays(pixel, matrices[quarter], size), shown, far) == body
         seen[eye[met], quarter[met]] = True
-    return seen.reshape(len(grid), len(HEIGHTS), QUARTERS)
+    return seen.reshape(len(grid), len(POSTURES), QUARTERS)
 
 
 def surface_points(compiled: CompiledRoom, goal: str) -> tuple[np.ndarray, float]:

@@ -13,11 +13,11 @@ import numpy as np
 from scrubjay.game.actions import NAMES, NOTHING, PLACES, Stage, action_index
 from scrubjay.game.cache import CLAIM_PIXELS, CacheGame
 from scrubjay.players.perception import sights
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.physics import SWEPT_STEP
-from scrubjay.sim.pose import REACH, ahead, cameras, in_view, reach
-from scrubjay.sim.world import HAND_MOVES
+from scrubjay.sim.pose import REACH, cameras, hand_directions, in_view, reach
 
 AROUND = 8
 """Steps to each side within which a random hider chooses its place."""
@@ -58,8 +58,7 @@ class RandomPlayer:
         start = game.start[b]
         grid = game.world.rooms[game.world.room_of[b]].floor.grid(start[:2], start[2] % 90)
         away = (grid.positions[self.rng.integers(len(grid))] - game.world.state.position[b]) / GRID
-        facing = ahead(start[2])
-        return np.round([away @ (facing[1], -facing[0]), away @ facing]).astype(int)
+        return np.round([away @ right_vector(start[2]), away @ facing_vector(start[2])]).astype(int)
 
 
 def possible_actions(game: CacheGame, games: np.ndarray) -> np.ndarray:
@@ -100,12 +99,8 @@ def possible_actions(game: CacheGame, games: np.ndarray) -> np.ndarray:
     rule([name for name in NAMES if name.startswith("PlaceAt")], ~game.placed[:, None].repeat(len(PLACES), 1))
     rule(["ReadyForSeeker"], game.placed)
 
-    facing = ahead(state.rotation)
-    right = np.stack([facing[:, 1], -facing[:, 0]], 1)
     eye, matrix = cameras(state.position, state.rotation, state.standing)
-    ways = np.zeros((len(HAND_MOVES), len(game), 3))
-    ways[:4, :, :2], ways[4, :, 2], ways[5, :, 2] = np.stack([facing, -right, right, -facing]), 1, -1
-    points = state.pose[:, :3] + SWEPT_STEP * ways
+    points = state.pose[:, :3] + SWEPT_STEP * hand_directions(state.rotation)
     able = (reach(state.position, points) <= REACH) & in_view(eye, matrix, points)
     rule([name for name in NAMES if name.startswith("MoveHand")], able.T)
     rule(["DropObject"], state.held)

@@ -16,8 +16,10 @@ from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.novelty import BEYOND
 from scrubjay.players.perception import HALF, SIDE, Map, Sight, sights
-from scrubjay.players.planning import HEIGHTS, QUARTERS, STEPS, TURN_RIGHT, Spot, direction, plan
+from scrubjay.players.planning import STEPS, TURN_RIGHT, Spot, direction, plan
+from scrubjay.rooms.directions import QUARTERS
 from scrubjay.sim.cells import CELLS
+from scrubjay.sim.pose import HEIGHTS
 
 CLOSE = action_index("CloseObjects")
 OPENINGS = np.flatnonzero(actions.OPEN_CELL[:-1] != NOTHING).reshape(CELLS, CELLS)

@@ -11,7 +11,7 @@ from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.players.explorer import OPENINGS, Minds
 from scrubjay.players.perception import Sight, pixel_of, sights
-from scrubjay.rooms.floor import COMPASS
+from scrubjay.rooms.directions import COMPASS
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import GOAL_BOXES

@@ -14,10 +14,11 @@ import torch
 
 from scrubjay.game.actions import NOTHING
 from scrubjay.game.cache import LABELS, CacheGame
-from scrubjay.players.planning import HEIGHTS, QUARTERS, Spot
-from scrubjay.rooms.floor import BODY_HEIGHT, BODY_RADIUS, COMPASS, GRID, STEP_OVER
+from scrubjay.players.planning import Spot
+from scrubjay.rooms.directions import COMPASS, QUARTERS
+from scrubjay.rooms.floor import BODY_HEIGHT, BODY_RADIUS, GRID, STEP_OVER
 from scrubjay.sim import cells
-from scrubjay.sim.pose import CAMERA_CROUCHING, CAMERA_STANDING, PITCH, REACH, cameras
+from scrubjay.sim.pose import CAMERA_CROUCHING, CAMERA_STANDING, HEIGHTS, PITCH, REACH, cameras
 
 SAMPLES = 56
 """Pixels along a side at which scripts look, about."""

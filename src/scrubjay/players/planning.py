@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from scrubjay.game.actions import action_index
-from scrubjay.rooms.floor import COMPASS
+from scrubjay.rooms.directions import COMPASS, QUARTERS
 
 Spot = tuple[int, int, int, int]
-QUARTERS, HEIGHTS = 4, 2
 AHEAD, LEFT, RIGHT = (action_index(f"Move{side}") for side in ("Ahead", "Left", "Right"))
 TURN_LEFT, TURN_RIGHT = action_index("RotateLeft"), action_index("RotateRight")
 CROUCH, STAND = action_index("Crouch"), action_index("Stand")

@@ -17,11 +17,12 @@ from scrubjay.game.cache import CLAIM_PIXELS, CacheGame
 from scrubjay.game.visibility import visible_from
 from scrubjay.players.explorer import CLOSE, OPENING, OPENINGS, Mind, Minds, Window
 from scrubjay.players.perception import SIDE, Sight, add_patch, reaching, sights
-from scrubjay.players.planning import HEIGHTS, QUARTERS, TURN_RIGHT, Spot, plan
-from scrubjay.rooms.floor import BODY_RADIUS, COMPASS, Grid, distance
+from scrubjay.players.planning import TURN_RIGHT, Spot, plan
+from scrubjay.rooms.directions import COMPASS, QUARTERS
+from scrubjay.rooms.floor import BODY_RADIUS, Grid, distance
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import ways_to_open
-from scrubjay.sim.pose import REACH, AgentPose, reach
+from scrubjay.sim.pose import HEIGHTS, REACH, AgentPose, reach
 
 CLAIM = action_index("ClaimVisible")
 SURELY = REACH - 0.1

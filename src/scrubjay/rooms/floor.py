@@ -16,6 +16,7 @@ from scipy.sparse import csgraph
 
 from scrubjay.rooms.catalog import mesh
 from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape, Solid
+from scrubjay.rooms.directions import COMPASS
 from scrubjay.rooms.room import Room, Thing
 
 BODY_RADIUS = 0.2
@@ -32,8 +33,6 @@ SWEEP = 8
 
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 """Of a box from -1 to 1."""
-COMPASS = np.array([[0, 1], [1, 0], [0, -1], [-1, 0]])
-"""One lattice step to the (turned) north, east, south and west."""
 
 NEIGHBORS = ((np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]))
 """An array's elements and the next ones, along its first axis and along its second."""

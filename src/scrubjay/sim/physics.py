@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import SWEEP, axis_rotation
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import TIMESTEP, CompiledRoom, Goal
-from scrubjay.sim.pose import REACH, ahead, cameras, in_view, reach
+from scrubjay.sim.pose import REACH, cameras, in_view, reach
 
 HAND_AHEAD, HAND_BELOW = 0.38, 0.16
 """The hand's default position, from the camera's."""
@@ -93,7 +94,7 @@ class Physics:
         goal = self.load(now)
         assert goal is not None
         eye, _ = now.camera
-        facing = ahead(np.asarray(now.rotation))
+        facing = facing_vector(now.rotation)
         quat = np.zeros(4)
         mujoco.mju_axisAngle2Quat(quat, np.array([0.0, 0, 1]), -np.radians(now.rotation))
         for below in (HAND_BELOW, 0.05, 0.3, 0.45):

@@ -1,7 +1,6 @@
-"""Places: where an agent is, how it is turned, and what its camera is.
+"""Agent poses, and the camera and hand directions that follow from them.
 
-A place is the paper's location tuple (x, z, rotation, standing). Rotation is in degrees, 0 north and 90 east; a turned
-grid adds its angle to it. The functions take arrays with any leading axes.
+Rotations are in degrees, 0 north and 90 east. The functions take arrays with any leading axes.
 """
 
 from __future__ import annotations
@@ -10,38 +9,45 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrubjay.rooms.directions import facing_vector, right_vector
+
 CAMERA_STANDING, CAMERA_CROUCHING = 1.5765, 0.9015
 PITCH = 30.0
 FIELD_OF_VIEW = 90.0
 REACH = 1.5
-"""Metres from the agent's upright axis within which it can interact."""
+"""Meters from the agent's vertical axis within which it can interact."""
+HEIGHTS = 2
+"""Camera heights: crouching and standing."""
 
 
 class AgentPose(NamedTuple):
-    """The paper's location tuple. The paper's z is the engine's y."""
+    """The paper's location tuple (its z is our y): where an agent is, its rotation in degrees, and its posture."""
 
     x: float
-    z: float
+    y: float
     rotation: float
     standing: bool
-
-
-def ahead(rotation: np.ndarray) -> np.ndarray:
-    """The unit vectors (..., 2) that agents with these rotations face."""
-    turn = np.radians(rotation)
-    return np.stack([np.sin(turn), np.cos(turn)], -1)
 
 
 def cameras(position: np.ndarray, rotation: np.ndarray, standing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eye positions (..., 3) and matrices (..., 3, 3) whose columns are the camera's right, up and backward axes."""
     height = np.where(standing, CAMERA_STANDING, CAMERA_CROUCHING)
     eye = np.concatenate([position, height[..., None]], -1)
-    facing = ahead(rotation)
-    right = np.stack([facing[..., 1], -facing[..., 0], np.zeros_like(height)], -1)
+    facing = facing_vector(rotation)
+    right = np.concatenate([right_vector(rotation), np.zeros_like(height)[..., None]], -1)
     down, level = np.sin(np.radians(PITCH)), np.cos(np.radians(PITCH))
     look = np.concatenate([facing * level, np.full_like(height, -down)[..., None]], -1)
     up = np.concatenate([facing * down, np.full_like(height, level)[..., None]], -1)
     return eye, np.stack([right, up, -look], -1)
+
+
+def hand_directions(rotation: np.ndarray) -> np.ndarray:
+    """Unit vectors (6, ..., 3) of the hand's movements: ahead, left, right, back, up, down."""
+    facing, right = facing_vector(rotation), right_vector(rotation)
+    directions = np.zeros((6, *facing.shape[:-1], 3))
+    directions[:4, ..., :2] = np.stack([facing, -right, right, -facing])
+    directions[4, ..., 2], directions[5, ..., 2] = 1, -1
+    return directions
 
 
 def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:

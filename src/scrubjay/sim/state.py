@@ -12,7 +12,7 @@ class State:
     """The state of B worlds. Pictures and outcomes are functions of it."""
 
     position: np.ndarray
-    """Of the agents, (B, 2): the paper's x and z."""
+    """Of the agents, (B, 2): x and y."""
     rotation: np.ndarray
     """Degrees, (B,), from 0 up to 360."""
     standing: np.ndarray

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import GRID, Grid
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS, Room
@@ -20,7 +21,7 @@ from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
 from scrubjay.sim.physics_pool import PhysicsPool, Threads, put_rows, rows_of
-from scrubjay.sim.pose import REACH, AgentPose, ahead, cameras, in_view, reach
+from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
 from scrubjay.sim.quaternion import about, multiplied
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
 from scrubjay.sim.render.make import check_request, make_renderer
@@ -109,20 +110,20 @@ class World:
 
     # Where agents are.
 
-    def place(self, world: int) -> AgentPose:
+    def agent_pose(self, world: int) -> AgentPose:
         x, y = map(float, self.state.position[world])
         return AgentPose(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
 
-    def put(self, world: int, place: AgentPose) -> None:
-        """Moves an agent to a place at which a body can stand; ValueError otherwise."""
-        point = np.array([[place.x, place.z]], float)
+    def set_agent_pose(self, world: int, pose: AgentPose) -> None:
+        """Moves an agent. Raises ValueError where a body cannot stand."""
+        point = np.array([[pose.x, pose.y]], float)
         here = slice(world, world + 1)
         if not self._walking.free(self.room_of[here], point, self.state.open[here])[0]:
             scene = self.rooms[self.room_of[world]].room.scene
-            raise ValueError(f"no body can stand at ({place.x:.2f}, {place.z:.2f}) in {scene}")
+            raise ValueError(f"no body can stand at ({pose.x:.2f}, {pose.y:.2f}) in {scene}")
         self.state.position[world] = point
-        self.state.rotation[world] = place.rotation % 360
-        self.state.standing[world] = place.standing
+        self.state.rotation[world] = pose.rotation % 360
+        self.state.standing[world] = pose.standing
 
     def grid(self, world: int) -> Grid:
         """The positions that an agent can reach from where it is, on the grid as it is turned."""
@@ -133,7 +134,7 @@ class World:
         """Steps of 0.25 m ahead, left or right (0, 1, 2)."""
         direction = self._checked(direction, MOVES)
         turn = np.array([0.0, -90.0, 90.0])[direction]
-        step = GRID * ahead(self.state.rotation + turn)
+        step = GRID * facing_vector(self.state.rotation + turn)
         here = self.state.position
         free = (direction != NOTHING) & ~self.state.held
         for share in (0.5, 1.0):
@@ -216,7 +217,7 @@ class World:
         s, worlds = self.state, goal != NOTHING
         eye, _ = cameras(s.position, s.rotation, s.standing)
         pose = np.concatenate([eye, about(np.array([0.0, 0, 1]), -s.rotation)], 1)
-        pose[:, :2] += HAND_AHEAD * ahead(s.rotation)
+        pose[:, :2] += HAND_AHEAD * facing_vector(s.rotation)
         pose[:, 2] -= HAND_BELOW
         free = self._clear(worlds, goal, pose[:, :3], pose[:, :3])
         s.goal, s.held = np.where(free, goal, s.goal), s.held | free
@@ -229,11 +230,7 @@ class World:
         s, worlds = self.state, (direction != NOTHING) & self.state.held
         if not worlds.any():
             return worlds
-        facing = ahead(s.rotation)
-        right = np.stack([facing[:, 1], -facing[:, 0]], 1)
-        vectors = np.zeros((6, len(self), 3))
-        vectors[:4, :, :2], vectors[4, :, 2], vectors[5, :, 2] = np.stack([facing, -right, right, -facing]), 1, -1
-        way = vectors[direction, np.arange(len(self))]
+        way = hand_directions(s.rotation)[direction, np.arange(len(self))]
         # In clear space it goes as far as arm and view allow, in steps; else the engine says how far.
         steps = np.arange(1, round(HAND_STEP / SWEPT_STEP) + 1) * SWEPT_STEP
         points = s.pose[:, None, :3] + steps[:, None] * way[:, None]
@@ -255,7 +252,7 @@ class World:
         s, worlds = self.state, (turn != NOTHING) & self.state.held
         if not worlds.any():
             return worlds
-        facing = np.concatenate([ahead(s.rotation), np.zeros((len(self), 1))], 1)
+        facing = np.concatenate([facing_vector(s.rotation), np.zeros((len(self), 1))], 1)
         up = np.tile([0.0, 0.0, 1.0], (len(self), 1))
         axis = np.stack([np.cross(facing, up), up, facing])[turn // 2, np.arange(len(self))]
         degrees = np.where(turn % 2, -HAND_TURN, HAND_TURN)

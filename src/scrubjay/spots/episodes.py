@@ -62,8 +62,8 @@ class SpotEpisodes:
         by_difficulty = by_goal[rng.integers(len(by_goal))]
         spots = by_difficulty[rng.integers(len(by_difficulty))]
         spot = spots[rng.integers(len(spots))]
-        x, z = rng.choice(free_positions(room, spot))
-        start = AgentPose(float(x), float(z), 90.0 * int(rng.integers(4)), True)
+        x, y = rng.choice(free_positions(room, spot))
+        start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
         self._dealt[number] += 1
         return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
 

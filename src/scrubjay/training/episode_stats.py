@@ -10,7 +10,7 @@ from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, NOTHING, Stage
 from scrubjay.game.cache import LIMITS, CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler
-from scrubjay.game.novelty import HEIGHTS
+from scrubjay.sim.pose import HEIGHTS
 from scrubjay.sim.world import World
 
 

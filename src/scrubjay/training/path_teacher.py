@@ -10,10 +10,11 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from scrubjay.agent.mental_seeker import CLAIM, MOVES, NO_ACTION, QUARTERS, SEEKER_ACTIONS, STANDS, TURNS, MentalSeeker
+from scrubjay.agent.mental_seeker import CLAIM, MOVES, NO_ACTION, SEEKER_ACTIONS, STANDS, TURNS, MentalSeeker
 from scrubjay.agent.metric_map import VIEWS
 from scrubjay.agent.perspective import Explored, PerspectiveSimulation
 from scrubjay.game.actions import NOTHING
+from scrubjay.rooms.directions import QUARTERS
 
 FAR = 2**20
 """The distance of places from which no way leads to a claim; no way is as long."""

@@ -15,8 +15,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
 from scrubjay.game.actions import MODALITIES, PLACES, Stage
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import GRID
-from scrubjay.sim.pose import ahead
 from scrubjay.viz.agent_trace import AgentTrace, Moment, Reasons, cells_in_room
 from scrubjay.viz.episode import STAGES, Episode
 from scrubjay.viz.floorplan import WAY, plan
@@ -85,8 +85,8 @@ class Ground:
 
     def draw(self, axes: Axes) -> None:
         axes.imshow(self.picture, extent=self.extent, alpha=0.5)
-        (x, z), reach = self.middle, self.reach
-        axes.set(xlim=(x - reach, x + reach), ylim=(z - reach, z + reach))
+        (x, y), reach = self.middle, self.reach
+        axes.set(xlim=(x - reach, x + reach), ylim=(y - reach, y + reach))
         axes.set_axis_off()
 
 
@@ -137,9 +137,9 @@ def glance_chart(story: Episode, reasons: Reasons) -> Figure:
     for axes, (start, _), of_places in zip(sheet.axes[0], maps, values, strict=True):
         ground.draw(axes)
         shown = _wedges(axes, story, reasons, places, of_places, (values.min(), values.max()))
-        x, z = cells_in_room(story.start, reasons.explored, np.array(start))
+        x, y = cells_in_room(story.start, reasons.explored, np.array(start))
         for color, width in (("white", 4), (_hex(INK), 2)):
-            axes.plot(x, z, "s", mfc="none", mec=color, mew=width, ms=10)
+            axes.plot(x, y, "s", mfc="none", mec=color, mew=width, ms=10)
         axes.set_title("as it is" if start == (row, column) else "seeker elsewhere", fontsize=9, color=QUIET)
     sheet.scale(shown, list(sheet.axes[0]), "score")
     return sheet.picture(
@@ -154,7 +154,7 @@ def _wedges(
     """A triangle for each of places (n, 3), row, column and quarter, that points where it faces, colored by values."""
     middle = cells_in_room(story.start, reasons.explored, places[:, :2])
     turn = story.start.rotation + 90 * places[:, 2]
-    sides = [middle + GRID / np.sqrt(2) * ahead(turn + angle) for angle in (-45, 45)]
+    sides = [middle + GRID / np.sqrt(2) * facing_vector(turn + angle) for angle in (-45, 45)]
     corners = list(np.stack([middle, *sides], 1))
     triangles = PolyCollection(corners, array=values, cmap=HEAT, edgecolors="none", zorder=2)
     triangles.set_clim(*limits)
@@ -175,10 +175,10 @@ def rollouts_chart(story: Episode, reasons: Reasons, seed: int = 0) -> Figure:
     first, *others = sheet.axes[0]
     ground.draw(first)
     shown = _wedges(first, story, reasons, places[real], expected[real], (expected[real].min(), expected[real].max()))
-    facing = ahead(story.start.rotation + 90 * places[real][:, 2])
+    facing = facing_vector(story.start.rotation + 90 * places[real][:, 2])
     labels = cells_in_room(story.start, reasons.explored, places[real][:, :2]) + 0.9 * GRID * facing
-    for number, (x, z) in zip(real, labels, strict=True):
-        text = first.text(x, z, str(number + 1), fontsize=8, ha="center", va="center", color=_hex(INK), clip_on=True)
+    for number, (x, y) in zip(real, labels, strict=True):
+        text = first.text(x, y, str(number + 1), fontsize=8, ha="center", va="center", color=_hex(INK), clip_on=True)
         text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
     first.set_title("the places, by number", fontsize=9, color=_hex(INK))
     for axes, (number, name) in zip(others, names.items(), strict=True):
@@ -208,8 +208,8 @@ def _draw_paths(axes: Axes, story: Episode, reasons: Reasons, number: int, seed:
     for color, line in zip(HIGHLIGHTED, lines[:: len(lines) // draws], strict=True):
         axes.plot(*line.T, color=color, lw=1.8)
         axes.plot(*line[-1], "o", color=color, ms=5)
-    x, z = cells_in_room(story.start, reasons.explored, choice.places[0, number, :2].numpy())
-    axes.plot(x, z, "*", color=_hex(CHOICE), mec="white", ms=15)
+    x, y = cells_in_room(story.start, reasons.explored, choice.places[0, number, :2].numpy())
+    axes.plot(x, y, "*", color=_hex(CHOICE), mec="white", ms=15)
 
 
 def hittable_chart(watched: AgentTrace) -> Figure:
@@ -293,7 +293,7 @@ def _over(axes: Axes, picture: np.ndarray, grid: np.ndarray, limits: tuple[float
 
 
 def _player(axes: Axes, moment: Moment) -> None:
-    x, z = moment.place.x, moment.place.z
-    facing = 0.35 * ahead(np.asarray(moment.place.rotation))
-    axes.plot([x, x + facing[0]], [z, z + facing[1]], color=_hex(WAY), lw=2.5, solid_capstyle="round")
-    axes.plot(x, z, "P", color=_hex(WAY), mec="white", ms=10)
+    x, y = moment.place.x, moment.place.y
+    facing = 0.35 * facing_vector(moment.place.rotation)
+    axes.plot([x, x + facing[0]], [y, y + facing[1]], color=_hex(WAY), lw=2.5, solid_capstyle="round")
+    axes.plot(x, y, "P", color=_hex(WAY), mec="white", ms=10)

@@ -143,14 +143,14 @@ def _frame(story: Episode, moment: Moment, number: int) -> dict[str, Any]:
         step=number + 1, stage=title, color=color, action=moment.action, failed=not moment.success,
         chance=_rounded(100 * moment.chance, 1), value=_rounded(moment.value, 3), entropy=_rounded(moment.entropy, 3),
         likely=[[NAMES[i], round(100 * float(moment.probabilities[i]), 1)] for i in likely],
-        player=_percent(story, moment.place.x, moment.place.z), turn=round(moment.place.rotation, 1),
+        player=_percent(story, moment.place.x, moment.place.y), turn=round(moment.place.rotation, 1),
         attended=[[*_percent(story, *positions[i]), round(float(weights[i] / weights.max()), 2)] for i in most],
         nothing=round(100 * float(1 - weights.sum())),
     )  # fmt: skip
 
 
-def _percent(story: Episode, x: float, z: float) -> list[float]:
-    return [round(100 * share, 1) for share in spot_on_plan(story.compiled, x, z)]
+def _percent(story: Episode, x: float, y: float) -> list[float]:
+    return [round(100 * share, 1) for share in spot_on_plan(story.compiled, x, y)]
 
 
 def _rounded(value: float, digits: int) -> float | None:

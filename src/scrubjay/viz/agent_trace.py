@@ -22,8 +22,9 @@ from scrubjay.game.cache import LIMITS, CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.record import Record, Recorder
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import GRID
-from scrubjay.sim.pose import AgentPose, ahead
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress, load_checkpoint, newest, training_of
@@ -50,7 +51,7 @@ class Moment:
     hittable: np.ndarray
     """(3, 7, 7): the probabilities that a manipulation with this target would succeed."""
     remembered: np.ndarray
-    """(N, 2): the positions x and z of what is in the map; some have several places."""
+    """(N, 2): the positions x and y of what is in the map; some have several places."""
     attention: np.ndarray
     """(4, N): the weights that each head gives to these; what is left of 1 goes to nothing at all."""
 
@@ -124,7 +125,7 @@ def watch(
             if game.stage[0] == Stage.PS:
                 action[0] = NOTHING
                 place, reasons = _think(agent, state, seen, generator)
-            start, here = AgentPose(*game.start[0]), world.place(0)
+            start, here = AgentPose(*game.start[0]), world.agent_pose(0)
             outcome = game.step(action, place)
             records = recorder.note(outcome, place)
             moments.append(_moment(agent, before, said, seen, start, here, bool(outcome.success[0])))
@@ -149,14 +150,13 @@ def attention(agent: Agent, before: MemoryState, said: Step) -> tuple[Entries, t
 
 
 def in_room(start: AgentPose, steps: np.ndarray) -> np.ndarray:
-    """Positions x and z (..., 2) of steps right and ahead of a game's start (..., 2)."""
-    facing = ahead(np.asarray(start.rotation))
-    right = np.array([facing[1], -facing[0]])
+    """Positions x and y (..., 2) of steps right and ahead of a game's start (..., 2)."""
+    facing, right = facing_vector(start.rotation), right_vector(start.rotation)
     return np.array(start[:2]) + GRID * (steps[..., :1] * right + steps[..., 1:] * facing)
 
 
 def cells_in_room(start: AgentPose, explored: Explored, cells: np.ndarray) -> np.ndarray:
-    """Positions x and z (..., 2) of rows and columns (..., 2) of the first game's map in PS."""
+    """Positions x and y (..., 2) of rows and columns (..., 2) of the first game's map in PS."""
     row, column = explored.start[0, :2].tolist()
     return in_room(start, np.stack([cells[..., 1] - column, row - cells[..., 0]], -1))
 

@@ -9,11 +9,12 @@ from rich.console import Console
 
 from scrubjay.evaluation.matches import one_game
 from scrubjay.game.record import save_records
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.compile import compile_room
-from scrubjay.sim.pose import AgentPose, ahead
+from scrubjay.sim.pose import AgentPose, hand_directions
 from scrubjay.sim.world import MOVES, World
 from scrubjay.viz.episode import tell
 from scrubjay.viz.episode_page import facts, write_episode_page
@@ -55,7 +56,7 @@ def write_rooms(out: Path, renderer: str, console: Console) -> Path:
     with World([STAGE], renderer=renderer) as world:
         console.print(f"walking through {STAGE}, drawn with {world.renderer.name}")
         drawer, place = _drawer(world)
-        world.put(0, _far_from(world, place))
+        world.set_agent_pose(0, _far_from(world, place))
         walk, way = _walk(world, place)
         console.print(f"hiding a {GOAL.lower()} in {world.rooms[0].things[world.rooms[0].openables[drawer].thing]}")
         hiding = _hide(world, drawer)
@@ -77,18 +78,18 @@ def _drawer(world: World) -> tuple[int, AgentPose]:
     found = []
     for number, (openable, places) in enumerate(zip(room.openables, ways, strict=True)):
         thing = room.room.things[openable.thing]
-        front = np.array(thing.position[:2]) + ahead(np.array(thing.yaw)) * (thing.size[1] / 2 + 0.75)
+        front = np.array(thing.position[:2]) + facing_vector(thing.yaw) * (thing.size[1] / 2 + 0.75)
         facing = [p for p in places if p.standing and abs((p.rotation - thing.yaw) % 360 - 180) < 1]
         if thing.type == "Drawer" and thing.size[2] > 0.12 and facing:
-            best = min(facing, key=lambda p: np.hypot(p.x - front[0], p.z - front[1]))
-            found.append((thing.position[2], -np.hypot(best.x - front[0], best.z - front[1]), number, best))
+            best = min(facing, key=lambda p: np.hypot(p.x - front[0], p.y - front[1]))
+            found.append((thing.position[2], -np.hypot(best.x - front[0], best.y - front[1]), number, best))
     _, _, number, place = max(found, key=lambda way: way[:2])
     return number, place
 
 
 def _far_from(world: World, place: AgentPose) -> AgentPose:
     grid = world.reachable[0]
-    away = grid.distances(grid.index((place.x, place.z)))
+    away = grid.distances(grid.index((place.x, place.y)))
     x, y = grid.positions[away.argmax()]
     return AgentPose(float(x), float(y), 0.0, True)
 
@@ -96,12 +97,12 @@ def _far_from(world: World, place: AgentPose) -> AgentPose:
 def _walk(world: World, target: AgentPose, pictures: int = 5) -> tuple[list[Figure], list[AgentPose]]:
     """Walks a shortest way, facing where it goes, and turns as the target does; a few pictures, and all places."""
     grid = world.grid(0)
-    here, there = (grid.index((place.x, place.z)) for place in (world.place(0), target))
+    here, there = (grid.index((place.x, place.y)) for place in (world.agent_pose(0), target))
     positions = grid.positions[grid.path(here, there)]
-    way, views = [world.place(0)], [_rgb(world)]
+    way, views = [world.agent_pose(0)], [_rgb(world)]
 
     def note() -> None:
-        way.append(world.place(0))
+        way.append(world.agent_pose(0))
         views.append(_rgb(world))
 
     for step in np.diff(positions, axis=0):
@@ -152,11 +153,8 @@ def _bring_over(world: World, drawer: int, most: int = 30) -> int:
     room = world.rooms[0]
     thing = room.room.things[room.openables[drawer].thing]
     target = np.array([*thing.position[:2], thing.position[2] + thing.size[2] + 0.05])
-    target[:2] += ahead(np.array(thing.yaw)) * room.openables[drawer].travel[0]
-    facing = ahead(world.state.rotation[0])
-    right = np.array([facing[1], -facing[0]])
-    steps = np.zeros((6, 3))
-    steps[:4, :2], steps[4, 2], steps[5, 2] = [facing, -right, right, -facing], 1, -1
+    target[:2] += facing_vector(thing.yaw) * room.openables[drawer].travel[0]
+    steps = hand_directions(world.state.rotation[0])
     moved = 0
     for _ in range(most):
         here = world.state.pose[0, :3]

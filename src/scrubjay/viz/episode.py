@@ -95,7 +95,7 @@ def tell(record: Record, renderer: str = "auto") -> Episode:
             else:
                 picture = game.look().rgb[0].cpu().numpy()
                 picture = shrunk(picture, PICTURE_SIZE) if record.size > PICTURE_SIZE else picture.copy()
-                place = world.place(0)
+                place = world.agent_pose(0)
                 opened = tuple(np.flatnonzero(world.state.open[0] & ~is_open).tolist())
                 is_open = world.state.open[0].copy()
             if number == 0 or (game.stage[0] != stage and not outcome.finished[0]):

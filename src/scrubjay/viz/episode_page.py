@@ -99,7 +99,7 @@ def _numbers(story: Episode) -> list[tuple[str, str]]:
         done = f"found after {len(seeking)} steps" if record.found else f"not found in {len(seeking)} steps"
         numbers.append(("Result", done))
     if story.of(Stage.OH, Stage.OM, Stage.S):
-        away = float(np.hypot(record.pose[0] - story.start.x, record.pose[1] - story.start.z))
+        away = float(np.hypot(record.pose[0] - story.start.x, record.pose[1] - story.start.y))
         numbers += [("Object contained in", story.contained_in), ("Start to object", f"{away:.2f} m")]
     if hiding:
         attempts = f"{len(record.hits)}, {sum(hit for hit, _ in record.hits)} on target"
@@ -137,12 +137,12 @@ def _stage(story: Episode, stage: Stage) -> dict:
 def _frame(story: Episode, step: Step) -> dict:
     """A frame of the scrubber: the picture, words, and where on the plan player and object are."""
     title, color, _ = STAGES[step.stage]
-    x, z = spot_on_plan(story.compiled, step.place.x, step.place.z)
+    x, y = spot_on_plan(story.compiled, step.place.x, step.place.y)
     there = step.stage >= Stage.OH and step.pose[2] < story.compiled.room.height
     return dict(
         image=_webp(step.picture), step=step.number + 1, stage=title, color=color,
         action=step.action, result=step.result, failed=not step.success, turn=round(step.place.rotation, 1),
-        player=[round(100 * x, 2), round(100 * z, 2)],
+        player=[round(100 * x, 2), round(100 * y, 2)],
         object=[round(100 * part, 2) for part in spot_on_plan(story.compiled, *step.pose[:2])] if there else None,
     )  # fmt: skip
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import Grid, frame
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.pose import AgentPose, ahead
+from scrubjay.sim.pose import AgentPose
 from scrubjay.viz.picture import INK, PAPER
 
 THING, OPENABLE, FREE, WAY, CANNOT = (214, 207, 194), (240, 196, 128), (120, 170, 140), (200, 70, 60), (228, 130, 120)
@@ -53,10 +54,10 @@ def plan(
         x, y = at(compiled.room.things[index].position[:2])[0]
         draw.text((x, y), str(number), fill=INK, font=font, anchor="mm")
     if len(way) > 1:
-        draw.line(at([(place.x, place.z) for place in way]), fill=WAY, width=2 * SMOOTH, joint="curve")
+        draw.line(at([(place.x, place.y) for place in way]), fill=WAY, width=2 * SMOOTH, joint="curve")
     for place in way[-1:]:
-        here = np.array([place.x, place.z])
-        draw.line(at([here, here + 0.3 * ahead(np.array(place.rotation))]), fill=WAY, width=3 * SMOOTH)
+        here = np.array([place.x, place.y])
+        draw.line(at([here, here + 0.3 * facing_vector(place.rotation)]), fill=WAY, width=3 * SMOOTH)
         x, y = at(here)[0]
         draw.ellipse([x - 5 * SMOOTH, y - 5 * SMOOTH, x + 5 * SMOOTH, y + 5 * SMOOTH], fill=WAY)
     return np.asarray(image.resize((width // SMOOTH, height // SMOOTH), Image.Resampling.LANCZOS))

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure as Chart
 from PIL import Image, ImageDraw
 
 from scrubjay.game.actions import Stage
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import Grid, frame
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.pose import CAMERA_CROUCHING, CAMERA_STANDING, REACH, ahead
+from scrubjay.sim.pose import CAMERA_CROUCHING, CAMERA_STANDING, REACH
 from scrubjay.viz.episode import Episode, Step
 from scrubjay.viz.floorplan import THING, WAY, plan
 from scrubjay.viz.page import Figure
@@ -25,10 +26,10 @@ def grid_of(story: Episode) -> Grid:
     return story.compiled.floor.grid(np.array(story.start[:2]), story.start.rotation % 90)
 
 
-def spot_on_plan(compiled: CompiledRoom, x: float, z: float) -> tuple[float, float]:
+def spot_on_plan(compiled: CompiledRoom, x: float, y: float) -> tuple[float, float]:
     """Where on a room's plan a point is, as shares of its width and height; the plan has a margin of 0.2 m."""
     west, south, east, north = compiled.room.bounds
-    return (x - west + 0.2) / (east - west + 0.4), (north + 0.2 - z) / (north - south + 0.4)
+    return (x - west + 0.2) / (east - west + 0.4), (north + 0.2 - y) / (north - south + 0.4)
 
 
 def way_plan(story: Episode, seeker: bool) -> Figure:
@@ -40,20 +41,20 @@ def way_plan(story: Episode, seeker: bool) -> Figure:
     layer = Image.new("RGBA", (width * smooth, height * smooth))
     draw, size = ImageDraw.Draw(layer), 6 * smooth
 
-    def at(x: float, z: float) -> np.ndarray:
-        return np.array(spot_on_plan(story.compiled, x, z)) * layer.size
+    def at(x: float, y: float) -> np.ndarray:
+        return np.array(spot_on_plan(story.compiled, x, y)) * layer.size
 
     spot = next((step.place for step in story.of(Stage.PS, Stage.OH, Stage.OM)), None)
     if spot and not seeker:
-        ends = at(way[-1].x, way[-1].z), at(spot.x, spot.z)
+        ends = at(way[-1].x, way[-1].y), at(spot.x, spot.y)
         shares = np.linspace(0, 1, max(2, int(np.linalg.norm(ends[1] - ends[0]) / (9 * smooth))))
         for x, y in (ends[0] + share * (ends[1] - ends[0]) for share in shares):
             draw.ellipse([x - smooth, y - smooth, x + smooth, y + smooth], fill=CHOICE)
         x, y = ends[1]
         draw.ellipse([x - size, y - size, x + size, y + size], outline=CHOICE, width=2 * smooth)
-        tip = ends[1] + 3 * size * ahead(np.array(spot.rotation)) * [1, -1]
+        tip = ends[1] + 3 * size * facing_vector(spot.rotation) * [1, -1]
         draw.line([(x, y), tuple(tip)], fill=CHOICE, width=2 * smooth)
-    x, y = at(story.start.x, story.start.z)
+    x, y = at(story.start.x, story.start.y)
     draw.rectangle([x - size, y - size, x + size, y + size], outline=INK, width=2 * smooth)
     if story.of(Stage.OH, Stage.OM, Stage.S):
         x, y = at(*story.record.pose[:2])
@@ -83,10 +84,9 @@ def hand_chart(story: Episode) -> Figure | None:
     if not attempts:
         return None
     place = attempts[0][0].place
-    facing = ahead(np.array(place.rotation))
     # Rows: to the right, ahead, up; the origin is on the floor under the hider.
-    axes = np.array([[facing[1], -facing[0], 0], [*facing, 0], [0, 0, 1]])
-    origin = np.array([place.x, place.z, 0.0])
+    axes = np.array([[*right_vector(place.rotation), 0], [*facing_vector(place.rotation), 0], [0, 0, 1]])
+    origin = np.array([place.x, place.y, 0.0])
     chart = Chart(figsize=(9.6, 4.3), dpi=100, facecolor=_hex(PAPER), layout="constrained")
     canvas = FigureCanvasAgg(chart)
     above, side = chart.subplots(1, 2)

@@ -88,13 +88,13 @@ def _around(world: World, spot: AgentPose) -> list[Figure]:
     figures = []
     for standing in (True, False):
         for rotation, name in zip((0.0, 90.0, 180.0, 270.0), ("north", "east", "south", "west"), strict=True):
-            world.put(0, spot._replace(rotation=rotation, standing=standing))
+            world.set_agent_pose(0, spot._replace(rotation=rotation, standing=standing))
             figures.append(Figure(_rgb(world), f"{'standing' if standing else 'crouching'}, {name}"))
     return figures
 
 
 def _kinds(world: World, spot: AgentPose) -> list[Figure]:
-    world.put(0, spot)
+    world.set_agent_pose(0, spot)
     view = world.view(("rgb", "depth", "ids", "normals"))
     return [
         Figure(view.rgb[0].cpu().numpy(), "rgb"),
@@ -115,7 +115,7 @@ def _openings(world: World, ways: list[list[AgentPose]], most: int = 8) -> list[
         shown.add(kind)
         thing = room.room.things[openable.thing]
         facing = [place for place in places if abs((place.rotation - thing.yaw) % 360 - 180) < 1]
-        world.put(0, (facing or places)[-1])
+        world.set_agent_pose(0, (facing or places)[-1])
         closed = _rgb(world)
         world.open(np.array([number]))
         caption = f"{room.things[openable.thing]}, number {number}"

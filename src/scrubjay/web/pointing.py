@@ -14,7 +14,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.sim import cells
 from scrubjay.sim.compile import GOAL_BOXES
 from scrubjay.sim.physics import HAND_STEP
-from scrubjay.sim.pose import REACH, ahead, cameras, reach
+from scrubjay.sim.pose import REACH, cameras, hand_directions, reach
 from scrubjay.sim.world import HAND_MOVES
 from scrubjay.web.seen_map import points
 from scrubjay.web.trial import FIRST_TARGET, NotNow, Trial
@@ -84,10 +84,7 @@ def bring(trial: Trial, x: float, y: float, take: Callable[[str], bool]) -> None
     if trial.game.stage[0] == Stage.OH:
         row, column = pixel(cells.CELLS, x, y)
         take(f"PlaceAt|0,{row + 1},{column + 1}" if not trial.game.placed[0] else FIRST_TARGET)
-    facing = ahead(trial.state.rotation[0])
-    right = np.array([facing[1], -facing[0]])
-    ways = np.zeros((len(HAND_MOVES), 3))
-    ways[:4, :2], ways[4, 2], ways[5, 2] = np.stack([facing, -right, right, -facing]), 1, -1
+    ways = hand_directions(trial.state.rotation[0])
     eye, _ = cameras(trial.state.position[0], trial.state.rotation[0], trial.state.standing[0])
     line = (target - eye) / np.linalg.norm(target - eye)
 

@@ -170,7 +170,7 @@ class Replays:
             moved_on = outcome.finished[0] or (outcome.stage[0] != Stage.S and game.stage[0] == Stage.S)
             if not moved_on:
                 # Else the next game or the search has begun already; the step before it changes nothing that is seen.
-                place, frame = list(world.place(0)), encoded(game.look().rgb[0].cpu().numpy(), "JPEG")
+                place, frame = list(world.agent_pose(0)), encoded(game.look().rgb[0].cpu().numpy(), "JPEG")
             elif not frame:
                 frame = encoded(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")
             told.frames.append(frame)
@@ -191,11 +191,11 @@ class Replays:
 
 def _step(record: Record, number: int, outcome: Any, place: list) -> dict[str, Any]:
     stage = Stage(outcome.stage[0])
-    x, z, height = outcome.pose[0, :3].tolist()
+    x, y, height = outcome.pose[0, :3].tolist()
     there = stage >= Stage.OH
     return {
         "stage": stage.name, "action": record.actions[number], "success": bool(outcome.success[0]),
-        "hit": bool(outcome.hit[0]), "place": place, "object": [x, z, height] if there else None,
+        "hit": bool(outcome.hit[0]), "place": place, "object": [x, y, height] if there else None,
         "opened": int(outcome.opened[0]),
     }  # fmt: skip
 

@@ -170,8 +170,8 @@ def _recorded(study: Study, source: Source, folder: Path) -> list[Location]:
 def _key(location: Location) -> tuple:
     """What matched places have in common."""
     assert location.deal is not None
-    x, z, rotation, _ = location.deal.start
-    return location.scene, location.goal, round(x, 4), round(z, 4), round(rotation % 360, 2)
+    x, y, rotation, _ = location.deal.start
+    return location.scene, location.goal, round(x, 4), round(y, 4), round(rotation % 360, 2)
 
 
 def _matched(
@@ -267,8 +267,8 @@ def _entered(
         if deal is None:
             rng = np.random.default_rng([study.seed, number])
             positions = compiled.floor.reachable().positions
-            x, z = positions[rng.integers(len(positions))]
-            deal = location.begun(AgentPose(float(x), float(z), 90.0 * int(rng.integers(4)), True))
+            x, y = positions[rng.integers(len(positions))]
+            deal = location.begun(AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True))
         yield number, location, deal, study.kind != SEEK or seeable(compiled, deal)
         progress(done + 1, len(locations))
 

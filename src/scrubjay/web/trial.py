@@ -94,8 +94,8 @@ class Trial:
     @property
     def place(self) -> AgentPose:
         state = self.state
-        x, z = map(float, state.position[0])
-        return AgentPose(x, z, float(state.rotation[0]), bool(state.standing[0]))
+        x, y = map(float, state.position[0])
+        return AgentPose(x, y, float(state.rotation[0]), bool(state.standing[0]))
 
     def internals(self) -> dict[str, list[float | None]] | None:
         """What players thought: a list for each name, a number or None for each step. None if they said nothing."""

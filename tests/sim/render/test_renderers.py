@@ -45,7 +45,7 @@ def test_what_was_not_asked_for_is_not_there(how, chest):
 def test_the_floor_is_as_deep_as_geometry_says(how, empty):
     """The image's middle ray goes 30 degrees down from 1.5765 m: the floor is 3.153 m along it."""
     with World([empty], **how, size=112) as world:
-        world.put(0, AgentPose(0.0, -1.5, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, -1.5, 0.0, True))
         view = world.view(("depth", "ids", "normals"))
     middle = view.depth[0, 55:57, 55:57]
     assert middle.cpu().numpy() == pytest.approx(CAMERA_STANDING / np.sin(np.radians(30)), abs=0.05)
@@ -57,7 +57,7 @@ def test_the_floor_is_as_deep_as_geometry_says(how, empty):
 def test_depth_is_the_distance_to_a_known_wall(how, empty):
     """Every pixel's depth unprojects to a point on the floor, the walls or the ceiling of a room of 4 x 4 x 2.5 m."""
     with World([empty], **how, size=56) as world:
-        world.put(0, AgentPose(0.5, -1.0, 90.0, True))
+        world.set_agent_pose(0, AgentPose(0.5, -1.0, 90.0, True))
         depth = world.view(("depth",)).depth[0].cpu().numpy().reshape(-1)
         points = np.concatenate([world._point(np.array([pixel]), depth[[pixel]]) for pixel in range(0, 56 * 56, 37)])
     gaps = np.abs(np.concatenate([np.abs(points[:, :2]) - 2, points[:, 2:], points[:, 2:] - 2.5], 1)).min(1)
@@ -67,14 +67,14 @@ def test_depth_is_the_distance_to_a_known_wall(how, empty):
 def test_east_is_on_the_right_when_looking_north(how):
     room = hut(Thing("Box_0", "Box", (0.6, 0.5, 0), 0, (0.4, 0.4, 0.4)))
     with World([compile_room(room)], **how, size=56) as world:
-        world.put(0, AgentPose(0.0, -1.0, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, -1.0, 0.0, True))
         box = (world.view(("ids",)).ids[0] == 3).nonzero()
     assert box[:, 1].float().mean() > 28
 
 
 def test_the_goal_object_is_seen_and_alone(how, chest):
     with World([chest], **how) as world:
-        world.put(0, AgentPose(0.0, 0.0, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, 0.0, 0.0, True))
         world.hold(np.array([GOALS.index("Tomato")]))
         seen, alone = world.goal_pixels()
         assert 200 < seen.sum() < 20000
@@ -85,7 +85,7 @@ def test_the_goal_object_is_seen_and_alone(how, chest):
 
 def test_what_is_in_a_closed_drawer_is_seen_only_without_everything_else(how, chest):
     with World([chest], **how) as world:
-        world.put(0, AgentPose(0.0, 0.5, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, 0.5, 0.0, True))
         world.open(np.array([0]))
         world.hold(np.array([GOALS.index("Tomato")]))
         world.state.pose[0, :3] = (0.0, 1.25, 0.95)
@@ -99,7 +99,7 @@ def test_what_is_in_a_closed_drawer_is_seen_only_without_everything_else(how, ch
 
 def test_openables_can_be_left_out(how, chest):
     with World([chest], **how, size=112) as world:
-        world.put(0, AgentPose(0.75, 0.25, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.75, 0.25, 0.0, True))
         drawers, without = world.view(("depth",)), world.view(("depth",), WITHOUT_OPENABLES)
     assert (without.depth >= drawers.depth - 1e-3).all()
     assert ((without.depth - drawers.depth) > 0.1).sum() > 100
@@ -107,7 +107,7 @@ def test_openables_can_be_left_out(how, chest):
 
 def test_an_open_drawer_is_seen_open(how, chest):
     with World([chest], **how, size=112) as world:
-        world.put(0, AgentPose(0.0, 0.25, 0.0, True))
+        world.set_agent_pose(0, AgentPose(0.0, 0.25, 0.0, True))
         before = world.view(("ids",)).ids
         assert world.open(np.array([0]))[0]
         after = world.view(("ids",)).ids
@@ -119,7 +119,7 @@ def test_a_copy_looks_like_the_room_alone(how, chest):
     with World([chest], **how, size=56) as one, World([chest, chest], 2, **how, size=56) as many:
         for world in (one, many):
             for b in range(len(world)):
-                world.put(b, AgentPose(0.0, 0.25, 90.0 * b, True))
+                world.set_agent_pose(b, AgentPose(0.0, 0.25, 90.0 * b, True))
         alone, together = one.view(("rgb", "ids")), many.view(("rgb", "ids"))
     assert (together.ids[0] == alone.ids[0]).all()
     assert (together.rgb[0] == alone.rgb[0]).all()
@@ -132,7 +132,7 @@ def test_some_worlds_are_drawn_as_they_are_among_all(how, chest, empty, at_once,
     monkeypatch.setattr(warp, "AT_ONCE", at_once)
     with World([chest, empty], copies=3, **how, size=56) as world:
         for b in range(6):
-            world.put(b, AgentPose(0.0, 0.25, 90.0 * (b // 2), b % 2 == 0))
+            world.set_agent_pose(b, AgentPose(0.0, 0.25, 90.0 * (b // 2), b % 2 == 0))
         world.open(np.array([0, -1, 1, -1, -1, -1]))
         world.hold(np.array([0, 1, -1, 2, 3, 4]))
         whole, pixels = world.view(KINDS), world.goal_pixels()
@@ -167,7 +167,7 @@ def a_view(compiled, **how):
     with World([compiled], copies=4, **how) as world:
         for b in range(4):
             x, y = world.reachable[0].positions[rng.integers(len(world.reachable[0]))]
-            world.put(b, AgentPose(x, y, 90.0 * rng.integers(4), b % 2 == 0))
+            world.set_agent_pose(b, AgentPose(x, y, 90.0 * rng.integers(4), b % 2 == 0))
         world.hold(np.arange(4) % len(GOALS))
         world.state.open[:, : len(compiled.openables)] = rng.random((4, len(compiled.openables))) < 0.5
         view = world.view(KINDS)
@@ -196,7 +196,7 @@ def test_pictures_are_neither_black_nor_flat(how, scene):
         rng = np.random.default_rng(1)
         for b in range(4):
             x, y = world.reachable[0].positions[rng.integers(len(world.reachable[0]))]
-            world.put(b, AgentPose(x, y, 90.0 * b, True))
+            world.set_agent_pose(b, AgentPose(x, y, 90.0 * b, True))
         rgb = world.view(("rgb",)).rgb.float()
     assert 60 < rgb.mean() < 200
     assert rgb.std((1, 2)).mean(1).min() > 8
@@ -224,19 +224,19 @@ def test_unknown_names_are_refused(chest):
 def test_a_room_is_swapped_while_another_stays(how, chest, empty):
     with World([chest, empty], copies=2, **how, size=56) as world:
         for b in range(4):
-            world.put(b, AgentPose(0.0, 0.25, 0.0, True))
+            world.set_agent_pose(b, AgentPose(0.0, 0.25, 0.0, True))
         world.hold(np.array([-1, -1, 4, 4]))
         before = world.view(("ids", "rgb"))
         world.replace(0, hut(Thing("Box_0", "Box", (0.0, 1.0, 0), 0, (0.5, 0.5, 0.5))))
         assert world.state.held.tolist() == [False, False, True, True]
         for b in range(2):
-            world.put(b, AgentPose(0.0, 0.0, 0.0, True))
+            world.set_agent_pose(b, AgentPose(0.0, 0.0, 0.0, True))
         after = world.view(("ids", "rgb"))
         assert (after.rgb[2:] == before.rgb[2:]).all()
         assert (after.ids[:2] == 3).any() and (after.ids[:2] != before.ids[:2]).any()
         world.replace(0, chest)
         for b in range(2):
-            world.put(b, AgentPose(0.0, 0.25, 0.0, True))
+            world.set_agent_pose(b, AgentPose(0.0, 0.25, 0.0, True))
         again = world.view(("ids", "rgb"))
         assert (again.rgb == before.rgb).all() and (again.ids == before.ids).all()
 
@@ -263,7 +263,7 @@ def test_shadows_only_darken(how):
     views = []
     for shadows in (False, True):
         with World([room], **how, size=112, shadows=shadows) as world:
-            world.put(0, AgentPose(0.0, -1.0, 0.0, True))
+            world.set_agent_pose(0, AgentPose(0.0, -1.0, 0.0, True))
             views.append(world.view(("rgb",)).rgb.cpu().int())
     bright, dark = views
     assert (dark <= bright).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.counters import DEPTH, HEIGHT, SLAB, WALL_LOW, Run, Unit, build, wall_cabinets
@@ -229,8 +230,7 @@ def _island(plan: Plan, at: tuple[float, float], yaw: float, size: Size, fitting
     rng = plan.rng
     depth = 0.5
     top_depth = depth + 0.3
-    forward = np.array([np.sin(np.radians(yaw)), np.cos(np.radians(yaw))])
-    right = np.array([forward[1], -forward[0]])
+    forward, right = facing_vector(yaw), right_vector(yaw)
     count = round(size[0] / 0.5)
     width = size[0] / count
     middle = np.asarray(at) + forward * (top_depth - depth - 0.03) / 2

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate.palettes import style_of
 from scrubjay.rooms.room import Lamp, Room, Thing
 
@@ -141,7 +142,7 @@ class Plan:
 
     def front_of(self, box: Box, yaw: float, reach: float) -> Box:
         """The ground before a box, as high as a body."""
-        forward = np.array([np.sin(np.radians(yaw)), np.cos(np.radians(yaw))]).round()
+        forward = facing_vector(yaw).round()
         west, south, _, east, north, _ = box
         if forward[0] > 0:
             west, east = east, east + reach

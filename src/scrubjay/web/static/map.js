@@ -37,8 +37,8 @@ export class SeenMap {
     brush.clearRect(0, 0, EDGE, EDGE);
     brush.imageSmoothingEnabled = false;
     brush.drawImage(picture, left, top, picture.width * PIXEL_M * scale, picture.height * PIXEL_M * scale);
-    const [x, z, rotation] = this.place;
-    arrow(brush, left + (x - west) * scale, top + (north - z) * scale, rotation, {
+    const [x, y, rotation] = this.place;
+    arrow(brush, left + (x - west) * scale, top + (north - y) * scale, rotation, {
       color: "#1f5fae", size: 14, sight: SIGHT_M * scale,
     });
   }

@@ -61,11 +61,11 @@ export class Plan {
     }
   }
 
-  pixel([x, z]) {
+  pixel([x, y]) {
     const [west, south, east, north] = this.told.bounds;
     return [
       ((x - west + MARGIN_M) / (east - west + 2 * MARGIN_M)) * this.canvas.width,
-      ((north + MARGIN_M - z) / (north - south + 2 * MARGIN_M)) * this.canvas.height,
+      ((north + MARGIN_M - y) / (north - south + 2 * MARGIN_M)) * this.canvas.height,
     ];
   }
 
