@@ -76,7 +76,7 @@ def test_goals_and_difficulties_are_equally_likely(chest):
 
 
 def test_nobody_begins_inside_an_open_part(chest):
-    """The drawer and the door, both open, take positions away; `World.put` accepts all the others."""
+    """The drawer and the door, both open, take positions away; `World.set_agent_pose` accepts all the others."""
     free, everywhere = free_positions(chest, BEFORE_DRAWER), chest.floor.reachable().positions
     assert 0 < len(free) < len(everywhere) == len(free_positions(chest, ON_FLOOR))
     with World([chest]) as world:
