@@ -172,11 +172,11 @@ def picture(page) -> str:
 
 def stored_record(server, name: str) -> dict:
     """A record that the server keeps."""
-    store = Database(server.settings.data)
+    database = Database(server.settings.data)
     try:
-        return json.loads(store.one("SELECT record FROM records WHERE id = ?", name)["record"])
+        return json.loads(database.one("SELECT record FROM records WHERE id = ?", name)["record"])
     finally:
-        store.close()
+        database.close()
 
 
 def whole_game(world: World) -> Record:
@@ -193,7 +193,7 @@ def whole_game(world: World) -> Record:
         "DropObject",
         "ReadyForSeeker",
     ):
-        for step in trial.steps_of(name):
+        for step in trial.steps_for(name):
             trial.step(step)
     for step in ("RotateLeft", "RotateRight", "ClaimVisible"):
         trial.step(step)
@@ -245,7 +245,7 @@ def test_a_person_hides_an_object_in_a_drawer_and_closes_it(page, site, world, r
     at = drawer(mine)
     click_picture(page, at)
     shown(page, 3)
-    assert mine.step(pointing.opening(mine, *at))
+    assert mine.step(pointing.open_action_at(mine, *at))
     page.keyboard.press("h")
     expect(page.locator("[data-phase=hold]")).to_be_visible()
     page.locator("label", has_text="Open it").click()

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from scrubjay.web.server import running
-from scrubjay.web.trial import CAN
+from scrubjay.web.trial import ALLOWED
 
 PATHS = [
     "/", "/play", "/watch", "/admin", "/study/x", "/static/x", "/api/options", "/api/play", "/api/games",
@@ -43,7 +43,7 @@ KEYS = [
 ]
 WORDS = ["seek", "hide", "hut", "Cup", "somewhere", "random", "agree", "next", "foyer-1", "ClaimVisible"]
 NEARLY = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(WORDS) | JSON, max_size=6)
-NAMES = sorted({name for names in CAN.values() for name in names})
+NAMES = sorted({name for names in ALLOWED.values() for name in names})
 MESSAGES = st.one_of(
     st.text(max_size=60),
     st.binary(max_size=60),
@@ -117,9 +117,9 @@ def test_no_message_damages_a_game(server, bystander, messages, role):
             one.state = said if said["type"] == "state" else one.state
             said = one.hear()
         assert said["type"] == "pong"
-    server[0].engine.call(server[0].live.sittings.pop, trial, None).result()
+    server[0].worker.call(server[0].sessions.active.pop, trial, None).result()
     with playing(url, trial) as again:
-        # Rebuilt from the store, it is as it was.
+        # Rebuilt from the database, it is as it was.
         assert again.state["steps"] == one.state["steps"] or one.state["phase"] == "watch"
         assert again.state["place"] == one.state["place"] or one.state["phase"] == "watch"
     assert goes_on(bystander)
@@ -132,7 +132,7 @@ def record(server):
     with playing(server[1], trial) as one:
         one.act("RotateLeft")
         one.act("GiveUp")
-    return json.loads(server[0].engine.call(server[0].live.store.trial, trial).result()["record"])
+    return json.loads(server[0].worker.call(server[0].sessions.database.trial, trial).result()["record"])
 
 
 @RELAXED

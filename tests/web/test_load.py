@@ -31,9 +31,9 @@ serve(settings(Path(sys.argv[1])), port=int(sys.argv[2]))
 
 def test_simulated_participants_play_without_errors(tmp_path):
     with running(settings(tmp_path)) as (_, url):
-        tally = LoadReport()
-        said = participants(6, 4, url, pause=0.25, tally=tally)
-        assert said["errors"] == 0, tally.errors
+        report = LoadReport()
+        said = participants(6, 4, url, pause=0.25, report=report)
+        assert said["errors"] == 0, report.errors
         assert said["answers"] > 20 and 0 < said["p50_ms"] <= said["p99_ms"]
 
 
@@ -65,30 +65,30 @@ def started(tmp_path):
 
 def test_what_was_acknowledged_survives_a_kill(started, tmp_path):
     process, url = started()
-    tally = LoadReport()
-    load = threading.Thread(target=participants, args=(6, 12, url), kwargs=dict(pause=0.1, tally=tally))
+    report = LoadReport()
+    load = threading.Thread(target=participants, args=(6, 12, url), kwargs=dict(pause=0.1, report=report))
     load.start()
-    while len(tally.seconds) < 40 and load.is_alive():
+    while len(report.seconds) < 40 and load.is_alive():
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     load.join()
-    store = Database(tmp_path / "play.db")
-    kept = _kept(store)
-    store.close()
-    assert sum(tally.acknowledged.values()) > 5
-    assert all(kept[trial] >= steps for trial, steps in tally.acknowledged.items())
+    database = Database(tmp_path / "play.db")
+    kept = _kept(database)
+    database.close()
+    assert sum(report.acknowledged.values()) > 5
+    assert all(kept[trial] >= steps for trial, steps in report.acknowledged.items())
     _, url = started()
-    for trial in tally.acknowledged:
+    for trial in report.acknowledged:
         # They go on at the step where they were.
         with playing(url + "/", trial) as again:
             assert again.state["steps"] == kept[trial]
 
 
-def _kept(store: Database) -> dict[str, int]:
+def _kept(database: Database) -> dict[str, int]:
     """Actions of people in each trial, by its token."""
-    rows = store.all("SELECT token, action FROM trials JOIN steps ON trial = id WHERE NOT script")
-    counts = {row["token"]: 0 for row in store.all("SELECT token FROM trials")}
+    rows = database.all("SELECT token, action FROM trials JOIN steps ON trial = id WHERE NOT script")
+    counts = {row["token"]: 0 for row in database.all("SELECT token FROM trials")}
     for row in rows:
         counts[row["token"]] += row["action"] in NUMBERS
     return counts

@@ -48,9 +48,9 @@ def test_a_trial_that_is_over_is_freed_at_once_whatever_failed_in_it(tmp_path, n
         for last in ("GiveUp", "RotateLeft"):
             token = new_game(url)
             with playing(url, token) as one:
-                sitting = server.live.sittings[token]
-                kept += [weakref.ref(sitting), weakref.ref(sitting.trial)]
-                del sitting
+                session = server.sessions.active[token]
+                kept += [weakref.ref(session), weakref.ref(session.trial)]
+                del session
                 for to in ("open", "place"):
                     assert one.ask(type="point", x=0.5, y=0.0, to=to)["code"] == "not_now"
                 assert one.act("GiveUp")["phase"] == "done"
@@ -70,9 +70,9 @@ def test_of_trials_that_were_left_only_the_last_stay_in_memory(tmp_path, monkeyp
             with playing(url, token) as one:
                 assert one.act("RotateLeft")["steps"] == 1
             until = time.monotonic() + 10
-            while server.live.sittings[token].seat is not None and time.monotonic() < until:
+            while server.sessions.active[token].client is not None and time.monotonic() < until:
                 time.sleep(0.02)
-        assert list(server.live.sittings) == tokens[2:]
+        assert list(server.sessions.active) == tokens[2:]
         with playing(url, tokens[0]) as again:
             assert again.state["steps"] == 1 and again.state["phase"] == "seek"
 
@@ -92,7 +92,7 @@ def test_memory_is_flat_under_load(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     arguments = [sys.executable, "-c", SERVER, str(tmp_path), str(port), str(Path(__file__).parents[1])]
-    server, url, tally = (
+    server, url, report = (
         subprocess.Popen(arguments, stdout=subprocess.DEVNULL),
         f"http://127.0.0.1:{port}",
         LoadReport(),
@@ -104,16 +104,16 @@ def test_memory_is_flat_under_load(tmp_path):
                 break
             except OSError:
                 time.sleep(0.1)
-        given = dict(count=PEOPLE, seconds=WARM + FLAT + 1, url=url, pause=PAUSE, tally=tally)
+        given = dict(count=PEOPLE, seconds=WARM + FLAT + 1, url=url, pause=PAUSE, report=report)
         load = threading.Thread(target=participants, kwargs=given)
         load.start()
         time.sleep(WARM)
-        before, trials = resident(server.pid), tally.finished
+        before, trials = resident(server.pid), report.finished
         time.sleep(FLAT)
-        after, trials = resident(server.pid), tally.finished - trials
+        after, trials = resident(server.pid), report.finished - trials
         load.join()
     finally:
         server.kill()
         server.wait()
-    assert trials > 50, tally.errors
+    assert trials > 50, report.errors
     assert after < 1.05 * before, f"{before} kB became {after} kB in {trials} trials"

@@ -169,7 +169,7 @@ def test_a_trial_survives_the_server(tmp_path):
             assert frame.headers["Content-Type"] == "image/jpeg" and frame.read(2) == b"\xff\xd8"
         with urllib.request.urlopen(url + f"api/records/{record}/plan") as plan:
             assert plan.read(4) == b"\x89PNG"
-        row = server.live.store.trial(trial)
+        row = server.sessions.database.trial(trial)
         with World([ROOM], size=SIZE) as world:
             assert sum(1 for _ in replay(checked(json.loads(row["record"])), world)) == len(stages)
 
@@ -272,7 +272,7 @@ def test_a_record_from_outside_is_watched_and_one_that_lies_is_not(server):
     with playing(url, trial) as one:
         one.act("RotateLeft")
         one.act("GiveUp")
-    record = json.loads(server[0].engine.call(server[0].live.store.trial, trial).result()["record"])
+    record = json.loads(server[0].worker.call(server[0].sessions.database.trial, trial).result()["record"])
     for change, said in ((lambda data: data, None), (lambda data: {**data, "hash": "0"}, "another hash")):
         status, answer = asked(url, "/api/records", change(record))
         assert status == 200
@@ -290,8 +290,10 @@ def test_giving_up_is_for_those_who_have_waited(server, clock):
         assert one.state["give_up_in"] == 0 and "GiveUp" in one.state["can"]
     token = (
         server[0]
-        .engine.call(
-            lambda: server[0].live.store.new_trial("seek", "hut", "Bread", "somewhere", 3, clock(), patience=100.0)
+        .worker.call(
+            lambda: server[0].sessions.database.new_trial(
+                "seek", "hut", "Bread", "somewhere", 3, clock(), patience=100.0
+            )
         )
         .result()
     )

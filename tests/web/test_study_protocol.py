@@ -21,11 +21,11 @@ from scrubjay.sim.world import World
 from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
 from scrubjay.web import export
 from scrubjay.web.database import Database
-from scrubjay.web.participants import Participants, Preview
+from scrubjay.web.participants import Participants, PreviewError
 from scrubjay.web.schemas import Goal
 from scrubjay.web.server import running
 from scrubjay.web.study_protocol import Study, enter, load_study, seeable
-from scrubjay.web.trial import HIDE, NotNow, Trial
+from scrubjay.web.trial import HIDE, NotAllowedError, Trial
 
 SCENE = "foyer-7"
 """A name that rooms can have; the tests build the hut for it."""
@@ -78,10 +78,10 @@ def folder(tmp_path):
 
 
 def entered(folder) -> tuple[Database, Study]:
-    store = Database(folder / "play.db", writing=True)
+    database = Database(folder / "play.db", writing=True)
     study, locations = load_study(folder / "study.toml")
-    enter(store, study, locations, build=lambda scene: ROOM)
-    return store, study
+    enter(database, study, locations, build=lambda scene: ROOM)
+    return database, study
 
 
 def test_matched_places_have_the_same_rooms_objects_and_starts(folder):
@@ -92,8 +92,8 @@ def test_matched_places_have_the_same_rooms_objects_and_starts(folder):
 
 
 def test_places_that_cannot_be_seen_are_marked(folder):
-    store, _ = entered(folder)
-    rows = store.all("SELECT source, seeable FROM locations ORDER BY number")
+    database, _ = entered(folder)
+    rows = database.all("SELECT source, seeable FROM locations ORDER BY number")
     assert [(row["source"], row["seeable"]) for row in rows] == [
         ("people", 1), ("people", 1), ("people", 0), ("agent", 1), ("agent", 1), ("agent", 1)
     ]  # fmt: skip
@@ -140,30 +140,30 @@ def test_places_without_a_match_are_counted(folder):
 
 
 def test_a_study_that_people_have_joined_does_not_change(folder):
-    store, study = entered(folder)
-    enter(store, *load_study(folder / "study.toml"), build=lambda scene: pytest.fail("entered twice"))
+    database, study = entered(folder)
+    enter(database, *load_study(folder / "study.toml"), build=lambda scene: pytest.fail("entered twice"))
     changed = TEXT.replace("trials = 4", "trials = 3") + PLACES
     (folder / "study.toml").write_text(changed)
-    enter(store, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
-    Participants(store, {"find": study}, Clock()).join("find", {})
+    enter(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
+    Participants(database, {"find": study}, Clock()).join("find", {})
     (folder / "study.toml").write_text(TEXT + PLACES)
     with pytest.raises(StudyError, match="give it another name"):
-        enter(store, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
+        enter(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
 
 
 def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
     (folder / "study.toml").write_text(TEXT.replace("trials = 4", "trials = 2\nrepeats = 3") + PLACES)
-    store, study = entered(folder)
-    course = Participants(store, {"find": study}, Clock())
+    database, study = entered(folder)
+    participants = Participants(database, {"find": study}, Clock())
     had = []
     for _ in range(8):
-        token = course.join("find", {})["participant"]
-        course.do(token, "agree")
-        course.do(token, "begin")
+        token = participants.join("find", {})["participant"]
+        participants.do(token, "agree")
+        participants.do(token, "begin")
         mine = []
-        while (status := course.do(token, "next"))["status"] == "trials":
-            row = store.one("SELECT * FROM trials WHERE token = ?", status["trial"])
-            store.change("trials", row["id"], ended=1.0, found=True, steps=1)
+        while (status := participants.do(token, "next"))["status"] == "trials":
+            row = database.one("SELECT * FROM trials WHERE token = ?", status["trial"])
+            database.change("trials", row["id"], ended=1.0, found=True, steps=1)
             mine.append(row["opponent"])
             had.append(row["location"])
         assert status["code"] == "C0DE" and status["return"] == "https://example.org/done"
@@ -173,40 +173,40 @@ def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
 
 
 def test_the_same_platform_parameters_are_the_same_participant(folder):
-    store, study = entered(folder)
-    course = Participants(store, {"find": study}, Clock())
+    database, study = entered(folder)
+    participants = Participants(database, {"find": study}, Clock())
     prolific = {"PROLIFIC_PID": "a", "STUDY_ID": "b", "SESSION_ID": "c"}
-    first = course.join("find", prolific)["participant"]
-    course.do(first, "agree")
-    assert course.join("find", prolific) == {"participant": first, "status": "instructions"}
-    assert course.join("find", prolific | {"SESSION_ID": "d"})["participant"] != first
-    assert course.join("find", {"PROLIFIC_PID": "a"})["participant"] != first
-    assert course.join("find", {})["participant"] != course.join("find", {})["participant"]
+    first = participants.join("find", prolific)["participant"]
+    participants.do(first, "agree")
+    assert participants.join("find", prolific) == {"participant": first, "status": "instructions"}
+    assert participants.join("find", prolific | {"SESSION_ID": "d"})["participant"] != first
+    assert participants.join("find", {"PROLIFIC_PID": "a"})["participant"] != first
+    assert participants.join("find", {})["participant"] != participants.join("find", {})["participant"]
     turk = {"workerId": "w", "hitId": "h", "assignmentId": "x"}
-    assert course.join("find", turk)["participant"] == course.join("find", turk)["participant"]
-    with pytest.raises(Preview):
-        course.join("find", turk | {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
+    assert participants.join("find", turk)["participant"] == participants.join("find", turk)["participant"]
+    with pytest.raises(PreviewError):
+        participants.join("find", turk | {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
 
 
 def test_nothing_is_done_out_of_turn(folder):
-    store, study = entered(folder)
-    course = Participants(store, {"find": study}, Clock())
-    token = course.join("find", {})["participant"]
+    database, study = entered(folder)
+    participants = Participants(database, {"find": study}, Clock())
+    token = participants.join("find", {})["participant"]
     for what in ("begin", "next", "practise"):
-        with pytest.raises(NotNow):
-            course.do(token, what)
-    course.do(token, "agree")
-    assert course.do(token, "practise")["practice"]
-    assert course.do(token, "begin")["practice"] is None
-    trial = course.do(token, "next")["trial"]
+        with pytest.raises(NotAllowedError):
+            participants.do(token, what)
+    participants.do(token, "agree")
+    assert participants.do(token, "practise")["practice"]
+    assert participants.do(token, "begin")["practice"] is None
+    trial = participants.do(token, "next")["trial"]
     for what in ("next", "practise", "agree", "decline"):
-        with pytest.raises(NotNow):
-            course.do(token, what)
-    assert course.status(token)["trial"] == trial
-    other = course.join("find", {})["participant"]
-    assert course.do(other, "decline")["status"] == "declined"
-    with pytest.raises(NotNow):
-        course.do(other, "agree")
+        with pytest.raises(NotAllowedError):
+            participants.do(token, what)
+    assert participants.status(token)["trial"] == trial
+    other = participants.join("find", {})["participant"]
+    assert participants.do(other, "decline")["status"] == "declined"
+    with pytest.raises(NotAllowedError):
+        participants.do(other, "agree")
 
 
 def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
@@ -271,13 +271,13 @@ def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
 
 
 def test_the_table_counts_what_nobody_could_see_as_not_found(folder):
-    store, _ = entered(folder)
+    database, _ = entered(folder)
     trials = [("people", True, 40), ("people", True, 900), ("agent", False, 30), ("agent", True, 60)]
     for source, found, steps in trials:
-        place = store.one("SELECT id FROM locations WHERE source = ? AND seeable", source)["id"]
-        store.new_trial("seek", SCENE, "Bread", source, 0, 0.0, study="find", location=place, started=1.0, ended=2.0,
+        place = database.one("SELECT id FROM locations WHERE source = ? AND seeable", source)["id"]
+        database.new_trial("seek", SCENE, "Bread", source, 0, 0.0, study="find", location=place, started=1.0, ended=2.0,
                         found=found, steps=steps)  # fmt: skip
-    rows = {row["source"]: row for row in export.table(store, "find") if row["split"] == "all"}
+    rows = {row["source"]: row for row in export.table(database, "find") if row["split"] == "all"}
     # People: two found, in 40 steps and in more than 500, and one place unseeable; the agent: 1 of 2.
     assert rows["people"]["trials"] == 3 and rows["people"]["found"] == round(2 / 3, 4)
     assert rows["people"]["steps"] == round((40 + 500 + 500) / 3, 4)
@@ -289,20 +289,20 @@ def test_the_table_counts_what_nobody_could_see_as_not_found(folder):
 def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
     text = TEXT.replace('"seek"', '"hide"').replace('code = "C0DE"', f'scenes = ["{SCENE}"]\ngoals = ["Bread"]')
     (tmp_path / "study.toml").write_text(text)
-    store, study = entered(tmp_path)
-    deal = Participants(store, {"find": study}, Clock())
+    database, study = entered(tmp_path)
+    deal = Participants(database, {"find": study}, Clock())
     token = deal.join("find", {})["participant"]
     deal.do(token, "agree")
     deal.do(token, "begin")
-    row = store.one("SELECT * FROM trials WHERE token = ?", deal.do(token, "next")["trial"])
+    row = database.one("SELECT * FROM trials WHERE token = ?", deal.do(token, "next")["trial"])
     with World([ROOM], size=SIZE) as world:
         trial = Trial(world, EpisodeSpec("Bread", STARTS[0], Stage.EM, Stage.OH, anywhere=True), HIDE, {})
         for name in ("HideHere", "DropObject", "ReadyForSeeker"):
-            for step in trial.steps_of(name):
+            for step in trial.steps_for(name):
                 trial.step(step)
     trial.record.scene = SCENE
-    store.change("trials", row["id"], ended=1.0, record=json.dumps(asdict(trial.record)), steps=2)
-    store.close()
+    database.change("trials", row["id"], ended=1.0, record=json.dumps(asdict(trial.record)), steps=2)
+    database.close()
     (tmp_path / "people.jsonl").write_text("".join(export.exported(tmp_path / "play.db", "find", "records.jsonl")))
     (tmp_path / "seek.toml").write_text(TEXT + '[[places]]\nsource = "people"\nrecords = "people.jsonl"\n')
     _, (place,) = load_study(tmp_path / "seek.toml")
@@ -321,7 +321,7 @@ def test_the_objects_that_can_be_asked_for_are_those_that_there_are():
 def test_files_that_are_no_store_are_refused(tmp_path):
     (tmp_path / "a.db").write_bytes(b"no database" * 200)
     for writing in (True, False):
-        with pytest.raises(DatabaseError, match="not a store"):
+        with pytest.raises(DatabaseError, match="not a database"):
             Database(tmp_path / "a.db", writing=writing)
     first = Database(tmp_path / "c.db", writing=True)
     with pytest.raises(DatabaseError, match="another server"):

@@ -85,7 +85,7 @@ def test_what_an_agent_thought_is_told_with_the_games_that_it_played(tmp_path, a
         seeking = [step["stage"] == "S" for step in sought["steps"]]
         assert [number is not None for number in value] == seeking and any(seeking)
         # Kept with the record, and told again once it is no longer in memory.
-        server.engine.call(server.watching._told.clear).result()
+        server.worker.call(server.replays._told.clear).result()
         assert told(url, state["result"]["record"])["internals"] == sought["internals"]
         # Scripted players say nothing.
         with playing(url, new_game(url)) as one:

@@ -14,7 +14,7 @@ from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.web import pointing
 from scrubjay.web.seen_map import FLOOR, THING, SeenMap, points
-from scrubjay.web.trial import CAN, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotNow, Trial
+from scrubjay.web.trial import ALLOWED, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotAllowedError, Trial
 
 SIZE = 112
 START = AgentPose(0.0, 0.0, 0.0, True)
@@ -39,7 +39,7 @@ def done(trial: Trial, *names: str) -> list[str]:
     """Does what a person can do, and returns the steps it came to."""
     taken = []
     for name in names:
-        for action in trial.steps_of(name):
+        for action in trial.steps_for(name):
             trial.step(action)
             taken.append(action)
     return taken
@@ -57,7 +57,7 @@ def test_a_person_hides_in_a_drawer_and_closes_it(world, room):
     trial = Trial(world, HIDING, HIDE, {"hider": "person"})
     assert trial.phase == "walk"
     done(trial, "MoveAhead", "MoveAhead")
-    action = pointing.opening(trial, *seen_share(trial, "Drawer_0"))
+    action = pointing.open_action_at(trial, *seen_share(trial, "Drawer_0"))
     assert trial.step(action) and trial.state.open[0].tolist() == [True, False]
     done(trial, "HideHere")
     assert trial.phase == "hold" and trial.state.held[0]
@@ -66,7 +66,7 @@ def test_a_person_hides_in_a_drawer_and_closes_it(world, room):
     floor = (ids == room.things.index("Drawer_0")) & (inside[..., 2] < 0.68) & (inside[..., 2] > 0.6)
     rows, columns = np.nonzero(floor)
     middle = len(rows) // 2
-    pointing.bring(trial, (columns[middle] + 0.5) / SIZE, (rows[middle] + 0.5) / SIZE, trial.step)
+    pointing.move_hand_to(trial, (columns[middle] + 0.5) / SIZE, (rows[middle] + 0.5) / SIZE, trial.step)
     assert trial.phase == "hand"
     done(trial, "DropObject")
     assert trial.phase == "placed"
@@ -99,7 +99,7 @@ def test_picking_up_again_begins_an_attempt_where_the_person_is(world):
 def test_what_was_opened_stays_open_in_the_next_attempt(world):
     trial = Trial(world, HIDING, HIDE, {})
     done(trial, "MoveAhead", "MoveAhead")
-    trial.step(pointing.opening(trial, *seen_share(trial, "Drawer_0")))
+    trial.step(pointing.open_action_at(trial, *seen_share(trial, "Drawer_0")))
     done(trial, "HideHere", "Walk")
     assert trial.state.open[0].tolist() == [True, False]
 
@@ -138,14 +138,14 @@ def test_trials_share_a_world_and_leave_each_other_alone(world):
 def test_what_cannot_be_done_is_said_and_changes_nothing(world):
     trial = Trial(world, SEEKING, SEEK, {})
     for name in ("HideHere", "DropObject", "Fly", "", "point:open", "PS 0 0 0 0", "OpenAt|1,1"):
-        with pytest.raises(NotNow, match="cannot be done now"):
-            trial.steps_of(name)
-    with pytest.raises(NotNow, match="Nothing opens"):
-        pointing.opening(trial, 0.5, 0.99)
+        with pytest.raises(NotAllowedError, match="cannot be done now"):
+            trial.steps_for(name)
+    with pytest.raises(NotAllowedError, match="Nothing opens"):
+        pointing.open_action_at(trial, 0.5, 0.99)
     hiding = Trial(world, HIDING, HIDE, {})
     done(hiding, "RotateRight", "RotateRight", "HideHere")
-    with pytest.raises(NotNow, match="too far"):
-        pointing.aim(hiding, 0.5, 0.0)
+    with pytest.raises(NotAllowedError, match="too far"):
+        pointing.hand_target(hiding, 0.5, 0.0)
     assert trial.steps == 0
 
 
@@ -161,20 +161,20 @@ def test_the_same_steps_lead_to_the_same_state(world, data):
         return trial.step(action)
 
     for _ in range(data.draw(st.integers(1, 10))):
-        names = CAN[trial.phase]
+        names = ALLOWED[trial.phase]
         if not names:
             break
         name = data.draw(st.sampled_from(names))
         x, y = data.draw(st.floats(0, 1)), data.draw(st.floats(0, 1))
         try:
             if name == POINT_OPEN:
-                take(pointing.opening(trial, x, y))
+                take(pointing.open_action_at(trial, x, y))
             elif name == POINT_PLACE:
-                pointing.bring(trial, x, y, take)
+                pointing.move_hand_to(trial, x, y, take)
             else:
-                for action in trial.steps_of(name):
+                for action in trial.steps_for(name):
                     take(action)
-        except NotNow:
+        except NotAllowedError:
             continue
     again = Trial(world, HIDING, HIDE, {})
     for action in taken:

@@ -24,7 +24,7 @@ def serve(
     """Serves the pages on which people hide, seek, watch and take part in studies.
 
     Args:
-        data: The store: one SQLite file. The admin's token lies beside it.
+        data: The database: one SQLite file. The admin's token lies beside it.
         studies: Files of studies.
         records: Files of records that everybody may watch.
         host: The address to listen at; other machines can reach it only if it is not this one's own.
@@ -76,7 +76,7 @@ def human(study: str, data: Path = Path("out/play.db"), out: Path | None = None)
 
     Args:
         study: The study's name.
-        data: The server's store.
+        data: The server's database.
         out: A folder for all of the study's data, as CSV and lines of JSON.
     """
     from scrubjay.files import write_atomically

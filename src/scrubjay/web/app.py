@@ -31,13 +31,13 @@ from scrubjay.sim.compile import CompiledRoom
 from scrubjay.web import export, schemas, security
 from scrubjay.web.database import Database
 from scrubjay.web.opponents import SOMEWHERE, Opponents
-from scrubjay.web.participants import Participants, Preview
-from scrubjay.web.replays import Busy, Replays, Told
-from scrubjay.web.schemas import MOST_RECORD, MOST_TEXT, SEEDED, BadInput, parsed
+from scrubjay.web.participants import Participants, PreviewError
+from scrubjay.web.replays import BusyError, Replays, Told
+from scrubjay.web.schemas import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEEDED_SCENE, BadInputError, parsed
 from scrubjay.web.sessions import Sessions
 from scrubjay.web.sockets import serve_socket
 from scrubjay.web.study_protocol import Study, enter, load_study
-from scrubjay.web.trial import HIDE, NotNow
+from scrubjay.web.trial import HIDE, NotAllowedError
 from scrubjay.web.worker import Worker
 from scrubjay.web.world_pool import MOST, WorldPool
 
@@ -57,7 +57,7 @@ class Settings:
     """What a server is started with."""
 
     data: Path = Path("out/play.db")
-    """The store: one SQLite file. The admin's token lies beside it."""
+    """The database: one SQLite file. The admin's token lies beside it."""
     studies: Sequence[Path] = ()
     """Files of studies."""
     records: Sequence[Path] = ()
@@ -82,33 +82,33 @@ class Server:
         self.settings = settings
         listed: list[Record] = [record for path in settings.records for record in load_records(path)]
         loaded = [load_study(path) for path in settings.studies]
-        store = Database(settings.data, writing=True)
+        database = Database(settings.data, writing=True)
         self.studies: dict[str, Study] = {}
         try:
             for study, locations in loaded:
                 if study.name in self.studies:
                     raise StudyError(f"two studies are called {study.name}")
-                enter(store, study, locations, settings.progress, settings.build)
+                enter(database, study, locations, settings.progress, settings.build)
                 self.studies[study.name] = study
         except BaseException:
-            store.close()
+            database.close()
             raise
         self.token_file = Path(f"{settings.data}.admin-token")
         self.admin_token = security.admin_token(self.token_file)
         self.files = _static_files()
         self.begun = settings.clock()
-        self.engine = Worker(store)
+        self.worker = Worker(database)
         rooms = WorldPool(settings.size, settings.renderer, settings.build)
-        self.live = Sessions(self.engine, rooms, settings.opponents, settings.clock)
-        self.course = Participants(store, self.studies, settings.clock)
-        self.watching = Replays(self.engine, rooms, settings.opponents, listed)
-        self.reads, self.writes = security.Buckets(*READS), security.Buckets(*WRITES)
-        self.engine.call(self._warm, rooms, store)
+        self.sessions = Sessions(self.worker, rooms, settings.opponents, settings.clock)
+        self.participants = Participants(database, self.studies, settings.clock)
+        self.replays = Replays(self.worker, rooms, settings.opponents, listed)
+        self.reads, self.writes = security.RateLimiter(*READS), security.RateLimiter(*WRITES)
+        self.worker.call(self._warm, rooms, database)
 
-    def _warm(self, rooms: WorldPool, store: Database) -> None:
+    def _warm(self, rooms: WorldPool, database: Database) -> None:
         """Loads the studies' rooms, so that no participant waits for another's."""
         scenes = [study.practice.scene for study in self.studies.values()]
-        rows = store.all("SELECT DISTINCT study, scene FROM locations ORDER BY scene")
+        rows = database.all("SELECT DISTINCT study, scene FROM locations ORDER BY scene")
         scenes += [row["scene"] for row in rows if row["study"] in self.studies]
 
         def job() -> Iterator[float]:
@@ -118,13 +118,13 @@ class Server:
                 rooms.world(scene).view(("rgb",))
                 yield 0
 
-        self.engine.start(job())
+        self.worker.start(job())
 
     def app(self) -> Starlette:
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
             yield
-            await asyncio.to_thread(self.engine.stop)
+            await asyncio.to_thread(self.worker.stop)
 
         routes = [Route(path, self.page) for path in PAGES]
         routes += [
@@ -140,7 +140,7 @@ class Server:
             Route("/api/records/{name}/plan", self.plan),
             Route("/api/studies/{name}/join", self.join, methods=["POST"]),
             Route("/api/participant", self.participant),
-            Route("/api/participant", self.onward, methods=["POST"]),
+            Route("/api/participant", self.participant_action, methods=["POST"]),
             Route("/api/admin/progress", self.progress),
             Route("/api/admin/studies/{name}/{file}", self.export),
         ]
@@ -150,8 +150,8 @@ class Server:
             Middleware(TrustedHostMiddleware, allowed_hosts=trusted, www_redirect=False),
         ]
         handlers: dict[Any, Any] = {
-            HTTPException: _refused, BadInput: _bad, RecordError: _bad, NotNow: _out_of_turn, Busy: _busy,
-            Exception: _failed,
+            HTTPException: _refused, BadInputError: _bad, RecordError: _bad, NotAllowedError: _out_of_turn,
+            BusyError: _busy, Exception: _failed,
         }  # fmt: skip
         return Starlette(
             routes=[*routes, WebSocketRoute("/socket", self.socket)],
@@ -159,12 +159,12 @@ class Server:
         )  # fmt: skip
 
     async def socket(self, socket: WebSocket) -> None:
-        await serve_socket(socket, self.engine, self.live)
+        await serve_socket(socket, self.worker, self.sessions)
 
     async def _call(self, function: Callable[..., Any], *values: Any) -> Any:
-        return await asyncio.wrap_future(self.engine.call(function, *values))
+        return await asyncio.wrap_future(self.worker.call(function, *values))
 
-    async def _body(self, request: Request, most: int = MOST_TEXT) -> bytes:
+    async def _body(self, request: Request, most: int = MAX_MESSAGE_BYTES) -> bytes:
         """What a request brings, if it may: from a page of ours, not too often, not too much."""
         if not security.same_origin(request.headers):
             raise HTTPException(403, "This page is not ours.")
@@ -217,7 +217,13 @@ class Server:
                     (SOMEWHERE, *opponents.hiders))  # fmt: skip
         seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
         token = await self._call(
-            self.live.store.new_trial, asked.role, asked.scene, asked.goal, asked.opponent, seed, self.settings.clock()
+            self.sessions.database.new_trial,
+            asked.role,
+            asked.scene,
+            asked.goal,
+            asked.opponent,
+            seed,
+            self.settings.clock(),
         )
         return JSONResponse({"trial": token})
 
@@ -226,36 +232,36 @@ class Server:
         self._check(asked.scene, asked.hider, self.settings.opponents.hiders)
         self._check(asked.scene, asked.seeker, self.settings.opponents.seekers)
         seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
-        name = await self._call(self.watching.play, asked.scene, asked.goal, asked.hider, asked.seeker, seed)
+        name = await self._call(self.replays.play, asked.scene, asked.goal, asked.hider, asked.seeker, seed)
         return JSONResponse({"record": name})
 
     def _check(self, scene: str, opponent: str, opponents: Any) -> None:
         self._check_scene(scene)
         if opponent not in opponents:
-            raise BadInput(f"opponent: there are {', '.join(opponents)}")
+            raise BadInputError(f"opponent: there are {', '.join(opponents)}")
 
     def _check_scene(self, scene: str) -> None:
-        if scene not in self.settings.scenes and not SEEDED.fullmatch(scene):
-            raise BadInput("scene: there is no such room")
+        if scene not in self.settings.scenes and not SEEDED_SCENE.fullmatch(scene):
+            raise BadInputError("scene: there is no such room")
 
     async def records(self, request: Request) -> Response:
         self._reading(request)
-        return JSONResponse({"records": self.watching.listed()})
+        return JSONResponse({"records": self.replays.listed()})
 
     async def add_record(self, request: Request) -> Response:
-        body = await self._body(request, MOST_RECORD)
+        body = await self._body(request, MAX_RECORD_BYTES)
         try:
             data = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise BadInput("not a record: no JSON") from error
+            raise BadInputError("not a record: no JSON") from error
         if isinstance(data, dict):
             self._check_scene(str(data.get("scene")))
-        return JSONResponse({"record": await self._call(self.watching.add, data)})
+        return JSONResponse({"record": await self._call(self.replays.add, data)})
 
     async def _told(self, request: Request) -> Told:
         self._reading(request)
         try:
-            return await self._call(self.watching.told, request.path_params["name"])
+            return await self._call(self.replays.told, request.path_params["name"])
         except KeyError:
             raise HTTPException(404, "There is no such record.") from None
 
@@ -283,17 +289,17 @@ class Server:
         if name not in self.studies:
             raise HTTPException(404, "There is no such study.")
         try:
-            return JSONResponse(await self._call(self.course.join, name, asked.parameters))
-        except Preview as error:
+            return JSONResponse(await self._call(self.participants.join, name, asked.parameters))
+        except PreviewError as error:
             return _said(409, "preview", str(error))
 
     async def participant(self, request: Request) -> Response:
         self._reading(request)
-        return await self._status(self.course.status, security.bearer(request.headers))
+        return await self._status(self.participants.status, security.bearer(request.headers))
 
-    async def onward(self, request: Request) -> Response:
-        asked = parsed(schemas.onward, await self._body(request))
-        return await self._status(self.course.do, security.bearer(request.headers), asked.do)
+    async def participant_action(self, request: Request) -> Response:
+        asked = parsed(schemas.participant_action, await self._body(request))
+        return await self._status(self.participants.do, security.bearer(request.headers), asked.do)
 
     async def _status(self, function: Callable[..., Any], *values: Any) -> Response:
         try:
@@ -312,14 +318,14 @@ class Server:
         self._admin(request)
         studies = await asyncio.to_thread(self._progress)
         uptime = round(self.settings.clock() - self.begun, 1)
-        return JSONResponse({"studies": studies, "live": len(self.live.sittings), "uptime": uptime})
+        return JSONResponse({"studies": studies, "live": len(self.sessions.active), "uptime": uptime})
 
     def _progress(self) -> list[dict[str, Any]]:
-        store = Database(self.settings.data)
+        database = Database(self.settings.data)
         try:
-            return export.progress(store)
+            return export.progress(database)
         finally:
-            store.close()
+            database.close()
 
     async def export(self, request: Request) -> Response:
         self._admin(request)

@@ -174,9 +174,9 @@ def _locked(path: Path) -> int:
     return handle
 
 
-def deal_as_json(deal: EpisodeSpec) -> str:
+def spec_to_json(deal: EpisodeSpec) -> str:
     return json.dumps({**asdict(deal), "first": deal.first.name, "last": deal.last.name})
 
 
-def deal_from_json(text: str) -> EpisodeSpec:
+def spec_from_json(text: str) -> EpisodeSpec:
     return Record("", json.loads(text), 0, "", []).dealt()

@@ -38,13 +38,13 @@ NO_ACTION_MEANS = {SEEK: GIVE_UP, HIDE: HIDE_HERE}
 """A stage that a person ends."""
 
 
-def trials(store: Database, study: str) -> Iterator[Row]:
+def trials(database: Database, study: str) -> Iterator[Row]:
     """A row a trial, with who took part through which platform."""
     people = {
         row["id"]: json.loads(row["parameters"])
-        for row in store.all("SELECT id, parameters FROM participants WHERE study = ?", study)
+        for row in database.all("SELECT id, parameters FROM participants WHERE study = ?", study)
     }
-    for row in store.db.execute(TRIALS, [study]):
+    for row in database.db.execute(TRIALS, [study]):
         given = people.get(row["participant"], {})
         who = given.get("PROLIFIC_PID") or given.get("workerId") or ""
         seconds = round(row["ended"] - row["started"], 3) if row["ended"] and row["started"] else None
@@ -52,10 +52,10 @@ def trials(store: Database, study: str) -> Iterator[Row]:
                "split": _split(row["scene"]), "worker": who}  # fmt: skip
 
 
-def actions(store: Database, study: str) -> Iterator[Row]:
+def actions(database: Database, study: str) -> Iterator[Row]:
     """A row a step, as it was taken. Each "Walk" of a hider throws an attempt away and begins the next."""
     trial, attempt = None, 1
-    for row in store.db.execute(ACTIONS, [study]):
+    for row in database.db.execute(ACTIONS, [study]):
         if row["trial"] != trial:
             trial, attempt = row["trial"], 1
         attempt += row["action"] == WALK
@@ -63,19 +63,19 @@ def actions(store: Database, study: str) -> Iterator[Row]:
         yield {**dict(row), "action": action, "success": bool(row["success"]), "attempt": attempt}
 
 
-def records(store: Database, study: str) -> Iterator[Row]:
+def records(database: Database, study: str) -> Iterator[Row]:
     """Every finished trial as a game of record."""
-    for row in store.db.execute(RECORDS, [study]):
+    for row in database.db.execute(RECORDS, [study]):
         yield json.loads(row["record"])
 
 
-def table(store: Database, study: str) -> list[Row]:
+def table(database: Database, study: str) -> list[Row]:
     """The paper's table: how often people find what each source hid, and in how many steps, with 95 % intervals.
 
     For each source and split, and each source over all. Places that nobody could see count as searches that failed, as
     many as the study wanted of each; a search that failed counts as 500 steps, and so does a longer one.
     """
-    repeats = stored_study(store, study).repeats
+    repeats = stored_study(database, study).repeats
     found: dict[tuple[str, str], list[bool]] = {}
     steps: dict[tuple[str, str], list[float]] = {}
 
@@ -84,10 +84,10 @@ def table(store: Database, study: str) -> list[Row]:
             found.setdefault(key, []).append(success)
             steps.setdefault(key, []).append(min(taken, SEEKER_STEPS) if success else SEEKER_STEPS)
 
-    for row in trials(store, study):
+    for row in trials(database, study):
         if row["role"] == SEEK and row["ended"] is not None:
             count(row["source"], row["scene"], row["found"], row["steps"])
-    for place in store.all("SELECT source, scene FROM locations WHERE study = ? AND NOT seeable", study):
+    for place in database.all("SELECT source, scene FROM locations WHERE study = ? AND NOT seeable", study):
         for _ in range(repeats):
             count(place["source"], place["scene"], False, SEEKER_STEPS)
     return [
@@ -98,22 +98,22 @@ def table(store: Database, study: str) -> list[Row]:
     ]  # fmt: skip
 
 
-def progress(store: Database) -> list[Row]:
+def progress(database: Database) -> list[Row]:
     """How far each study is."""
-    return [_progress(store, row["name"]) for row in store.all("SELECT name FROM studies ORDER BY name")]
+    return [_progress(database, row["name"]) for row in database.all("SELECT name FROM studies ORDER BY name")]
 
 
-def _progress(store: Database, name: str) -> Row:
-    study = stored_study(store, name)
-    people = store.all("SELECT status FROM participants WHERE study = ?", name)
+def _progress(database: Database, name: str) -> Row:
+    study = stored_study(database, name)
+    people = database.all("SELECT status FROM participants WHERE study = ?", name)
     wanted = study.repeats if study.kind == "seek" else 1
     sources = []
-    for row in store.all(
+    for row in database.all(
         "SELECT source, count(*) AS places, sum(NOT seeable) AS unseeable FROM locations "
         "WHERE study = ? GROUP BY source",
         name,
     ):
-        done = store.one(
+        done = database.one(
             "SELECT count(*) AS done, coalesce(sum(found), 0) AS found FROM trials t JOIN locations l "
             "ON l.id = t.location WHERE t.study = ? AND l.source = ? AND t.ended IS NOT NULL", name, row["source"],
         )  # fmt: skip
@@ -148,35 +148,35 @@ def as_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 
 FILES: dict[str, Callable[[Database, str], Iterator[str]]] = {
-    "trials.csv": lambda store, study: as_csv(TRIAL_COLUMNS, trials(store, study)),
-    "trials.jsonl": lambda store, study: as_lines(trials(store, study)),
-    "actions.csv": lambda store, study: as_csv(ACTION_COLUMNS, actions(store, study)),
-    "actions.jsonl": lambda store, study: as_lines(actions(store, study)),
-    "records.jsonl": lambda store, study: as_lines(records(store, study)),
-    "table.csv": lambda store, study: as_csv(TABLE_COLUMNS, table(store, study)),
-    "table.json": lambda store, study: iter([json.dumps(table(store, study))]),
+    "trials.csv": lambda database, study: as_csv(TRIAL_COLUMNS, trials(database, study)),
+    "trials.jsonl": lambda database, study: as_lines(trials(database, study)),
+    "actions.csv": lambda database, study: as_csv(ACTION_COLUMNS, actions(database, study)),
+    "actions.jsonl": lambda database, study: as_lines(actions(database, study)),
+    "records.jsonl": lambda database, study: as_lines(records(database, study)),
+    "table.csv": lambda database, study: as_csv(TABLE_COLUMNS, table(database, study)),
+    "table.json": lambda database, study: iter([json.dumps(table(database, study))]),
 }
 """What can be taken out of a study."""
 
 
 def exported(data: str | os.PathLike[str], study: str, name: str) -> Iterator[str]:
-    """One of FILES, from a store's file, in pieces."""
-    store = Database(data)
+    """One of FILES, from a database's file, in pieces."""
+    database = Database(data)
     try:
-        stored_study(store, study)
-        yield from FILES[name](store, study)
+        stored_study(database, study)
+        yield from FILES[name](database, study)
     finally:
-        store.close()
+        database.close()
 
 
 def human_table(data: str | os.PathLike[str], study: str) -> list[Row]:
-    """The table of a study, from a store's file."""
-    store = Database(data)
+    """The table of a study, from a database's file."""
+    database = Database(data)
     try:
-        stored_study(store, study)
-        return table(store, study)
+        stored_study(database, study)
+        return table(database, study)
     finally:
-        store.close()
+        database.close()
 
 
 def _columns(name: str, values: Summary) -> Row:

@@ -49,23 +49,23 @@ def participants(
     study: str = "",
     pause: float = 1.0,
     seed: int = 0,
-    tally: LoadReport | None = None,
+    report: LoadReport | None = None,
 ) -> dict[str, Any]:
     """So many people play for so many seconds, an action every `pause`; the answers' number, errors and times.
 
     They take part in a study of the server, by default its first one, or play freely where there is none.
     """
-    tally = tally or LoadReport()
-    asyncio.run(_all(count, seconds, url.rstrip("/"), study, pause, seed, tally))
-    return tally.as_json()
+    report = report or LoadReport()
+    asyncio.run(_all(count, seconds, url.rstrip("/"), study, pause, seed, report))
+    return report.as_json()
 
 
-async def _all(count: int, seconds: float, url: str, study: str, pause: float, seed: int, tally: LoadReport) -> None:
+async def _all(count: int, seconds: float, url: str, study: str, pause: float, seed: int, report: LoadReport) -> None:
     options = await _request(url, "/api/options")
     if not study and options["studies"]:
         study = options["studies"][0]["name"]
     end = time.monotonic() + seconds
-    people = [_Person(url, study, options, pause, random.Random(f"{seed} {k}"), end, tally) for k in range(count)]
+    people = [_Person(url, study, options, pause, random.Random(f"{seed} {k}"), end, report) for k in range(count)]
     await asyncio.gather(*(person.live(pause * k / count) for k, person in enumerate(people)))
 
 
@@ -85,10 +85,10 @@ class _Person:
     """One who takes part again and again until the time is up."""
 
     def __init__(
-        self, url: str, study: str, options: dict, pause: float, rng: random.Random, end: float, tally: LoadReport
+        self, url: str, study: str, options: dict, pause: float, rng: random.Random, end: float, report: LoadReport
     ) -> None:
         self.url, self.study, self.options, self.pause = url, study, options, pause
-        self.rng, self.end, self.tally = rng, end, tally
+        self.rng, self.end, self.report = rng, end, report
         self.token = ""
 
     async def live(self, late: float) -> None:
@@ -101,7 +101,7 @@ class _Person:
                 trial = ""
             except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError, urllib.error.URLError) as error:
                 if time.monotonic() < self.end:
-                    self.tally.errors.append(repr(error))
+                    self.report.errors.append(repr(error))
                 await asyncio.sleep(min(0.5, self.pause))
 
     async def _next_trial(self) -> str:
@@ -115,13 +115,15 @@ class _Person:
             joined = await _request(self.url, f"/api/studies/{self.study}/join", {"parameters": {}})
             self.token = joined["participant"]
         status = await _request(self.url, "/api/participant", token=self.token)
-        onward = {"consent": "agree", "instructions": "begin", "trials": "next"}
+        participant_action = {"consent": "agree", "instructions": "begin", "trials": "next"}
         while status["trial"] is None:
-            if status["status"] not in onward:
+            if status["status"] not in participant_action:
                 self.token = ""
                 await asyncio.sleep(self.pause)
                 return await self._next_trial()
-            status = await _request(self.url, "/api/participant", {"do": onward[status["status"]]}, self.token)
+            status = await _request(
+                self.url, "/api/participant", {"do": participant_action[status["status"]]}, self.token
+            )
         return status["trial"]
 
     async def _play(self, trial: str) -> None:
@@ -138,10 +140,10 @@ class _Person:
                 begun, number = time.monotonic(), number + 1
                 await socket.send(json.dumps(self._choice(number, state["can"])))
                 answer = await self._state(socket, trial, number)
-                self.tally.seconds.append(time.monotonic() - begun)
+                self.report.seconds.append(time.monotonic() - begun)
                 state = answer or state
                 await asyncio.sleep(max(0.0, begun + self.pause - time.monotonic()))
-            self.tally.finished += state["phase"] == "done"
+            self.report.finished += state["phase"] == "done"
 
     def _choice(self, number: int, can: list[str]) -> dict[str, Any]:
         """What to do next: mostly walk, sometimes open, rarely end."""
@@ -170,6 +172,6 @@ class _Person:
             if message["phase"] != "prepare":
                 picture = await asyncio.wait_for(socket.recv(), PATIENCE)
                 assert isinstance(picture, bytes)
-            self.tally.acknowledged[trial] = max(self.tally.acknowledged.get(trial, 0), message["steps"])
+            self.report.acknowledged[trial] = max(self.report.acknowledged.get(trial, 0), message["steps"])
             if reply is None or message["reply"] == reply:
                 return message

@@ -49,7 +49,7 @@ def dealt(world: World, role: str, goal: str, opponent: str, seed: int) -> Episo
     return replace(drawn, first=Stage.S, pose=found[0].pose, open=found[0].open)
 
 
-def thought_of(player: Player) -> Mapping[str, float]:
+def internals_of(player: Player) -> Mapping[str, float]:
     """What a player thought at its last step; nothing for those that do not say."""
     return player.thought if isinstance(player, Thinking) else {}
 

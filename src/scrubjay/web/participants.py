@@ -9,10 +9,10 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scrubjay.web.database import Database, deal_from_json, new_token
+from scrubjay.web.database import Database, new_token, spec_from_json
 from scrubjay.web.opponents import SOMEWHERE
 from scrubjay.web.study_protocol import Study
-from scrubjay.web.trial import NotNow
+from scrubjay.web.trial import NotAllowedError
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """What Mechanical Turk gives to those who only look."""
@@ -22,29 +22,29 @@ ABANDONED = 3600.0
 """Seconds after which an unfinished trial no longer keeps others from its place."""
 
 
-class Preview(Exception):
+class PreviewError(Exception):
     """Somebody has not accepted the task yet."""
 
 
 class Participants:
     """The participants of all studies. Runs in the engine's thread."""
 
-    def __init__(self, store: Database, studies: Mapping[str, Study], clock: Callable[[], float]) -> None:
-        self.store, self.studies, self.clock = store, studies, clock
+    def __init__(self, database: Database, studies: Mapping[str, Study], clock: Callable[[], float]) -> None:
+        self.database, self.studies, self.clock = database, studies, clock
 
     def join(self, name: str, parameters: Mapping[str, str]) -> dict[str, Any]:
         """A new participant, or the one with these platform parameters; their token and status."""
         if parameters.get("assignmentId") == PREVIEW:
-            raise Preview("Accept the task first: this is a preview.")
+            raise PreviewError("Accept the task first: this is a preview.")
         identity = None
         for names in PLATFORMS:
             if all(parameters.get(key) for key in names):
                 values = [name, *(parameters[key] for key in names)]
                 identity = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-        known = self.store.one("SELECT token FROM participants WHERE identity = ?", identity)
+        known = self.database.one("SELECT token FROM participants WHERE identity = ?", identity)
         token = known["token"] if known else new_token()
         if not known:
-            self.store.add("participants", token=token, study=name, identity=identity, status="consent",
+            self.database.add("participants", token=token, study=name, identity=identity, status="consent",
                            parameters=json.dumps(dict(parameters)), joined=self.clock())  # fmt: skip
         return {"participant": token, "status": self.status(token)["status"]}
 
@@ -63,9 +63,9 @@ class Participants:
         }  # fmt: skip
 
     def do(self, token: str, what: str) -> dict[str, Any]:
-        """A participant goes on; NotNow where that is out of turn."""
+        """A participant goes on; NotAllowedError where that is out of turn."""
         person = self._person(token)
-        status, change = person["status"], self.store.change
+        status, change = person["status"], self.database.change
         if what == "agree" and status == "consent":
             change("participants", person["id"], status="instructions")
         elif what == "decline" and status == "consent":
@@ -79,25 +79,25 @@ class Participants:
             self._end_practice(person)
             self._next(person)
         else:
-            raise NotNow("This cannot be done now: reload the page to go on where you are.")
+            raise NotAllowedError("This cannot be done now: reload the page to go on where you are.")
         return self.status(token)
 
     def _person(self, token: str) -> sqlite3.Row:
-        person = self.store.one("SELECT * FROM participants WHERE token = ?", token)
+        person = self.database.one("SELECT * FROM participants WHERE token = ?", token)
         if person is None or person["study"] not in self.studies:
             raise KeyError("no such participant")
         return person
 
     def _count(self, person: sqlite3.Row, where: str) -> int:
-        row = self.store.one(f"SELECT count(*) AS n FROM trials WHERE participant = ? AND {where}", person["id"])
+        row = self.database.one(f"SELECT count(*) AS n FROM trials WHERE participant = ? AND {where}", person["id"])
         return row["n"] if row else 0
 
     def _end_practice(self, person: sqlite3.Row) -> None:
         query = "UPDATE trials SET ended = ? WHERE participant = ? AND practice = 1 AND ended IS NULL"
-        self.store.db.execute(query, [self.clock(), person["id"]])
+        self.database.db.execute(query, [self.clock(), person["id"]])
 
     def _under_way(self, person: sqlite3.Row, practice: bool) -> sqlite3.Row | None:
-        return self.store.one(
+        return self.database.one(
             "SELECT * FROM trials WHERE participant = ? AND practice = ? AND ended IS NULL ORDER BY id DESC",
             person["id"], practice,
         )  # fmt: skip
@@ -105,7 +105,7 @@ class Participants:
     def _practise(self, person: sqlite3.Row) -> None:
         self._end_practice(person)
         study = self.studies[person["study"]]
-        self.store.new_trial(
+        self.database.new_trial(
             study.kind, study.practice.scene, study.practice.goal, SOMEWHERE if study.kind == "seek" else "",
             secrets.randbelow(2**31), self.clock(), practice=True, study=study.name, participant=person["id"],
         )  # fmt: skip
@@ -116,10 +116,10 @@ class Participants:
         chosen = self._chosen(person, study)
         if self._count(person, "practice = 0") >= study.trials or chosen is None:
             code = study.code or secrets.token_hex(4).upper()
-            self.store.change("participants", person["id"], status="done", code=code, finished=now)
+            self.database.change("participants", person["id"], status="done", code=code, finished=now)
             return
-        goal = deal_from_json(chosen["deal"]).goal
-        self.store.new_trial(
+        goal = spec_from_json(chosen["deal"]).goal
+        self.database.new_trial(
             study.kind, chosen["scene"], goal, chosen["source"] if study.kind == "seek" else "", 0, now,
             study=study.name, participant=person["id"], location=chosen["id"], deal=chosen["deal"],
             patience=study.give_up_seconds,
@@ -128,7 +128,7 @@ class Participants:
     def _chosen(self, person: sqlite3.Row, study: Study) -> sqlite3.Row | None:
         """A place that still needs trials: of the source that this participant had least, then that all had least, and
         at random among the places with the fewest trials."""
-        rows = self.store.all(
+        rows = self.database.all(
             "SELECT l.id, l.source, l.scene, l.deal, count(t.id) AS trials, "
             "coalesce(sum(t.participant = ?), 0) AS mine FROM locations l LEFT JOIN trials t ON t.study = l.study "
             "AND t.location = l.id AND (t.ended IS NOT NULL OR t.created > ?) "

@@ -17,7 +17,7 @@ from scrubjay.sim.physics import HAND_STEP
 from scrubjay.sim.pose import REACH, cameras, hand_directions, reach
 from scrubjay.sim.world import HAND_MOVES
 from scrubjay.web.seen_map import points
-from scrubjay.web.trial import FIRST_TARGET, NotNow, Trial
+from scrubjay.web.trial import FIRST_TARGET, NotAllowedError, Trial
 
 NEAR = 5
 """Pixels, in images of 224, within which a finger may miss."""
@@ -28,19 +28,19 @@ WORTH = 0.02
 """Metres: a move must bring the hand nearer by this much."""
 
 
-def opening(trial: Trial, x: float, y: float) -> str:
-    """The OpenAt for what is at a point of the picture, in shares of its sides; NotNow says why there is none."""
+def open_action_at(trial: Trial, x: float, y: float) -> str:
+    """The OpenAt action for the thing at image fraction (x, y); NotAllowedError says why there is none."""
     world, view = trial.game.world, trial.game.look()
     row, column = pixel(world.size, x, y)
     number = _openable_near(trial, row, column)
     if number is None:
-        raise NotNow("Nothing opens there.")
+        raise NotAllowedError("Nothing opens there.")
     if trial.state.open[0, number]:
-        raise NotNow("It is open already. Close shuts everything within reach.")
+        raise NotAllowedError("It is open already. Close shuts everything within reach.")
     found, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
     rows, columns = np.nonzero(found[0].cpu().numpy() == number)
     if not len(rows):
-        raise NotNow("Step or turn a little, so that more of it is in the picture.")
+        raise NotAllowedError("Step or turn a little, so that more of it is in the picture.")
     cell = world.size / cells.CELLS
     nearest = np.hypot((rows + 0.5) * cell - row, (columns + 0.5) * cell - column).argmin()
     return f"OpenAt|{rows[nearest] + 1},{columns[nearest] + 1}"
@@ -65,22 +65,22 @@ def _openable_near(trial: Trial, row: int, column: int) -> int | None:
     return int(openable[rows[nearest], columns[nearest]])
 
 
-def aim(trial: Trial, x: float, y: float) -> np.ndarray:
-    """Where the object's center must be to lie on what is at a point of the picture, (3,); NotNow if it cannot."""
+def hand_target(trial: Trial, x: float, y: float) -> np.ndarray:
+    """Object center (3,) that rests on the surface at image fraction (x, y); NotAllowedError if out of reach."""
     world, view = trial.game.world, trial.game.look()
     row, column = pixel(world.size, x, y)
     if bool(world.goal_mask(view)[0, row, column]):
-        raise NotNow("Point at where it should go, not at the object itself.")
+        raise NotAllowedError("Point at where it should go, not at the object itself.")
     depth = view.depth[0].cpu().numpy()
     point = points(trial.state, depth)[row, column]
     if depth[row, column] <= 0 or reach(trial.state.position[0], point) > REACH:
-        raise NotNow("That is too far away: an arm reaches 1.5 meters.")
+        raise NotAllowedError("That is too far away: an arm reaches 1.5 meters.")
     return point + [0, 0, GOAL_BOXES[trial.deal.goal][2] / 2 + CLEARANCE]
 
 
-def bring(trial: Trial, x: float, y: float, take: Callable[[str], bool]) -> None:
+def move_hand_to(trial: Trial, x: float, y: float, take: Callable[[str], bool]) -> None:
     """Takes the steps that bring the hand to a point of the picture, as near as they can."""
-    target = aim(trial, x, y)
+    target = hand_target(trial, x, y)
     if trial.game.stage[0] == Stage.OH:
         row, column = pixel(cells.CELLS, x, y)
         take(f"PlaceAt|0,{row + 1},{column + 1}" if not trial.game.placed[0] else FIRST_TARGET)

@@ -18,7 +18,7 @@ from scrubjay.sim.compile import CompiledRoom
 from scrubjay.viz.floorplan import plan
 from scrubjay.viz.picture import encoded
 from scrubjay.web.database import new_token
-from scrubjay.web.opponents import Opponents, next_step, thought_of
+from scrubjay.web.opponents import Opponents, internals_of, next_step
 from scrubjay.web.trial import SEEK, Trial
 from scrubjay.web.worker import Job, Worker
 from scrubjay.web.world_pool import WorldPool
@@ -33,7 +33,7 @@ MOST_AT_ONCE = 8
 """Records that are replayed or played at a time."""
 
 
-class Busy(Exception):
+class BusyError(Exception):
     """Too much is being prepared already; the message is for whoever asked."""
 
 
@@ -62,8 +62,8 @@ class Told:
 class Replays:
     """Records by their names. Runs in the engine's thread."""
 
-    def __init__(self, engine: Worker, rooms: WorldPool, opponents: Opponents, listed: Sequence[Record] = ()) -> None:
-        self.engine, self.rooms, self.opponents = engine, rooms, opponents
+    def __init__(self, worker: Worker, rooms: WorldPool, opponents: Opponents, listed: Sequence[Record] = ()) -> None:
+        self.worker, self.rooms, self.opponents = worker, rooms, opponents
         self._listed = {str(number): record for number, record in enumerate(listed, 1)}
         self._told: OrderedDict[str, Told] = OrderedDict()
         self._active = 0
@@ -94,7 +94,7 @@ class Replays:
             raise RecordError(f"a record that is watched here has 1 to {MOST_STEPS} steps")
         if not isinstance(record.size, int) or not 0 < record.size <= MOST_PIXELS or record.size % 7:
             raise RecordError(f"a record that is watched here has pictures of at most {MOST_PIXELS} pixels")
-        return self.engine.store.add_record(record)
+        return self.worker.database.add_record(record)
 
     def play(self, scene: str, goal: str, hider: str, seeker: str, seed: int) -> str:
         """Lets two players play a game; the name under which it can be watched."""
@@ -105,7 +105,7 @@ class Replays:
     def told(self, name: str) -> Told:
         """A record as far as it is replayed; KeyError if there is none."""
         if name not in self._told:
-            kept = (self._listed[name], None) if name in self._listed else self.engine.store.record(name)
+            kept = (self._listed[name], None) if name in self._listed else self.worker.database.record(name)
             if kept is None:
                 raise KeyError(name)
             record, internals = kept
@@ -116,12 +116,12 @@ class Replays:
 
     def _start(self, name: str, told: Told, job: Job) -> None:
         if self._active >= MOST_AT_ONCE:
-            raise Busy("Many games are being prepared: try again in a moment.")
+            raise BusyError("Many games are being prepared: try again in a moment.")
         self._active += 1
         self._told[name] = told
         while len(self._told) > KEPT + MOST_AT_ONCE:
             self._told.popitem(last=False)
-        self.engine.start(self._safely(told, job))
+        self.worker.start(self._safely(told, job))
 
     def _safely(self, told: Told, job: Job) -> Job:
         try:
@@ -146,11 +146,11 @@ class Replays:
         while trial.record is None:
             trial.bind(self.rooms.world(scene))
             player = seeks if trial.game.stage[0] == Stage.S else hides
-            trial.step(next_step(player, trial.game), thought_of(player))
+            trial.step(next_step(player, trial.game), internals_of(player))
             told.progress = min(0.5, told.progress + 0.5 / 700)
             yield 0
         told.internals = trial.internals()
-        self.engine.store.add_record(trial.record, told.internals, name)
+        self.worker.database.add_record(trial.record, told.internals, name)
         yield from self._replayed(told, trial.record)
 
     def _replayed(self, told: Told, record: Record) -> Job:

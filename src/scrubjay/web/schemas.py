@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from scrubjay.rooms.room import ROOM_TYPES
 
-SEEDED = re.compile(rf"({'|'.join(ROOM_TYPES)})-(0|[1-9][0-9]{{0,8}})")
+SEEDED_SCENE = re.compile(rf"({'|'.join(ROOM_TYPES)})-(0|[1-9][0-9]{{0,8}})")
 """Scenes from a seed."""
-MOST_TEXT = 4096
+MAX_MESSAGE_BYTES = 4096
 """Bytes of a message or a request; records are longer."""
-MOST_RECORD = 2_000_000
+MAX_RECORD_BYTES = 2_000_000
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Number = Annotated[int, Field(ge=0, le=2**53)]
@@ -22,7 +22,7 @@ Text = Annotated[str, Field(max_length=200)]
 Goal = Literal["Bread", "Cup", "Knife", "Plunger", "Tomato"]
 
 
-class BadInput(ValueError):
+class BadInputError(ValueError):
     """Something from outside that is not what it should be; the message is for whoever sent it."""
 
 
@@ -77,7 +77,7 @@ class Join(_Strict):
     parameters: Annotated[dict[Text, Text], Field(max_length=20)] = {}
 
 
-class Onward(_Strict):
+class ParticipantAction(_Strict):
     do: Literal["agree", "decline", "practise", "begin", "next"]
 
 
@@ -86,16 +86,16 @@ message = TypeAdapter[Act | Point | Ping](Message)
 play = TypeAdapter(Play)
 game = TypeAdapter(Game)
 join = TypeAdapter(Join)
-onward = TypeAdapter(Onward)
+participant_action = TypeAdapter(ParticipantAction)
 
 T = TypeVar("T")
 
 
 def parsed(schema: TypeAdapter[T], text: str | bytes) -> T:
-    """JSON as what it should be; BadInput says what is wrong with it."""
+    """JSON as what it should be; BadInputError says what is wrong with it."""
     try:
         return schema.validate_json(text)
     except ValidationError as error:
         first: Any = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"][:3])
-        raise BadInput(f"{where + ': ' if where else ''}{first['msg']}"[:300]) from None
+        raise BadInputError(f"{where + ': ' if where else ''}{first['msg']}"[:300]) from None

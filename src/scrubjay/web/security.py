@@ -48,7 +48,7 @@ class SecurityHeaders:
         await self.app(scope, receive, with_headers)
 
 
-class Bucket:
+class TokenBucket:
     """So many a second, and so many at once."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -66,15 +66,15 @@ class Bucket:
         return True
 
 
-class Buckets:
+class RateLimiter:
     """A bucket for each address, the last used ones kept."""
 
     def __init__(self, rate: float, burst: float, most: int = 4096) -> None:
         self.rate, self.burst, self.most = rate, burst, most
-        self._of: OrderedDict[str, Bucket] = OrderedDict()
+        self._of: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def take(self, address: str) -> bool:
-        bucket = self._of.setdefault(address, Bucket(self.rate, self.burst))
+        bucket = self._of.setdefault(address, TokenBucket(self.rate, self.burst))
         self._of.move_to_end(address)
         if len(self._of) > self.most:
             self._of.popitem(last=False)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from scrubjay.web.app import Server, Settings
-from scrubjay.web.schemas import MOST_TEXT
+from scrubjay.web.schemas import MAX_MESSAGE_BYTES
 
 __all__ = ["Server", "Settings", "running", "serve"]
 M_MMAP_THRESHOLD, LARGE = -3, 128 * 1024
@@ -57,7 +57,7 @@ def _pictures_apart() -> None:
 def _config(server: Server, host: str, port: int) -> uvicorn.Config:
     # No access log: names of records are secrets. What comes in is small; what goes out are pictures, packed already.
     return uvicorn.Config(
-        server.app(), host=host, port=port, log_level="warning", access_log=False, ws_max_size=2 * MOST_TEXT,
+        server.app(), host=host, port=port, log_level="warning", access_log=False, ws_max_size=2 * MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False, timeout_graceful_shutdown=3,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The trials that are being played: woken from the store, acted in, told to whoever sits at them.
+"""The trials that are being played: woken from the database, acted in, told to whoever sits at them.
 
 All of it runs in the engine's thread. A trial is prepared and rebuilt by jobs, so that nobody waits for another's room.
 """
@@ -18,10 +18,10 @@ import numpy as np
 from scrubjay.game.actions import Stage
 from scrubjay.viz.picture import encoded
 from scrubjay.web import pointing
-from scrubjay.web.database import deal_as_json, deal_from_json
-from scrubjay.web.opponents import Opponents, dealt, next_step, thought_of
+from scrubjay.web.database import spec_from_json, spec_to_json
+from scrubjay.web.opponents import Opponents, dealt, internals_of, next_step
 from scrubjay.web.seen_map import SeenMap
-from scrubjay.web.trial import CAN, GIVE_UP, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotNow, Trial
+from scrubjay.web.trial import ALLOWED, GIVE_UP, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotAllowedError, Trial
 from scrubjay.web.worker import Job, Worker
 from scrubjay.web.world_pool import WorldPool
 
@@ -44,11 +44,11 @@ FAILED = {
 """What people are told when an action whose name begins so fails."""
 
 
-class Unknown(Exception):
+class UnknownTrialError(Exception):
     """No such trial."""
 
 
-class Seat(Protocol):
+class Client(Protocol):
     """Whoever plays or watches a trial. Called in the engine's thread."""
 
     def send(self, message: dict[str, Any], picture: bytes | None = None) -> None: ...
@@ -58,12 +58,12 @@ class Seat(Protocol):
         ...
 
     def lost(self) -> None:
-        """What was done last could not be kept: the trial must be opened again, as the store has it."""
+        """What was done last could not be kept: the trial must be opened again, as the database has it."""
         ...
 
 
 @dataclass
-class Sitting:
+class Session:
     """A trial in memory."""
 
     row: sqlite3.Row
@@ -73,7 +73,7 @@ class Sitting:
     count: int = 0
     """Steps in the store."""
     started: float = 0.0
-    seat: Seat | None = None
+    client: Client | None = None
     drawn: tuple[bytes, bytes] = (b"", b"")
     """The state of the last picture, and the picture."""
     result: dict[str, Any] | None = None
@@ -93,114 +93,114 @@ class Sitting:
 class Sessions:
     """The trials under way."""
 
-    def __init__(self, engine: Worker, rooms: WorldPool, opponents: Opponents, clock: Callable[[], float]) -> None:
-        self.engine, self.rooms, self.opponents, self.clock = engine, rooms, opponents, clock
-        self.store = engine.store
-        self.sittings: dict[str, Sitting] = {}
-        engine.when_lost = self._forget
-        engine.at_end(rooms.close)
+    def __init__(self, worker: Worker, rooms: WorldPool, opponents: Opponents, clock: Callable[[], float]) -> None:
+        self.worker, self.rooms, self.opponents, self.clock = worker, rooms, opponents, clock
+        self.database = worker.database
+        self.active: dict[str, Session] = {}
+        worker.on_rollback = self._forget
+        worker.at_end(rooms.close)
 
     def _forget(self) -> None:
-        """Nothing in memory counts any more; everybody comes back to what the store has."""
-        for sitting in self.sittings.values():
-            if sitting.seat is not None:
-                sitting.seat.lost()
-        self.sittings.clear()
+        """Nothing in memory counts any more; everybody comes back to what the database has."""
+        for session in self.active.values():
+            if session.client is not None:
+                session.client.lost()
+        self.active.clear()
 
-    def sit(self, token: str, seat: Seat) -> None:
+    def sit(self, token: str, client: Client) -> None:
         """Somebody opens a trial; who sat there is told so."""
-        sitting = self.sittings.get(token)
-        if sitting is None:
-            row = self.store.trial(token)
+        session = self.active.get(token)
+        if session is None:
+            row = self.database.trial(token)
             if row is None:
-                raise Unknown("There is no such game.")
-            sitting = self.sittings[token] = Sitting(row)
-        if sitting.seat is not None and sitting.seat is not seat:
-            self.engine.after_commit(sitting.seat.taken)
-        sitting.seat, sitting.touched = seat, self.clock()
-        row = sitting.row
+                raise UnknownTrialError("There is no such game.")
+            session = self.active[token] = Session(row)
+        if session.client is not None and session.client is not client:
+            self.worker.after_commit(session.client.taken)
+        session.client, session.touched = client, self.clock()
+        row = session.row
         welcome = {
             "type": "welcome", "kind": row["role"], "goal": row["goal"],
             "practice": bool(row["practice"]), "study": row["study"] is not None,
             "scene": row["scene"], "size": self.rooms.size,
             "opponent": row["opponent"] if row["study"] is None else "",
-            "bounds": self._bounds(sitting),
+            "bounds": self._bounds(session),
         }  # fmt: skip
-        self.engine.after_commit(lambda: seat.send(welcome))
-        if sitting.seen:
-            sitting.seen.changed = True
-        self._tell(sitting)
-        self._go_on(sitting)
+        self.worker.after_commit(lambda: client.send(welcome))
+        if session.seen:
+            session.seen.changed = True
+        self._tell(session)
+        self._go_on(session)
 
-    def leave(self, token: str, seat: Seat) -> None:
+    def leave(self, token: str, client: Client) -> None:
         """Somebody has gone. What nobody sits at is forgotten after a while, or when it is over."""
-        sitting = self.sittings.get(token)
-        if sitting is not None and sitting.seat is seat:
-            sitting.seat = None
+        session = self.active.get(token)
+        if session is not None and session.client is client:
+            session.client = None
         now = self.clock()
-        idle = [(name, other) for name, other in self.sittings.items() if other.seat is None and not other.busy]
+        idle = [(name, other) for name, other in self.active.items() if other.client is None and not other.busy]
         idle.sort(key=lambda entry: entry[1].touched)
         for number, (name, other) in enumerate(idle):
             if other.result or now - other.touched > IDLE or number < len(idle) - MOST_IDLE:
-                del self.sittings[name]
+                del self.active[name]
 
-    def act(self, token: str, seat: Seat, reply: int, name: str) -> None:
+    def act(self, token: str, client: Client, reply: int, name: str) -> None:
         """One of the things that a person can do."""
-        sitting, trial = self._awake(token, seat)
-        if name == SKIP and sitting.phase == "watch":
-            sitting.skip = True
-            self._tell(sitting, reply)
+        session, trial = self._awake(token, client)
+        if name == SKIP and session.phase == "watch":
+            session.skip = True
+            self._tell(session, reply)
             return
-        if name == GIVE_UP and self.give_up_in(sitting):
-            raise NotNow("It is too early to give up.")
-        steps = trial.steps_of(name)
-        self._take(sitting, reply, lambda take: [take(step) for step in steps])
+        if name == GIVE_UP and self.give_up_in(session):
+            raise NotAllowedError("It is too early to give up.")
+        steps = trial.steps_for(name)
+        self._take(session, reply, lambda take: [take(step) for step in steps])
 
-    def point(self, token: str, seat: Seat, reply: int, x: float, y: float, to: str) -> None:
+    def point(self, token: str, client: Client, reply: int, x: float, y: float, to: str) -> None:
         """Opens what is at a point of the picture, or brings the hand there."""
-        sitting, trial = self._awake(token, seat)
-        if (POINT_OPEN if to == "open" else POINT_PLACE) not in CAN[sitting.phase]:
-            raise NotNow("Pointing does nothing now.")
+        session, trial = self._awake(token, client)
+        if (POINT_OPEN if to == "open" else POINT_PLACE) not in ALLOWED[session.phase]:
+            raise NotAllowedError("Pointing does nothing now.")
         if to == "open":
-            step = pointing.opening(trial, x, y)
-            self._take(sitting, reply, lambda take: take(step))
+            step = pointing.open_action_at(trial, x, y)
+            self._take(session, reply, lambda take: take(step))
         else:
-            pointing.aim(trial, x, y)
-            self._take(sitting, reply, lambda take: pointing.bring(trial, x, y, take))
+            pointing.hand_target(trial, x, y)
+            self._take(session, reply, lambda take: pointing.move_hand_to(trial, x, y, take))
 
-    def ping(self, token: str, seat: Seat, reply: int) -> None:
-        sitting, _ = self._awake(token, seat)
-        message = {"type": "pong", "reply": reply, "give_up_in": self.give_up_in(sitting),
-                   "seconds": self._seconds(sitting)}  # fmt: skip
-        self.engine.after_commit(lambda: seat.send(message))
+    def ping(self, token: str, client: Client, reply: int) -> None:
+        session, _ = self._awake(token, client)
+        message = {"type": "pong", "reply": reply, "give_up_in": self.give_up_in(session),
+                   "seconds": self._seconds(session)}  # fmt: skip
+        self.worker.after_commit(lambda: client.send(message))
 
-    def give_up_in(self, sitting: Sitting) -> float | None:
+    def give_up_in(self, session: Session) -> float | None:
         """Seconds until a seeker may give up; None for who cannot."""
-        if sitting.row["role"] == HIDE or sitting.result:
+        if session.row["role"] == HIDE or session.result:
             return None
-        return max(0.0, round(sitting.row["patience"] - self._seconds(sitting), 1))
+        return max(0.0, round(session.row["patience"] - self._seconds(session), 1))
 
     # Inside.
 
-    def _seconds(self, sitting: Sitting) -> float:
-        return round(self.clock() - sitting.started, 1) if sitting.started else 0.0
+    def _seconds(self, session: Session) -> float:
+        return round(self.clock() - session.started, 1) if session.started else 0.0
 
-    def _bounds(self, sitting: Sitting) -> list[float] | None:
-        return list(sitting.trial.game.world.rooms[0].room.bounds) if sitting.trial else None
+    def _bounds(self, session: Session) -> list[float] | None:
+        return list(session.trial.game.world.rooms[0].room.bounds) if session.trial else None
 
-    def _awake(self, token: str, seat: Seat) -> tuple[Sitting, Trial]:
-        sitting = self.sittings.get(token)
-        if sitting is None or sitting.seat is not seat:
-            raise NotNow("This game is open elsewhere, or was put away: open it again.")
-        if sitting.trial is None:
-            raise NotNow("The game is still being prepared.")
-        sitting.trial.bind(self.rooms.world(sitting.row["scene"]))
-        sitting.touched = self.clock()
-        return sitting, sitting.trial
+    def _awake(self, token: str, client: Client) -> tuple[Session, Trial]:
+        session = self.active.get(token)
+        if session is None or session.client is not client:
+            raise NotAllowedError("This game is open elsewhere, or was put away: open it again.")
+        if session.trial is None:
+            raise NotAllowedError("The game is still being prepared.")
+        session.trial.bind(self.rooms.world(session.row["scene"]))
+        session.touched = self.clock()
+        return session, session.trial
 
-    def _take(self, sitting: Sitting, reply: int, act: Callable[[Callable[[str], bool]], Any]) -> None:
+    def _take(self, session: Session, reply: int, act: Callable[[Callable[[str], bool]], Any]) -> None:
         """Takes steps, keeps them, and tells what came of them."""
-        trial = sitting.trial
+        trial = session.trial
         assert trial is not None
         taken: list[tuple[str, bool]] = []
 
@@ -210,93 +210,93 @@ class Sessions:
 
         try:
             act(take)
-            self.store.add_steps(sitting.row["id"], sitting.count, taken, self.clock())
-            sitting.count += len(taken)
+            self.database.add_steps(session.row["id"], session.count, taken, self.clock())
+            session.count += len(taken)
             if trial.record is not None:
-                self._finish(sitting)
-            self._tell(sitting, reply, _notice(taken))
-            self._go_on(sitting)
+                self._finish(session)
+            self._tell(session, reply, _notice(taken))
+            self._go_on(session)
         except Exception:
-            # What is in memory may be ahead of the store: it is rebuilt from there.
-            self.sittings.pop(sitting.row["token"], None)
+            # What is in memory may be ahead of the database: it is rebuilt from there.
+            self.active.pop(session.row["token"], None)
             raise
 
-    def _finish(self, sitting: Sitting) -> None:
+    def _finish(self, session: Session) -> None:
         """The game is over: its record is kept."""
-        trial, row = sitting.trial, sitting.row
+        trial, row = session.trial, session.row
         assert trial is not None and trial.record is not None
         record = trial.record
         sought = trial.deal.last == Stage.S
         given_up = row["role"] == SEEK and not record.found
-        name = self.store.add_record(record, trial.internals()) if row["study"] is None or row["practice"] else None
-        self.store.change(
+        name = self.database.add_record(record, trial.internals()) if row["study"] is None or row["practice"] else None
+        self.database.change(
             "trials", row["id"], ended=self.clock(), found=record.found if sought else None, given_up=given_up,
             steps=trial.steps, record=json.dumps(asdict(record)), record_id=name,
         )  # fmt: skip
-        sitting.result = {"found": record.found if sought else None, "steps": trial.steps, "record": name}
+        session.result = {"found": record.found if sought else None, "steps": trial.steps, "record": name}
 
-    def _tell(self, sitting: Sitting, reply: int | None = None, notice: str = "") -> None:
+    def _tell(self, session: Session, reply: int | None = None, notice: str = "") -> None:
         """Sends the state, and the picture that belongs to it, once all is kept."""
-        seat, trial, phase = sitting.seat, sitting.trial, sitting.phase
-        if seat is None:
+        client, trial, phase = session.client, session.trial, session.phase
+        if client is None:
             return
-        can = [name for name in CAN[phase] if name != GIVE_UP or not self.give_up_in(sitting)]
+        can = [name for name in ALLOWED[phase] if name != GIVE_UP or not self.give_up_in(session)]
         message = {
             "type": "state", "reply": reply, "phase": phase, "steps": trial.steps if trial else 0,
-            "seconds": self._seconds(sitting), "give_up_in": self.give_up_in(sitting),
+            "seconds": self._seconds(session), "give_up_in": self.give_up_in(session),
             "success": trial.success if trial else None, "notice": notice,
-            "place": list(trial.place) if trial else None, "bounds": self._bounds(sitting),
+            "place": list(trial.place) if trial else None, "bounds": self._bounds(session),
             "can": [SKIP] if phase == "watch" else can, "map": None,
-            "progress": round(sitting.progress, 3), "result": sitting.result,
+            "progress": round(session.progress, 3), "result": session.result,
         }  # fmt: skip
         picture = None
-        if trial is not None and sitting.seen is not None:
-            picture = self._picture(sitting, trial)
-            if sitting.seen.changed:
-                message["map"] = "data:image/png;base64," + base64.b64encode(sitting.seen.png()).decode()
-        self.engine.after_commit(lambda: seat.send(message, picture))
+        if trial is not None and session.seen is not None:
+            picture = self._picture(session, trial)
+            if session.seen.changed:
+                message["map"] = "data:image/png;base64," + base64.b64encode(session.seen.png()).decode()
+        self.worker.after_commit(lambda: client.send(message, picture))
 
-    def _picture(self, sitting: Sitting, trial: Trial) -> bytes:
+    def _picture(self, session: Session, trial: Trial) -> bytes:
         """What is seen now, drawn if anything has changed: many actions of people fail, and drawing costs most."""
         state = b"".join(values.tobytes() for values in vars(trial.state).values())
-        if sitting.drawn[0] != state:
-            trial.bind(self.rooms.world(sitting.row["scene"]))
-            sitting.drawn = state, encoded(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
-            self._map(sitting)
-        return sitting.drawn[1]
+        if session.drawn[0] != state:
+            trial.bind(self.rooms.world(session.row["scene"]))
+            session.drawn = state, encoded(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
+            self._map(session)
+        return session.drawn[1]
 
-    def _map(self, sitting: Sitting) -> None:
+    def _map(self, session: Session) -> None:
         """Adds to the map what the person sees; a scripted player's views are its own."""
-        trial = sitting.trial
-        if trial is None or sitting.seen is None or trial.phase in ("prepare", "watch"):
+        trial = session.trial
+        if trial is None or session.seen is None or trial.phase in ("prepare", "watch"):
             return
         view = trial.game.look()
         hidden = trial.game.world.goal_mask(view)[0].cpu().numpy()
-        sitting.seen.add(trial.state, np.where(hidden, 0, view.depth[0].cpu().numpy()))
+        session.seen.add(trial.state, np.where(hidden, 0, view.depth[0].cpu().numpy()))
 
-    def _go_on(self, sitting: Sitting) -> None:
+    def _go_on(self, session: Session) -> None:
         """Starts the job that a trial waits for, if it waits for one and none is under way."""
-        if not sitting.busy and sitting.phase in ("prepare", "watch"):
-            sitting.busy = True
-            self.engine.start(self._job(sitting))
+        if not session.busy and session.phase in ("prepare", "watch"):
+            session.busy = True
+            self.worker.start(self._job(session))
 
-    def _job(self, sitting: Sitting) -> Job:
+    def _job(self, session: Session) -> Job:
         try:
-            yield from self._wake(sitting) if sitting.trial is None else self._seek(sitting)
+            yield from self._wake(session) if session.trial is None else self._seek(session)
         except Exception:
             log.exception("a trial could not be prepared")
-            self.sittings.pop(sitting.row["token"], None)
-            if seat := sitting.seat:
+            self.active.pop(session.row["token"], None)
+            if client := session.client:
                 message = {"type": "error", "reply": None, "code": "failed", "message": "This game cannot be played."}
-                self.engine.after_commit(lambda: seat.send(message))
+                self.worker.after_commit(lambda: client.send(message))
             return
         finally:
-            sitting.busy = False
-        self._go_on(sitting)
+            session.busy = False
+        self._go_on(session)
 
-    def _wake(self, sitting: Sitting) -> Job:
+    def _wake(self, session: Session) -> Job:
         """Loads the room, takes the stored steps again, and lets a scripted hider hide."""
-        row, rooms = sitting.row, self.rooms
+        row, rooms = session.row, self.rooms
         while not rooms.ready(row["scene"]):
             yield 0.02
         world = rooms.world(row["scene"])
@@ -304,67 +304,67 @@ class Sessions:
             deal = rooms.later(dealt, world, row["role"], row["goal"], row["opponent"], row["seed"])
             while not deal.done():
                 yield 0.01
-            self.store.change("trials", row["id"], deal=deal_as_json(deal.result()))
-            sitting.row = row = self.store.trial(row["token"]) or row
+            self.database.change("trials", row["id"], deal=spec_to_json(deal.result()))
+            session.row = row = self.database.trial(row["token"]) or row
         person = "person" if row["study"] is None else f"participant {row['participant']}"
         hider, seeker = (person, row["opponent"]) if row["role"] == HIDE else (row["opponent"], person)
         trial = Trial(
-            rooms.world(row["scene"]), deal_from_json(row["deal"]), row["role"], {"hider": hider, "seeker": seeker}
+            rooms.world(row["scene"]), spec_from_json(row["deal"]), row["role"], {"hider": hider, "seeker": seeker}
         )
-        sitting.seen = SeenMap(world.rooms[0].room.bounds)
-        steps = self.store.steps(row["id"])
-        sitting.count = len(steps)
-        draft = replace(sitting, trial=trial)
+        session.seen = SeenMap(world.rooms[0].room.bounds)
+        steps = self.database.steps(row["id"])
+        session.count = len(steps)
+        draft = replace(session, trial=trial)
         for number, step in enumerate(steps):
             trial.bind(rooms.world(row["scene"]))
             self._map(draft)
             if trial.step(step["action"]) != bool(step["success"]):
                 raise RuntimeError(f"step {number} of trial {row['id']} went otherwise when it was taken again")
-            sitting.progress = number / len(steps)
+            session.progress = number / len(steps)
             yield 0
         if trial.phase == "prepare":
-            yield from self._hide(sitting, trial)
+            yield from self._hide(session, trial)
         if row["started"] is None:
-            self.store.change("trials", row["id"], started=self.clock())
-            sitting.row = row = self.store.trial(row["token"]) or row
+            self.database.change("trials", row["id"], started=self.clock())
+            session.row = row = self.database.trial(row["token"]) or row
         if row["ended"] is not None:
             found = row["found"] if row["found"] is None else bool(row["found"])
-            sitting.result = {"found": found, "steps": row["steps"], "record": row["record_id"]}
-        sitting.trial, sitting.started, sitting.touched = trial, row["started"], self.clock()
+            session.result = {"found": found, "steps": row["steps"], "record": row["record_id"]}
+        session.trial, session.started, session.touched = trial, row["started"], self.clock()
         trial.success = None
-        self._tell(sitting)
+        self._tell(session)
 
-    def _hide(self, sitting: Sitting, trial: Trial) -> Job:
+    def _hide(self, session: Session, trial: Trial) -> Job:
         """A scripted hider hides; its steps are kept together, so that it is all there or begins again."""
-        row = sitting.row
+        row = session.row
         player = self.opponents.hiders[row["opponent"]](row["seed"])
         taken: list[tuple[str, bool]] = []
         while trial.phase == "prepare":
             trial.bind(self.rooms.world(row["scene"]))
             step = next_step(player, trial.game)
-            taken.append((step, trial.step(step, thought_of(player))))
-            sitting.progress = min(0.99, len(taken) / GAME_STEPS)
+            taken.append((step, trial.step(step, internals_of(player))))
+            session.progress = min(0.99, len(taken) / GAME_STEPS)
             if len(taken) % 10 == 0:
-                self._tell(sitting)
+                self._tell(session)
             yield 0
-        self.store.add_steps(row["id"], 0, taken, self.clock(), script=True)
-        sitting.count = len(taken)
+        self.database.add_steps(row["id"], 0, taken, self.clock(), script=True)
+        session.count = len(taken)
 
-    def _seek(self, sitting: Sitting) -> Job:
+    def _seek(self, session: Session) -> Job:
         """A scripted seeker seeks what a person has hidden, for as long as somebody watches."""
-        trial, row = sitting.trial, sitting.row
+        trial, row = session.trial, session.row
         assert trial is not None
         player = self.opponents.seekers[row["opponent"]](row["seed"])
-        while sitting.seat is not None or sitting.skip:
+        while session.client is not None or session.skip:
             trial.bind(self.rooms.world(row["scene"]))
-            trial.step(next_step(player, trial.game), thought_of(player))
+            trial.step(next_step(player, trial.game), internals_of(player))
             if trial.record is not None:
-                self._finish(sitting)
-                self._tell(sitting)
+                self._finish(session)
+                self._tell(session)
                 return
-            if not sitting.skip:
-                self._tell(sitting)
-            yield 0 if sitting.skip else PACE
+            if not session.skip:
+                self._tell(session)
+            yield 0 if session.skip else PACE
 
 
 def _notice(taken: list[tuple[str, bool]]) -> str:

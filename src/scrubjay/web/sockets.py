@@ -14,10 +14,10 @@ from anyio.abc import TaskGroup
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from scrubjay.web import schemas
-from scrubjay.web.schemas import Act, BadInput, Message, Point
-from scrubjay.web.security import Bucket, same_origin
-from scrubjay.web.sessions import Sessions, Unknown
-from scrubjay.web.trial import NotNow
+from scrubjay.web.schemas import Act, BadInputError, Message, Point
+from scrubjay.web.security import TokenBucket, same_origin
+from scrubjay.web.sessions import Sessions, UnknownTrialError
+from scrubjay.web.trial import NotAllowedError
 from scrubjay.web.worker import Worker
 
 log = logging.getLogger("scrubjay.web")
@@ -33,7 +33,7 @@ BAD, TAKEN, UNKNOWN, AGAIN = 4000, 4001, 4004, 1012
 
 
 class Listener:
-    """A seat at a trial: what the engine's thread sends is put in line for the socket."""
+    """A client at a trial: what the engine's thread sends is put in line for the socket."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -64,7 +64,7 @@ class Listener:
             self.loop.call_soon_threadsafe(call)
 
 
-async def serve_socket(socket: WebSocket, engine: Worker, live: Sessions) -> None:
+async def serve_socket(socket: WebSocket, worker: Worker, sessions: Sessions) -> None:
     """One person at one trial, from hello to goodbye."""
     if not same_origin(socket.headers):
         await socket.close(BAD)
@@ -72,16 +72,16 @@ async def serve_socket(socket: WebSocket, engine: Worker, live: Sessions) -> Non
     await socket.accept()
     listener, token = Listener(asyncio.get_running_loop()), None
     try:
-        token = await _greeted(socket, engine, live, listener)
+        token = await _greeted(socket, worker, sessions, listener)
         if token is not None:
             async with anyio.create_task_group() as both:
                 both.start_soon(_until_over, both, _write(socket, listener))
-                await _until_over(both, _read(socket, engine, live, listener, token))
+                await _until_over(both, _read(socket, worker, sessions, listener, token))
     except (WebSocketDisconnect, RuntimeError):
         pass  # Gone before anything was said.
     finally:
         if token is not None:
-            engine.call(live.leave, token, listener)
+            worker.call(sessions.leave, token, listener)
 
 
 async def _until_over(both: TaskGroup, work: Awaitable[None]) -> None:
@@ -94,16 +94,16 @@ async def _until_over(both: TaskGroup, work: Awaitable[None]) -> None:
         both.cancel_scope.cancel()
 
 
-async def _greeted(socket: WebSocket, engine: Worker, live: Sessions, listener: Listener) -> str | None:
-    """Waits for the hello, and takes the seat; None if there is none to take."""
+async def _greeted(socket: WebSocket, worker: Worker, sessions: Sessions, listener: Listener) -> str | None:
+    """Waits for the hello, and takes the client; None if there is none to take."""
     try:
         text = await asyncio.wait_for(_text(socket), HELLO_SECONDS)
         token = schemas.parsed(schemas.hello, text).trial
-        await asyncio.wrap_future(engine.call(live.sit, token, listener))
+        await asyncio.wrap_future(worker.call(sessions.sit, token, listener))
         return token
-    except (BadInput, TimeoutError) as error:
+    except (BadInputError, TimeoutError) as error:
         await _refuse(socket, "bad_message", str(error) or "Nothing was said.", BAD)
-    except Unknown as error:
+    except UnknownTrialError as error:
         await _refuse(socket, "unknown_trial", str(error), UNKNOWN)
     return None
 
@@ -114,13 +114,13 @@ async def _refuse(socket: WebSocket, code: str, said: str, close: int) -> None:
 
 
 async def _text(socket: WebSocket) -> str:
-    """The next message; BadInput if it is none."""
+    """The next message; BadInputError if it is none."""
     received = await socket.receive()
     if received["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(received.get("code", 1005))
     text = received.get("text")
-    if text is None or len(text) > schemas.MOST_TEXT:
-        raise BadInput(f"messages are text of at most {schemas.MOST_TEXT} characters")
+    if text is None or len(text) > schemas.MAX_MESSAGE_BYTES:
+        raise BadInputError(f"messages are text of at most {schemas.MAX_MESSAGE_BYTES} characters")
     return text
 
 
@@ -141,9 +141,9 @@ async def _sent(socket: WebSocket, item: tuple[dict[str, Any], bytes | None] | i
     return True
 
 
-async def _read(socket: WebSocket, engine: Worker, live: Sessions, listener: Listener, token: str) -> None:
+async def _read(socket: WebSocket, worker: Worker, sessions: Sessions, listener: Listener, token: str) -> None:
     """Takes messages one after another, each answered before the next is looked at."""
-    bucket, wrong = Bucket(RATE, BURST), 0
+    bucket, wrong = TokenBucket(RATE, BURST), 0
     while wrong < MOST_WRONG:
         reply = None
         try:
@@ -153,11 +153,11 @@ async def _read(socket: WebSocket, engine: Worker, live: Sessions, listener: Lis
             if not bucket.take():
                 listener.send(_said(reply, "too_fast", "Slow down, please."))
                 continue
-            await _done(engine, live, listener, token, message)
-        except BadInput as error:
+            await _done(worker, sessions, listener, token, message)
+        except BadInputError as error:
             wrong += 1
             listener.send(_said(reply, "bad_message", str(error)))
-        except NotNow as error:
+        except NotAllowedError as error:
             listener.send(_said(reply, "not_now", str(error)))
         except WebSocketDisconnect:
             raise
@@ -172,14 +172,14 @@ async def _read(socket: WebSocket, engine: Worker, live: Sessions, listener: Lis
     await asyncio.sleep(GOODBYE_SECONDS)
 
 
-def _done(engine: Worker, live: Sessions, listener: Listener, token: str, message: Message) -> asyncio.Future[None]:
+def _done(worker: Worker, sessions: Sessions, listener: Listener, token: str, message: Message) -> asyncio.Future[None]:
     """Has done what a message asks for. Who waits must not keep the call: an error would hold them, and they it."""
     if isinstance(message, Act):
-        call = engine.call(live.act, token, listener, message.id, message.do)
+        call = worker.call(sessions.act, token, listener, message.id, message.do)
     elif isinstance(message, Point):
-        call = engine.call(live.point, token, listener, message.id, message.x, message.y, message.to)
+        call = worker.call(sessions.point, token, listener, message.id, message.x, message.y, message.to)
     else:
-        call = engine.call(live.ping, token, listener, message.id)
+        call = worker.call(sessions.ping, token, listener, message.id)
     return asyncio.wrap_future(call)
 
 

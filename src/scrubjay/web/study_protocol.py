@@ -28,7 +28,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.spots.spots import load_spots, spots_file
-from scrubjay.web.database import Database, deal_as_json
+from scrubjay.web.database import Database, spec_to_json
 from scrubjay.web.schemas import Goal
 from scrubjay.web.trial import HIDE, SEEK
 
@@ -213,42 +213,42 @@ def _spots(
 
 
 def enter(
-    store: Database,
+    database: Database,
     study: Study,
     locations: Sequence[Location],
     progress: Callable[[int, int], None] = lambda done, total: None,
     build: Callable[[str], CompiledRoom] = build_room,
 ) -> None:
-    """Puts a study into the store, with starts drawn and places that nobody could see marked; once is enough.
+    """Puts a study into the database, with starts drawn and places that nobody could see marked; once is enough.
 
     A study that has changed is entered anew, unless somebody has joined it already.
     """
     text = json.dumps({"study": study.model_dump(), "locations": [_plain(location) for location in locations]})
-    known = store.one("SELECT definition FROM studies WHERE name = ?", study.name)
+    known = database.one("SELECT definition FROM studies WHERE name = ?", study.name)
     if known is not None and known["definition"] == text:
         return
-    if known is not None and store.one("SELECT 1 FROM participants WHERE study = ?", study.name):
+    if known is not None and database.one("SELECT 1 FROM participants WHERE study = ?", study.name):
         raise StudyError(f"study {study.name} has changed since people joined it: give it another name")
     rows = list(_entered(study, locations, progress, build))
-    with store.transaction():
-        store.db.execute("DELETE FROM studies WHERE name = ?", [study.name])
-        store.db.execute("DELETE FROM locations WHERE study = ?", [study.name])
-        store.add("studies", name=study.name, definition=text)
+    with database.transaction():
+        database.db.execute("DELETE FROM studies WHERE name = ?", [study.name])
+        database.db.execute("DELETE FROM locations WHERE study = ?", [study.name])
+        database.add("studies", name=study.name, definition=text)
         for number, location, deal, seeable in rows:
-            store.add("locations", study=study.name, number=number, source=location.source, scene=location.scene,
-                      deal=deal_as_json(deal), seeable=seeable)  # fmt: skip
+            database.add("locations", study=study.name, number=number, source=location.source, scene=location.scene,
+                      deal=spec_to_json(deal), seeable=seeable)  # fmt: skip
 
 
-def stored_study(store: Database, name: str) -> Study:
+def stored_study(database: Database, name: str) -> Study:
     """A study as it was entered."""
-    row = store.one("SELECT definition FROM studies WHERE name = ?", name)
+    row = database.one("SELECT definition FROM studies WHERE name = ?", name)
     if row is None:
         raise StudyError(f"there is no study {name!r}")
     return Study(**json.loads(row["definition"])["study"])
 
 
 def _plain(location: Location) -> dict:
-    deal = location.deal and deal_as_json(location.deal)
+    deal = location.deal and spec_to_json(location.deal)
     return {**vars(location), "deal": deal}
 
 

@@ -31,7 +31,7 @@ POINT_OPEN, POINT_PLACE = "point:open", "point:place"
 BODY = ("Stand", "Crouch", "CloseObjects")
 FEET = ("MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", *BODY)
 HAND = tuple(name for name in NAMES if name.startswith(("MoveHand", "RotateHand", "DropObject")))
-CAN = {
+ALLOWED = {
     "prepare": (),
     "seek": (*FEET, "ClaimVisible", GIVE_UP, POINT_OPEN),
     "walk": (*FEET, HIDE_HERE, POINT_OPEN),
@@ -46,7 +46,7 @@ FIRST_TARGET = "PlaceAt|0,4,4"
 """Begins a manipulation for people who move the hand without having pointed anywhere."""
 
 
-class NotNow(Exception):
+class NotAllowedError(Exception):
     """What a person asked for cannot be done as things are; the message is for them, and nothing has changed."""
 
 
@@ -104,7 +104,7 @@ class Trial:
         return {name: [x if math.isfinite(x) else None for x in numbers[name]] for name in names} or None
 
     def step(self, action: str, thought: Mapping[str, float] = {}) -> bool:
-        """Takes one step, as `steps_of` gives them, with what was thought at it; did it succeed?"""
+        """Takes one step, as `steps_for` gives them, with what was thought at it; did it succeed?"""
         if action == WALK:
             here = replace(self.deal, place=self.place, open=tuple(np.flatnonzero(self.state.open[0]).tolist()))
             self._begin(self.game.world, here)
@@ -123,10 +123,10 @@ class Trial:
         self.success = bool(outcome.success[0])
         return self.success
 
-    def steps_of(self, name: str) -> list[str]:
-        """The steps that one of the things that a person can do comes to; NotNow if it is none of these."""
-        if name not in CAN[self.phase] or name in (POINT_OPEN, POINT_PLACE):
-            raise NotNow(f"{name[:40]} cannot be done now.")
+    def steps_for(self, name: str) -> list[str]:
+        """The steps that one of the things that a person can do comes to; NotAllowedError if it is none of these."""
+        if name not in ALLOWED[self.phase] or name in (POINT_OPEN, POINT_PLACE):
+            raise NotAllowedError(f"{name[:40]} cannot be done now.")
         place = self.game.relative_place()[0]
         choice = f"PS 0 0 {place[2]} {place[3]}"
         if name == HIDE_HERE:

@@ -1,4 +1,4 @@
-"""The one thread that owns all worlds and writes to the store.
+"""The one thread that owns all worlds and writes to the database.
 
 OpenGL's contexts belong to a thread, and trials in one room share a world; so all acting, drawing and writing happens
 here, one thing after another. Calls that wait together share one commit, and are answered after it. Long work is a
@@ -32,13 +32,13 @@ Call = tuple[Callable[[], Any], Future]
 class Worker:
     """Runs calls and jobs in its thread, each in a transaction of the store."""
 
-    def __init__(self, store: Database) -> None:
-        self.store = store
+    def __init__(self, database: Database) -> None:
+        self.database = database
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._jobs: list[tuple[float, Job]] = []
         self._outbox: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], None]] = []
-        self.when_lost: Callable[[], None] = lambda: None
+        self.on_rollback: Callable[[], None] = lambda: None
         """Called when what calls or a job wrote could not be kept: what is in memory is ahead of the store."""
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
@@ -73,7 +73,7 @@ class Worker:
             self._advance()
         for close in self._at_end:
             close()
-        self.store.close()
+        self.database.close()
 
     def _waiting(self) -> list[Call] | None:
         """The next calls; none if a job is due before any comes; None at the end."""
@@ -95,12 +95,12 @@ class Worker:
 
     def _answer(self, calls: list[Call]) -> None:
         try:
-            with self.store.transaction():
+            with self.database.transaction():
                 answers = [*map(self._tried, [function for function, _ in calls])]
         except Exception as error:
             log.exception("a commit failed")
             self._outbox.clear()
-            self.when_lost()
+            self.on_rollback()
             answers = [(None, error)] * len(calls)
         _hand_over(calls, answers)
         # An error holds the frames that it has passed, this one too. If this one held the error or its future in turn,
@@ -112,7 +112,7 @@ class Worker:
     def _tried(self, function: Callable[[], Any]) -> tuple[Any, Exception | None]:
         """What a call answers, or what it raised."""
         try:
-            with self.store.part():
+            with self.database.part():
                 return function(), None
         except Exception as error:
             return None, error
@@ -125,14 +125,14 @@ class Worker:
         entry = min(due, key=lambda entry: entry[0])
         self._jobs.remove(entry)
         try:
-            with self.store.transaction():
+            with self.database.transaction():
                 pause = next(entry[1], None)
             if pause is not None:
                 self._jobs.append((time.monotonic() + pause, entry[1]))
         except Exception:
             log.exception("a job failed")
             self._outbox.clear()
-            self.when_lost()
+            self.on_rollback()
         self._send()
 
     def _send(self) -> None:
