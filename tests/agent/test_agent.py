@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.agent import READINGS, Agent, load_agent, save_agent, surveyed
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.encoder import Encoded
@@ -53,7 +54,7 @@ def test_acting_step_by_step_is_evaluating_at_once(agent, played):
     state, steps = agent.initial_state(2), []
     with torch.no_grad():
         for t in range(len(begins)):
-            step = agent.act(state, observation.map(lambda tensor, t=t: tensor[t]), begins[t])
+            step = agent.act(state, tree.index(observation, t), begins[t])
             state = step.state
             steps.append(step)
         whole = agent.evaluate(agent.initial_state(2), observation, begins)
@@ -145,7 +146,7 @@ def test_weights_come_back_and_others_are_refused(agent, played, tmp_path):
 
 def test_bad_observations_say_which_field_is_wrong(agent, played):
     observation, begins = played
-    first = observation.map(lambda tensor: tensor[0])
+    first = tree.index(observation, 0)
     state = agent.initial_state(2)
     small = Observation(**{**vars(first), "image": first.image[:, ::2, ::2]})
     with pytest.raises(ValueError, match="image: its shape"):

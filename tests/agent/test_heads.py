@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.distributions import Categorical
 
+from scrubjay import tree
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.heads import Decision, Heads, check_stage
 from scrubjay.agent.memory import DynamicRepresentation
@@ -124,8 +125,8 @@ def test_a_sequence_is_decided_like_its_steps():
     together = asked(heads, dirs, stage)
     assert together.hittable.shape == (4, 5, 3, 7, 7)
     for t in range(4):
-        alone = asked(heads, dirs.map(lambda tensor, t=t: tensor[t]), stage[t])
-        torch.testing.assert_close(vars(alone), vars(together.map(lambda tensor, t=t: tensor[t])))
+        alone = asked(heads, tree.index(dirs, t), stage[t])
+        torch.testing.assert_close(vars(alone), vars(tree.index(together, t)))
 
 
 def test_the_heads_compile_as_one_graph_and_stay_the_same():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from scrubjay import tree
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
 from scrubjay.agent.memory import DynamicRepresentation, Memory, MemoryState, Recurrent, Senses, Tiled
 from scrubjay.agent.metric_map import EMPTY, gru
@@ -62,7 +63,7 @@ def run(
 
 
 def part(observation: Observation, inputs: tuple, which: slice) -> tuple[Observation, tuple]:
-    return observation.map(lambda tensor: tensor[which]), tuple(tensor[which] for tensor in inputs)
+    return tree.index(observation, which), tuple(tensor[which] for tensor in inputs)
 
 
 def assert_same(first: DynamicRepresentation | Recurrent, second: DynamicRepresentation | Recurrent) -> None:
@@ -188,7 +189,7 @@ def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(see
     for t in range(steps):
         now, given_ = part(observation, inputs, t)
         dirs, state = memory.step(state, *given_, now, begins[t])
-        assert_same(dirs, together.map(lambda tensor, t=t: tensor[t]))
+        assert_same(dirs, tree.index(together, t))
     assert_same(state.now, after.now)
     assert_same(state.aside, after.aside)
     assert torch.equal(state.stage, after.stage)
@@ -204,7 +205,7 @@ def test_a_batch_with_beginnings_equals_separate_runs():
         for which in parts:
             alone, given_ = part(observation, inputs, (which, slice(game, game + 1)))
             dirs, _ = run(memory, memory.initial_state(1, 5), alone, given_)
-            assert_same(dirs, together.map(lambda tensor, which=which, game=game: tensor[which, game : game + 1]))
+            assert_same(dirs, tree.index(together, (which, slice(game, game + 1))))
 
 
 def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
@@ -213,7 +214,7 @@ def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
     observation, inputs = observed([[stage] for stage in with_om]), seen(7, 1)
     dirs, after = run(memory, memory.initial_state(1, 7), observation, inputs)
     plain, plain_after = run(memory, memory.initial_state(1, 7), *part(observation, inputs, without))
-    assert_same(dirs.map(lambda tensor: tensor[without]), plain)
+    assert_same(tree.index(dirs, without), plain)
     assert_same(after.now, plain_after.now)
     torch.testing.assert_close(after.metric_map.entries.as_tensor()[0], plain_after.metric_map.entries.as_tensor()[0])
 
@@ -235,7 +236,7 @@ def test_a_game_that_begins_never_finds_what_an_earlier_one_put_aside(begun_at):
     observation, inputs = observed([[stage] for stage in (OH, OM, OM, OH, OH)]), seen(5, 1)
     dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs, begins)
     alone, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(begun_at, 5)))
-    assert_same(dirs.map(lambda tensor: tensor[begun_at:]), alone)
+    assert_same(tree.index(dirs, slice(begun_at, None)), alone)
 
 
 def test_a_manipulation_begins_with_an_empty_state_and_the_maps_of_its_game():
@@ -245,7 +246,7 @@ def test_a_manipulation_begins_with_an_empty_state_and_the_maps_of_its_game():
     _, hiding = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(0, 1)))
     fresh = replace(memory.initial_state(1, 5), metric_map=hiding.metric_map)
     first, _ = run(memory, fresh, *part(observation, inputs, slice(1, 3)))
-    assert_same(dirs.map(lambda tensor: tensor[1:3]), first)
+    assert_same(tree.index(dirs, slice(1, 3)), first)
     without_map, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(1, 3)))
     assert (first.flat - without_map.flat).abs().max() > 1e-6, "OM reads the map"
 
@@ -292,12 +293,12 @@ def test_the_change_map_is_the_last_channel_of_the_new_state():
 def test_a_state_can_be_detached_and_taken_apart_by_game():
     memory = made()
     _, after = run(memory, memory.initial_state(3, 3), observed([[EM, S, OH]] * 3), seen(3, 3))
-    one = after.map(lambda tensor: tensor[1:2].detach())
+    one = tree.map(lambda tensor: tensor[1:2].detach(), after)
     assert not one.now.grid.requires_grad and not one.metric_map.values.requires_grad
     observation, inputs = observed([[EM, S, OH]], seed=5), seen(1, 3, seed=5)
     expected, _ = run(memory, after, observation, inputs)
     dirs, _ = run(memory, one, *part(observation, inputs, (slice(None), slice(1, 2))))
-    assert_same(dirs, expected.map(lambda tensor: tensor[:, 1:2]))
+    assert_same(dirs, tree.index(expected, (slice(None), slice(1, 2))))
 
 
 def test_half_precision_products_keep_full_precision_states():

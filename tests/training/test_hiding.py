@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.hiding_outcomes import NONE, SPOTS
@@ -22,7 +23,7 @@ from scrubjay.game.rewards import OH_PERCENTILE, total
 from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
 from scrubjay.training.config import changed
-from scrubjay.training.hiding_buffer import Finished, FinishedGames, Hiding, HidingBuffer, Seeking, each
+from scrubjay.training.hiding_buffer import Finished, FinishedGames, Hiding, HidingBuffer, Seeking
 from scrubjay.training.hiding_learner import (
     HidingLearner,
     HidingObjective,
@@ -71,7 +72,7 @@ def played(chest):
         rollouts = [collector.collect(30) for _ in range(4)]
         names = ("begins", "action", "log_probability", "success", "claimable")
         rows = {name: torch.cat([getattr(rollout, name) for rollout in rollouts]) for name in names}
-        seen = each(lambda *parts: torch.cat(parts), *(rollout.observation for rollout in rollouts))
+        seen = tree.cat([rollout.observation for rollout in rollouts])
     games = collector.shelf.take(len(collector.shelf))
     return agent, collector, (seen, rows), told, games
 
@@ -161,7 +162,7 @@ def test_evaluating_kept_steps_gives_the_probabilities_that_were_drawn_with(play
     learner = HidingLearner(agent, HidingObjective())
     hid = games.hiding
     with torch.no_grad():
-        observation = hid.observation.map(lambda tensor: tensor.transpose(0, 1))
+        observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
         said = agent.evaluate(learner._before(games), observation, torch.zeros_like(observation.last_success))
     logs = said.decision.logits.log_softmax(-1).gather(-1, hid.action.T[..., None])[..., 0].T
     within = hid.within
@@ -169,7 +170,7 @@ def test_evaluating_kept_steps_gives_the_probabilities_that_were_drawn_with(play
     n, t = (hid.spot >= 0).nonzero().unbind(1)
     chance = said.decision.hittable.sigmoid().flatten(-3)[t, n, hid.spot[n, t]]
     torch.testing.assert_close(hid.probability[n, t], chance, atol=1e-4, rtol=1e-3)
-    empty = replace(games, metric_map=each(lambda kept: torch.full_like(kept, -1), games.metric_map))
+    empty = replace(games, metric_map=tree.map(lambda kept: torch.full_like(kept, -1), games.metric_map))
     with torch.no_grad():
         other = agent.evaluate(learner._before(empty), observation, torch.zeros_like(observation.last_success))
     assert not torch.allclose(other.decision.logits[0], said.decision.logits[0]), "the map matters"
@@ -322,11 +323,11 @@ def test_places_that_are_not_real_rank_nothing():
 def test_games_leave_the_shelf_once_and_in_their_order(played):
     *_, games = played
     shelf = FinishedGames()
-    shelf.add(each(lambda tensor: tensor[:3], games))
-    shelf.add(each(lambda tensor: tensor[3:7], games))
+    shelf.add(tree.index(games, slice(3)))
+    shelf.add(tree.index(games, slice(3, 7)))
     taken = [shelf.take(2), shelf.take(4)]
     assert [len(some) for some in taken] == [2, 4] and len(shelf) == 1
-    joined = each(lambda *parts: torch.cat(parts), *taken, shelf.take(1))
+    joined = tree.cat([*taken, shelf.take(1)])
     assert torch.equal(joined.hiding.action, games.hiding.action[:7])
     assert torch.equal(joined.hiding.observation.image, games.hiding.observation.image[:7])
     with pytest.raises(ValueError, match="count"):

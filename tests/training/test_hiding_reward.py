@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.config import SMALL
 from scrubjay.game.actions import Stage
@@ -111,7 +112,7 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
     rewards = {valued: torch.cat([part.reward for part in parts]) for valued, parts in rollouts.items()}
     paid = (rewards[True] - rewards[False]).numpy()
 
-    seen = [part.observation.map(lambda tensor, t=t: tensor[t]) for part in rollouts[True] for t in range(len(part))]
+    seen = [tree.index(part.observation, t) for part in rollouts[True] for t in range(len(part))]
     seen.append(rollouts[True][-1].last)
     begins = torch.cat([*(part.begins for part in rollouts[True]), torch.from_numpy(told[-1].finished)[None]])
     stage = torch.stack([one.stage for one in seen])

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.hiding_outcomes import NONE
@@ -227,7 +228,7 @@ def test_games_are_led_alike_alone_and_together():
     found = set()
     for b in range(4):
         alone = PathTeacher(1, CPU)
-        one = maps.map(lambda tensor, b=b: tensor[b : b + 1])
+        one = tree.index(maps, slice(b, b + 1))
         alone.lead(perspective, torch.tensor([0]), *hidden(one, place[-1, b : b + 1], outcome[b : b + 1]))
         for there in place[:, b]:
             everywhere = there.expand(6, 4)
@@ -286,7 +287,7 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
         def watch(number, game, outcome):
             begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (game.stage == Stage.S)))
             if len(begun):
-                maps = collector.acting[number].state.metric_map.map(lambda tensor: tensor[begun])
+                maps = tree.index(collector.acting[number].state.metric_map, begun)
                 known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
                 collector.guides[number].lead(agent.perspective, begun, *known)
 

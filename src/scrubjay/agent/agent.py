@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
+from scrubjay import tree
 from scrubjay.agent import weights
 from scrubjay.agent.config import PAPER, AgentConfig
 from scrubjay.agent.encoder import Encoded, Encoder, ImageEncoder
@@ -40,12 +41,8 @@ class Step:
 
     def games(self, some: slice) -> Step:
         """What is said of some of the games of T steps; of the images, all."""
-
-        def cut(tensor: torch.Tensor) -> torch.Tensor:
-            return tensor[:, some]
-
-        state = self.state.map(lambda tensor: tensor[some])
-        return Step(state, self.decision.map(cut), self.dirs.map(cut), self.encoded)
+        decision, dirs = tree.index((self.decision, self.dirs), (slice(None), some))
+        return Step(tree.index(self.state, some), decision, dirs, self.encoded)
 
     def readings(self) -> dict[str, torch.Tensor]:
         """The representations by the names of READINGS, with the observation's leading axes."""
@@ -102,12 +99,11 @@ class Agent(nn.Module):
         encoded = self._encoded(observation)
         sir, pooled = (tensor.unflatten(0, observation.stage.shape) for tensor in (encoded.sir, encoded.pooled))
         if targets is not None:
-            state = state.map(lambda tensor: torch.cat([tensor, tensor]))
+            state = tree.cat([state, state])
             sir, pooled, begins = (torch.cat([tensor, tensor], 1) for tensor in (sir, pooled, begins))
             # Images are large, and were encoded.
             blind = replace(observation, image=observation.stage)
-            blind = blind.map(lambda tensor: torch.cat([tensor, tensor], 1))
-            observation = replace(blind, target=torch.cat([observation.target, targets], 1))
+            observation = replace(tree.cat([blind, blind], 1), target=torch.cat([observation.target, targets], 1))
         dirs, state = self.memory.sequence(state, sir, pooled, observation, begins, stages)
         return Step(state, self._decided(dirs, sir, observation), dirs, encoded)
 

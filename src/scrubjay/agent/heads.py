@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -40,10 +39,6 @@ class Decision:
     every stage: OH learns from it where placing is worth a try."""
     openable: torch.Tensor
     """(..., 7, 7): logits that OpenAt would succeed at the cells, in the words of the stage's own head; 0 in PS."""
-
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Decision:
-        """The same with every tensor changed."""
-        return Decision(*(change(getattr(self, f.name)) for f in fields(self)))
 
 
 def check_stage(stage: torch.Tensor) -> None:

@@ -6,12 +6,12 @@ manipulation (OM) runs inside hiding (OH): the state of OH is put aside meanwhil
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
+from scrubjay import tree
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
 from scrubjay.agent.normalization import RunningNorm
@@ -37,10 +37,6 @@ class Recurrent:
     """(..., L): the LSTM's output."""
     cell: torch.Tensor
     """(..., L): the LSTM's cell."""
-
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Recurrent:
-        """The same with every tensor changed."""
-        return Recurrent(*(change(getattr(self, f.name)) for f in fields(self)))
 
     def times(self, shares: torch.Tensor) -> Recurrent:
         """A share (B,) of the states in each game: all of them, or nothing."""
@@ -69,12 +65,6 @@ class MemoryState:
     """(B,) int64: of the last step, or NO_STAGE."""
     metric_map: MapState
 
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> MemoryState:
-        """The same with every tensor changed: to detach, move, or index all of them by game."""
-        return MemoryState(
-            self.now.map(change), self.aside.map(change), change(self.stage), self.metric_map.map(change)
-        )
-
 
 @dataclass(frozen=True)
 class DynamicRepresentation:
@@ -86,10 +76,6 @@ class DynamicRepresentation:
     """(..., G, 7, 7): the convolutional GRU's state."""
     change: torch.Tensor
     """(..., 7, 7): the change map W, before its softmax over the cells."""
-
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> DynamicRepresentation:
-        """The same with every tensor changed."""
-        return DynamicRepresentation(*(change(getattr(self, f.name)) for f in fields(self)))
 
 
 class Tiled(nn.Module):
@@ -188,9 +174,9 @@ class Memory(nn.Module):
         begins: torch.Tensor,
     ) -> tuple[DynamicRepresentation, MemoryState]:
         """One step of B games, like `sequence` without its leading axis."""
-        one = observation.map(lambda tensor: tensor[None])
+        one = tree.index(observation, None)
         dirs, state = self.sequence(state, sir[None], summary[None], one, begins[None])
-        return dirs.map(lambda tensor: tensor[0]), state
+        return tree.index(dirs, 0), state
 
     def sequence(
         self,

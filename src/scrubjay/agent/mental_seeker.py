@@ -7,13 +7,14 @@ predictions; a move also needs a position that the hider visited, since the map 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from scrubjay import tree
 from scrubjay.agent.config import AgentConfig
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 from scrubjay.rooms.directions import QUARTERS
@@ -88,9 +89,6 @@ class _Walkers:
     cell: torch.Tensor
     found: torch.Tensor
 
-    def those(self, rows: torch.Tensor) -> _Walkers:
-        return _Walkers(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
-
 
 class MentalSeeker(nn.Module):
     """An LSTM on slices of imagined maps, with a policy over the 58 actions and predictions of their success."""
@@ -154,7 +152,7 @@ class MentalSeeker(nn.Module):
         for step in range(limit):
             if step and step % CHECK_EVERY == 0:
                 # The only place where the host waits for the device.
-                walkers = walkers.those((~walkers.found).nonzero()[:, 0])
+                walkers = tree.index(walkers, (~walkers.found).nonzero()[:, 0])
                 if not len(walkers.number):
                     break
             paths[step, walkers.number] = torch.where(walkers.found, -1, walkers.position).int()

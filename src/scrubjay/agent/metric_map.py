@@ -8,8 +8,7 @@ masks say which of both is in the map at each step. A step reads before it write
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -65,10 +64,6 @@ class MapState:
         if more < 0:
             raise ValueError(f"capacity: maps for {self.capacity} places cannot shrink to {capacity}")
         return MapState(F.pad(self.keys, (0, more), value=EMPTY), F.pad(self.values, (0, 0, 0, more)), self.count)
-
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> MapState:
-        """The same with every tensor changed."""
-        return MapState(*(change(getattr(self, f.name)) for f in fields(self)))
 
     @property
     def entries(self) -> Entries:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -38,10 +37,6 @@ class Observation:
     """(...,) int64: in OH, the PlaceAt that says where the last manipulation put the object, or NO_ACTION."""
     target: torch.Tensor
     """(..., 3) int64: in OM, modality, row and column; 0 elsewhere."""
-
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Observation:
-        """The same with every tensor changed, to index, move or reshape all of them."""
-        return Observation(*(change(getattr(self, f.name)) for f in fields(self)))
 
 
 def observe(game: CacheGame, image: torch.Tensor | None = None) -> Observation:

@@ -14,13 +14,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Protocol
 
 import numpy as np
 
+from scrubjay import tree
 from scrubjay.errors import PhysicsError
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
@@ -150,7 +151,7 @@ class Processes:
         while waiting or busy:
             while waiting and idle:
                 worker, part = idle.pop(), waiting.pop()
-                message = ("run", numbers[part], method, rows_of(state, part), [values[part] for values in arguments])
+                message = ("run", numbers[part], method, *tree.index((state, arguments), part))
                 self._send(worker, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
                 busy[worker] = part
             for key, _ in self._selector.select():
@@ -158,7 +159,7 @@ class Processes:
                 answer = self._receive(worker)
                 part = busy.pop(worker)
                 done[part], then = answer
-                put_rows(state, part, then)
+                tree.index_put_(state, part, then)
                 idle.append(worker)
         return done
 
@@ -176,17 +177,6 @@ class Processes:
         if isinstance(answer, str):
             raise PhysicsError(f"physics failed in a process of its own:\n{answer}")
         return answer
-
-
-def rows_of(state: State, rows: slice | np.ndarray) -> State:
-    """The state of some of the worlds."""
-    return State(*(getattr(state, f.name)[rows] for f in fields(State)))
-
-
-def put_rows(state: State, rows: slice | np.ndarray, values: State) -> None:
-    """Writes the state of some of the worlds."""
-    for f in fields(State):
-        getattr(state, f.name)[rows] = getattr(values, f.name)
 
 
 def _act(physics: Physics, method: str, state: State, row: int, arguments: Sequence[np.ndarray]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from scrubjay import tree
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import GRID, Grid
 from scrubjay.rooms.generate import make_room
@@ -20,7 +21,7 @@ from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
-from scrubjay.sim.physics_pool import PhysicsPool, Threads, put_rows, rows_of
+from scrubjay.sim.physics_pool import PhysicsPool, Threads
 from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
 from scrubjay.sim.quaternion import about, multiplied
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
@@ -336,13 +337,13 @@ class World:
         """Runs a method of `Physics` for the worlds that need it, with their rows of its arguments; who succeeded."""
         some = np.flatnonzero(worlds)
         if len(some):
-            now = rows_of(self.state, some)
+            now = tree.index(self.state, some)
             if goal is not None:
                 now.goal = goal[some]
             rooms = [self.rooms[number] for number in self.room_of[some]]
             done = self._engines.run(rooms, method, now, *(values[some] for values in arguments))
             some = some[done]
-            put_rows(self.state, some, rows_of(now, done))
+            tree.index_put_(self.state, some, tree.index(now, done))
         return np.isin(np.arange(len(self)), some)
 
     def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:

@@ -7,12 +7,12 @@ what comes out is overwritten by the next step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, Step
 from scrubjay.agent.memory import MemoryState
 from scrubjay.game.observation import Observation
@@ -55,12 +55,12 @@ class Acting:
             self.state = self._recording.inputs[0]
         seen, said = self._recording(observation=observation, begins=begins)
         if remember:
-            copy_into(self.state, said.state)
+            tree.copy_(self.state, said.state)
         return replace(observation, image=seen.image.clone()), said
 
     def remembered(self) -> MemoryState:
         """What the agent remembers now, as it will stay."""
-        return self.state.map(torch.clone) if self.recorded else self.state
+        return tree.map(torch.clone, self.state) if self.recorded else self.state
 
     def _step(self, state: MemoryState, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
         if self.augmentation is not None:
@@ -79,7 +79,7 @@ class Recording:
         observation: Observation,
         begins: torch.Tensor,
     ) -> None:
-        self.inputs = (state.map(torch.clone), observation.map(torch.clone), begins.clone())
+        self.inputs = tree.map(torch.clone, (state, observation, begins))
         # Not on the default stream, which cannot be recorded; and on a stream of its own, for what is multiplied on one
         # stream shares scratch memory, and steps of two worlds run at the same time.
         aside = torch.cuda.Stream()
@@ -94,22 +94,7 @@ class Recording:
 
     def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
         """The recorded step of other observations."""
-        copy_into(self.inputs[1], observation)
+        tree.copy_(self.inputs[1], observation)
         self.inputs[2].copy_(begins)
         self.graph.replay()
         return self.outputs
-
-
-def copy_into(into: Any, values: Any) -> None:
-    """Copies all tensors of a dataclass, all the way down."""
-    for (_, mine), (_, given) in zip(tensors_of(into), tensors_of(values), strict=True):
-        mine.copy_(given, non_blocking=True)
-
-
-def tensors_of(value: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """All tensors of a dataclass, all the way down, by names with dots."""
-    if isinstance(value, torch.Tensor):
-        yield name.removeprefix("."), value
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from tensors_of(getattr(value, field.name), f"{name}.{field.name}")

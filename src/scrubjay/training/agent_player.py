@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.perspective import Choice
 from scrubjay.game.actions import NOTHING, Stage
@@ -37,7 +38,7 @@ class AgentPlayer:
         place = np.zeros((len(game), 4), int)
         with torch.no_grad():
             seen = observe(game, resized(game.look().rgb, self.agent.config.image_size))
-            seen = seen.map(lambda tensor: tensor.to(self.device))
+            seen = tree.map(lambda tensor: tensor.to(self.device), seen)
             said = self.agent.act(self._state, seen, begins)
             self._state = said.state
             logits = said.decision.logits.float()

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.normalization import adapt, usual_parts
-from scrubjay.training.actor import TRIES, copy_into
+from scrubjay.training.actor import TRIES
 from scrubjay.training.actor_critic import Losses
 from scrubjay.training.learner import Learner
 from scrubjay.training.rollout import Rollout
@@ -51,7 +52,7 @@ class CudaGraphLearner:
 
     def __call__(self, rollout: Rollout) -> Losses:
         """The losses of a rollout; the parameters have their gradients. Both are good until the next call."""
-        copy_into(self.inputs, rollout)
+        tree.copy_(self.inputs, rollout)
         self.graph.replay()
         for parameter, gradient in self.gradients:
             parameter.grad = gradient

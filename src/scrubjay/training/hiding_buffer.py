@@ -8,13 +8,12 @@ and as much again for each finished game that waits to be learned from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TypeVar
 
 import numpy as np
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.heads import Decision
 from scrubjay.agent.hiding_outcomes import DRAWS, outcome_of
@@ -26,7 +25,6 @@ from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation
 
-T = TypeVar("T")
 SPOT = torch.from_numpy(actions.PLACE_AT[:-1])
 """(219,): the spot of each PlaceAt, modality * 49 + row * 7 + column; -1 for other actions."""
 
@@ -142,9 +140,9 @@ class FinishedGames:
         """The oldest ones, as many as asked for; they are gone from here."""
         if not 0 < count <= len(self):
             raise ValueError(f"count: from 1 to the {len(self)} games that wait, not {count}")
-        every = each(lambda *parts: torch.cat(parts), *self._waiting)
-        self._waiting = [each(lambda tensor: tensor[count:], every)] if count < len(every) else []
-        return each(lambda tensor: tensor[:count], every)
+        every = tree.cat(self._waiting)
+        self._waiting = [tree.index(every, slice(count, None))] if count < len(every) else []
+        return tree.index(every, slice(count))
 
 
 class _Track:
@@ -202,8 +200,7 @@ class HidingBuffer:
         """Begins with games (n,), by number, in PS: what was thought, (n, ...), and by which of all maps, (B, ...)."""
         for field in fields(Thought):
             getattr(self.thought, field.name)[games] = getattr(choice, field.name)
-        for field in fields(MapState):
-            getattr(self.metric_map, field.name)[games] = getattr(metric_map, field.name)[games]
+        tree.index_put_(self.metric_map, games, tree.index(metric_map, games))
         numbers = games.cpu().numpy()
         self.open[numbers] = True
         self._hider.count[numbers] = self._seeker.count[numbers] = 0
@@ -216,9 +213,8 @@ class HidingBuffer:
             games, step = self._indices(hiding, self._hider)
             if self._seen is None:
                 shape = self._log_probability.shape
-                self._seen = observation.map(lambda tensor: tensor.new_zeros(*shape, *tensor.shape[1:]))
-            for field in fields(Observation):
-                getattr(self._seen, field.name)[games, step] = getattr(observation, field.name)[games]
+                self._seen = tree.map(lambda tensor: tensor.new_zeros(*shape, *tensor.shape[1:]), observation)
+            tree.index_put_(self._seen, (games, step), tree.index(observation, games))
             act = action[games, None]
             self._log_probability[games, step] = logits[games].log_softmax(-1).gather(-1, act)[:, 0]
             spot = SPOT.to(self.device)[act].clamp(min=0)
@@ -254,7 +250,7 @@ class HidingBuffer:
         the hiders stood (n, 3), row, column and quarter, and what hiding came to (n,)."""
         numbers = torch.from_numpy(games).to(self.device)
         assert self._seen is not None
-        explored, origin = surveyed(self.metric_map.map(lambda kept: kept[numbers]).entries)
+        explored, origin = surveyed(tree.index(self.metric_map, numbers).entries)
         action, success, _, _ = self._hider.of(games, self.device)
         outcome = came_to(SPOT.to(self.device)[action], success, self._seen.standing[numbers])
         return explored, origin, self.thought.place[numbers], outcome
@@ -270,10 +266,10 @@ class HidingBuffer:
         numbers = torch.from_numpy(games).to(self.device)
         sought = (*self._seeker.of(games, self.device), torch.from_numpy(found[games]).to(self.device))
         return Finished(
-            each(lambda kept: kept[numbers], self.thought),
-            self.metric_map.map(lambda kept: kept[numbers]),
+            tree.index(self.thought, numbers),
+            tree.index(self.metric_map, numbers),
             Hiding(
-                self._seen.map(lambda kept: kept[numbers]),
+                tree.index(self._seen, numbers),
                 self._log_probability[numbers],
                 self._probability[numbers],
                 *self._hider.of(games, self.device),
@@ -293,14 +289,6 @@ def came_to(spot: torch.Tensor, success: torch.Tensor, standing: torch.Tensor) -
 def seeker_numbers(action: torch.Tensor) -> torch.Tensor:
     """The numbers among the seeker's 58 of actions among the 219."""
     return SEEKER_NUMBER.to(action.device)[action]
-
-
-def each(change: Callable[..., torch.Tensor], *things: T) -> T:
-    """A dataclass of tensors and such, made of the tensors that are at the same place in some of its kind."""
-    if isinstance(things[0], torch.Tensor):
-        return change(*things)  # type: ignore[return-value]
-    parts = (each(change, *(getattr(thing, f.name) for thing in things)) for f in fields(things[0]))  # type: ignore[arg-type]
-    return type(things[0])(*parts)
 
 
 def _within(action: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, surveyed
 from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION
@@ -53,7 +54,7 @@ class HidingLearner:
     def hiding(self, games: Finished, percentile: torch.Tensor, early: bool) -> Losses:
         """OH's losses, weighted, from games and their percentiles (n,); `early` in training some more."""
         o, hid = self.objective, games.hiding
-        observation = hid.observation.map(lambda tensor: tensor.transpose(0, 1))
+        observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
         begins = torch.zeros_like(observation.last_success)
         said = self.agent.evaluate(self._before(games), observation, begins)
         logits, value = said.decision.logits.float(), said.decision.value.float()

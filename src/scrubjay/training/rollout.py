@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.memory import MemoryState
 from scrubjay.game.actions import NOTHING, Stage
@@ -73,18 +74,11 @@ class Rollout:
 
     def games(self, some: slice | torch.Tensor) -> Rollout:
         """The same of some of the games, by number."""
-
-        def cut(name: str, value: object) -> object:
-            if name == "stages":
-                return value
-            if isinstance(value, Observation) and name == "observation":
-                return value.map(lambda tensor: tensor[:, some])
-            if isinstance(value, Observation | MemoryState):
-                return value.map(lambda tensor: tensor[some])
-            assert isinstance(value, torch.Tensor)
-            return value[some] if name == "following" else value[:, some]
-
-        return Rollout(**{f.name: cut(f.name, getattr(self, f.name)) for f in fields(self)})  # type: ignore[arg-type]
+        cut = {
+            f.name: tree.index(getattr(self, f.name), some if f.name in _WITHOUT_TIME else (slice(None), some))
+            for f in fields(self)
+        }
+        return Rollout(**cut)
 
 
 class Collector:
@@ -266,7 +260,7 @@ class _Sequence:
         tensors = {name: value.to(self.of.device, non_blocking=True) for name, value in stacked.items()}
         if self.hide:
             tensors["reward"] = tensors["reward"] + torch.stack(self.hide)
-        observation = Observation(*(torch.stack([getattr(o, f.name) for o in seen]) for f in fields(Observation)))
+        observation = tree.stack(seen)
         return Rollout(
             observation, following=self.following, state=self.first, last=last, stages=frozenset(self.stages), **tensors
         )
@@ -277,29 +271,16 @@ _ROWS = (
     "toward",
 )  # fmt: skip
 
+_WITHOUT_TIME = ("following", "state", "last")
+"""Fields of a rollout whose first axis is B; the others' are T and B."""
+
 
 def _joined(parts: list[Rollout]) -> Rollout:
     """Rollouts of different worlds side by side."""
     if len(parts) == 1:
         return parts[0]
-
-    def join(name: str) -> object:
-        values = [getattr(part, name) for part in parts]
-        if name == "stages":
-            return frozenset().union(*values)
-        if isinstance(values[0], Observation):
-            axis = 1 if name == "observation" else 0
-            return Observation(*(torch.cat([getattr(v, f.name) for v in values], axis) for f in fields(Observation)))
-        if isinstance(values[0], MemoryState):
-            return _joined_states(values)
-        return torch.cat(values, 0 if name == "following" else 1)
-
-    return Rollout(**{f.name: join(f.name) for f in fields(Rollout)})  # type: ignore[arg-type]
-
-
-def _joined_states(states: list) -> object:
-    """The same for what is remembered, all the way down."""
-    first = states[0]
-    if isinstance(first, torch.Tensor):
-        return torch.cat(states)
-    return type(first)(*(_joined_states([getattr(state, f.name) for state in states]) for f in fields(first)))
+    joined = {
+        f.name: tree.cat([getattr(part, f.name) for part in parts], 0 if f.name in _WITHOUT_TIME else 1)
+        for f in fields(Rollout)
+    }
+    return Rollout(**{**joined, "stages": frozenset().union(*(part.stages for part in parts))})

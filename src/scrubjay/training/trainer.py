@@ -19,6 +19,7 @@ import torch
 from safetensors import torch as safetensors
 from torch import nn
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.heads import ACTING
@@ -32,7 +33,6 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics_pool import Processes
 from scrubjay.sim.world import World
-from scrubjay.training.actor import tensors_of
 from scrubjay.training.actor_critic import Losses
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
@@ -352,9 +352,8 @@ def train(
             trainer.run(note, stop, save)
         except NotFiniteError as error:
             path = run.folder / f"not_finite-{trainer.progress.update}.safetensors"
-            write_atomically(
-                path, safetensors.save({name: t.detach().cpu().contiguous() for name, t in tensors_of(error.batch)})
-            )
+            batch = {name: t.detach().cpu().contiguous() for name, t in tree.leaves_with_path(error.batch)}
+            write_atomically(path, safetensors.save(batch))
             raise TrainingError(f"update {trainer.progress.update}: {error}; the batch is in {path}") from error
         except PhysicsError as error:
             raise TrainingError(f"{error}; the last checkpoint is intact") from error

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent, Step
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.memory import EM, MemoryState, S
@@ -117,7 +118,7 @@ def watch(
         reasons: Reasons | None = None
         while not records:
             # OpenGL draws the next picture over this one.
-            seen, before = observe(game).map(torch.clone), state
+            seen, before = tree.map(torch.clone, observe(game)), state
             said = agent.act(before, seen, torch.tensor([not moments]))
             state, place = said.state, np.zeros((1, 4), int)
             probabilities = said.decision.logits[0].double().softmax(-1)
