@@ -13,8 +13,12 @@ class RendererError(ScrubjayError, RuntimeError):
     """A renderer that does not work on this machine."""
 
 
-class PhysicsError(ScrubjayError, RuntimeError):
-    """A physics process that died or raised."""
+class ProcessError(ScrubjayError, RuntimeError):
+    """A child process that died, or whose work failed."""
+
+
+class PhysicsError(ProcessError):
+    """A physics process that died, or whose physics failed."""
 
 
 class RecordError(ScrubjayError, ValueError):

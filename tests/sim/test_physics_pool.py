@@ -104,7 +104,7 @@ def test_a_room_that_is_replaced_is_played_in(rooms, engines, chest):
 def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, engines):
     with World(rooms, copies=4, engines=engines) as world:
         before = holding(world).state.copy()
-        os.kill(engines._workers[0].process.pid, signal.SIGKILL)
+        os.kill(engines.pool.children[0].process.pid, signal.SIGKILL)
         with pytest.raises(PhysicsError, match="ended unexpectedly, with exit code -9"):
             world.drop(everyone(world))
         assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
@@ -113,7 +113,7 @@ def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, engines):
 
 
 def test_a_process_that_dies_at_work_is_an_error(rooms, engines):
-    others = [worker.process for worker in engines._workers]
+    others = [child.process for child in engines.pool.children]
     with World(rooms, copies=40, engines=engines) as world:
         holding(world).drop(everyone(world))
         holding(world)
@@ -134,7 +134,7 @@ def test_what_goes_wrong_in_a_process_is_told(rooms, engines):
 
 def test_an_interruption_ends_the_processes(rooms, engines):
     """Their answers would be taken for those to the next question."""
-    processes = [worker.process for worker in engines._workers]
+    processes = [child.process for child in engines.pool.children]
     with World(rooms, copies=40, engines=engines) as world:
         holding(world).drop(everyone(world))
         holding(world)
@@ -149,7 +149,7 @@ def test_an_interruption_ends_the_processes(rooms, engines):
 
 def test_closing_ends_the_processes_and_can_be_done_twice(rooms):
     engines = Processes(2)
-    processes = [worker.process for worker in engines._workers]
+    processes = [child.process for child in engines.pool.children]
     with World(rooms, engines=engines) as world:
         holding(world).drop(everyone(world))
         engines.close()
@@ -242,7 +242,7 @@ def test_training_is_the_same_with_few_cores_and_with_many(monkeypatch):
         trainer.close()
         weights.append([parameter.detach().numpy().tobytes() for parameter in trainer.agent.parameters()])
     assert weights[0] == weights[1]
-    assert trainer.engines is not None and not trainer.engines._workers
+    assert trainer.engines is not None and not trainer.engines.pool.children
 
 
 def test_a_run_whose_physics_dies_says_so(monkeypatch, tmp_path):
@@ -251,7 +251,7 @@ def test_a_run_whose_physics_dies_says_so(monkeypatch, tmp_path):
 
     def killed(engines: Processes, count: int) -> None:
         begin(engines, count)
-        engines._workers[0].process.kill()
+        engines.pool.children[0].process.kill()
 
     monkeypatch.setattr(Processes, "__init__", killed)
     run = Run.begin(tmp_path / "run", MANIPULATING)

@@ -1,25 +1,28 @@
-"""Many rooms built side by side, in processes."""
+"""Builds rooms from their names, many of them in child processes."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 
 from scrubjay.rooms.generate import make_room
 from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.processes import ProcessPool
+
+MIN_ROOMS = 4
+"""Rooms for which it pays to start a process."""
 
 
 def build_room(scene: str) -> CompiledRoom:
-    """A room by its name, compiled."""
+    """Generates a room and compiles it."""
     return compile_room(make_room(scene))
 
 
 def build_rooms(scenes: Sequence[str], processes: int | None = None) -> list[CompiledRoom]:
-    """Rooms by their names, compiled. Fresh processes, since one with CUDA in use cannot be copied."""
-    processes = min(processes or os.cpu_count() or 1, len(scenes) // 4)
+    """Generates rooms and compiles them, in at most `processes` child processes (by default one per core)."""
+    processes = min(processes or os.cpu_count() or 1, len(scenes) // MIN_ROOMS)
     if processes < 2:
         return [build_room(scene) for scene in scenes]
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(build_room, scenes, chunksize=2))
+    with ProcessPool(build_room, processes) as pool:
+        rooms: dict[int, CompiledRoom] = dict(pool.map((scene,) for scene in scenes))
+    return [rooms[index] for index in range(len(scenes))]

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import os
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -30,6 +28,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
 from scrubjay.sim.physics import Physics, Situation
 from scrubjay.sim.pose import REACH, reach
+from scrubjay.sim.processes import ProcessPool
 from scrubjay.spots.areas import DROP, Area, areas_of, within
 
 VERSION = 1
@@ -264,34 +263,13 @@ def make_all(
             left.append(pair)
     done = len(pairs) - len(left)
     progress(done, len(pairs))
-    if processes == 1:
-        for pair in left:
-            _make_one(*pair, folder, candidates, seed)
+    results: Iterable[tuple[int, Spots]]
+    with ExitStack() as stack:
+        if processes == 1:
+            results = enumerate(make_spots(*pair, candidates, seed) for pair in left)
+        else:
+            pool = stack.enter_context(ProcessPool(make_spots, processes))
+            results = pool.map((*pair, candidates, seed) for pair in left)
+        for index, spots in results:
+            save_spots(spots, spots_file(folder, *left[index]))
             progress(done := done + 1, len(pairs))
-        return
-    # Fresh processes, since one with CUDA in use cannot be copied.
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _end_with_parent) as pool:
-        jobs = [pool.submit(_make_one, *pair, folder, candidates, seed) for pair in left]
-        try:
-            for job in as_completed(jobs):
-                job.result()
-                progress(done := done + 1, len(pairs))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def _make_one(scene: str, goal: str, folder: str | os.PathLike[str], candidates: int, seed: int) -> None:
-    save_spots(make_spots(scene, goal, candidates, seed), spots_file(folder, scene, goal))
-
-
-def _end_with_parent() -> None:
-    """Lets a process of a pool end when the one that started it was killed; it would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

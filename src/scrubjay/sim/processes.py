@@ -1,0 +1,185 @@
+"""Child processes of our own Python that serve requests.
+
+Fresh interpreters, since a process that uses CUDA cannot be forked. Not `multiprocessing`, whose children run the
+user's main script again: that needs a `__main__` guard, and fails for notebooks and scripts on standard input. The
+children have a session of their own, so Ctrl-C reaches only the parent, and end when their connection does.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import selectors
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+from scrubjay.errors import ProcessError
+
+EXIT_TIMEOUT = 5.0
+"""Seconds that a child may take to exit before it is killed."""
+
+
+class ChildProcess:
+    """A process that calls `handler` with the arguments of each request. The handler is pickled, so its module must be
+    importable."""
+
+    def __init__(self, handler: Callable) -> None:
+        self.connection, theirs = Pipe()
+        # The same package and libraries as here, wherever they were found.
+        paths = [path or os.getcwd() for path in sys.path]
+        code = (
+            f"import sys; sys.path[:] = {paths!r}; from scrubjay.sim.processes import serve; serve({theirs.fileno()})"
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+            env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, start_new_session=True,
+        )  # fmt: skip
+        theirs.close()
+        self.send(pickle.dumps(handler, pickle.HIGHEST_PROTOCOL))
+
+    def send(self, packed: bytes) -> None:
+        try:
+            self.connection.send_bytes(packed)
+        except OSError:
+            raise self._died() from None
+
+    def receive(self) -> Any:
+        """The reply to the oldest open request. Raises what the handler raised."""
+        try:
+            reply, error = self.connection.recv()
+        except (EOFError, OSError):
+            raise self._died() from None
+        if error:
+            raise error
+        return reply
+
+    def wait(self) -> None:
+        """Waits for the exit, once the connection is closed."""
+        try:
+            self.process.wait(EXIT_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _died(self) -> ProcessError:
+        try:
+            code = self.process.wait(EXIT_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return ProcessError("a child process does not answer")
+        return ProcessError(f"a child process ended unexpectedly, with exit code {code}; was there enough memory?")
+
+
+class ProcessPool:
+    """Children that share requests. Any error closes the pool: replies might still come that nobody expects."""
+
+    def __init__(self, handler: Callable, count: int) -> None:
+        self._selector = selectors.DefaultSelector()
+        self.children: list[ChildProcess] = []
+        """Empty when the pool is closed."""
+        try:
+            for _ in range(count):
+                child = ChildProcess(handler)
+                self.children.append(child)
+                self._selector.register(child.connection, selectors.EVENT_READ, child)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> ProcessPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def map(self, requests: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
+        """Gives each child one request at a time. Yields each request's index and reply, in order of completion."""
+        remaining, idle, busy = enumerate(requests), list(self.children), dict[ChildProcess, int]()
+        try:
+            while True:
+                while idle and (item := next(remaining, None)):
+                    index, request = item
+                    child = idle.pop()
+                    child.send(_pack(request, reply=True))
+                    busy[child] = index
+                if not busy:
+                    return
+                for key, _ in self._selector.select():
+                    child = key.data
+                    reply = child.receive()
+                    idle.append(child)
+                    yield busy.pop(child), reply
+        except BaseException:
+            self.close()
+            raise
+
+    def broadcast(self, *request: Any) -> None:
+        """Sends a request without a reply to all children."""
+        packed = _pack(request, reply=False)
+        try:
+            for child in self.children:
+                child.send(packed)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        children, self.children = self.children, []
+        self._selector.close()
+        for child in children:
+            child.connection.close()
+        for child in children:
+            child.wait()
+
+
+def serve(descriptor: int) -> None:
+    """The child's main loop."""
+    threading.Thread(target=_exit_with_connection, args=(descriptor,), daemon=True).start()
+    connection = Connection(descriptor)
+    try:
+        handler = connection.recv()
+        while True:
+            request, wants_reply = connection.recv()
+            if not wants_reply:
+                handler(*request)
+                continue
+            connection.send(_answer(handler, request))
+    except (EOFError, OSError):
+        return
+
+
+def _answer(handler: Callable, request: tuple) -> tuple[Any, Exception | None]:
+    try:
+        return handler(*request), None
+    except Exception as error:
+        return None, _portable(error)
+
+
+def _exit_with_connection(descriptor: int) -> None:
+    """Exits as soon as the other end is closed, even in the middle of a request."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    while not any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
+        pass
+    os._exit(0)
+
+
+def _portable(error: Exception) -> Exception:
+    """An exception that can be sent, with the child's traceback as a note."""
+    text = "In a child process:\n" + traceback.format_exc()
+    try:
+        copy = pickle.loads(pickle.dumps(error))
+    except Exception:
+        copy = ProcessError(f"{type(error).__name__}: {error}")
+    copy.add_note(text)
+    return copy
+
+
+def _pack(request: tuple, reply: bool) -> bytes:
+    return pickle.dumps((request, reply), pickle.HIGHEST_PROTOCOL)
