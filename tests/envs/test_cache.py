@@ -12,8 +12,8 @@ from pettingzoo.test import api_test, parallel_api_test, seed_test
 
 from scrubjay.envs.cache import HIDER, NONE, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, cache_env, parallel
 from scrubjay.game.actions import NAMES, Stage, action_index
-from scrubjay.game.cache import LIMITS
 from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
@@ -95,8 +95,8 @@ def test_a_game_of_two_makes_its_own_world(chest):
 def test_hiders_are_told_where_the_object_landed(pair):
     env = CacheVectorEnv(pair, goals=("Bread",))
     env.reset(seed=0)
-    env.games.deal = lambda *_: EpisodeSpec("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
-    env.games.begin(np.ones(2, bool))
+    env.games.sampler = lambda *_: EpisodeSpec("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
+    env.games.reset(np.ones(2, bool))
     for name in ("PlaceAt|1,1,1", *["MoveHandAhead"] * 3):
         seen, *_ = env.step(all_do(*[action_index(name)] * 2))
         assert seen["landed"].tolist() == [NONE, NONE]

@@ -19,9 +19,9 @@ import scrubjay  # noqa: F401 (it makes the environments known)
 from scrubjay.envs.stage import TASKS, StageEnv, StageVectorEnv
 from scrubjay.envs.stage_games import ACTIONS
 from scrubjay.errors import SpotError
-from scrubjay.game.actions import NAMES, NOTHING, PLACES, Stage, action_index
-from scrubjay.game.cache import LIMITS
+from scrubjay.game.actions import NAMES, NOTHING, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import RandomPlayer
 from scrubjay.sim.pose import AgentPose
 
@@ -108,7 +108,7 @@ def test_actions_are_those_of_the_stage(make, task):
     seen, _ = env.reset(seed=0)
     assert seen["last_action"] == COUNTS[task], "there was none"
     if task == "Manipulate":
-        assert seen["target"].tolist() == list(env.games.dealt[0].target)
+        assert seen["target"].tolist() == list(env.games.specs[0].target)
     for number in (0, COUNTS[task] - 1):
         seen, _, over, _, _ = env.step(number)
         assert seen["last_action"] == number and env.observation_space.contains(seen)
@@ -178,8 +178,8 @@ def deal_hiding(env: StageEnv) -> None:
     """Hider and seeker begin in the middle of the room's south, facing north."""
     env.reset(seed=0)
     middle = AgentPose(0.0, -1.0, 0.0, True)
-    env.games.deal = lambda *_: EpisodeSpec("Bread", middle, Stage.OH, env.games.dealt[0].last, place=middle)
-    env.games.begin(np.ones(1, bool))
+    env.games.sampler = lambda *_: EpisodeSpec("Bread", middle, Stage.OH, env.games.specs[0].last, place=middle)
+    env.games.reset(np.ones(1, bool))
 
 
 def place_object(env: StageEnv) -> None:
@@ -187,7 +187,7 @@ def place_object(env: StageEnv) -> None:
     seen, reward, over, _, info = do(env, "PlaceAt|1,1,1")
     assert not over and not info["placed"] and reward == pytest.approx(-0.02), "nothing here contains anything"
     assert seen["last_action"] == own("Hide", "PlaceAt|1,1,1") and not seen["last_success"]
-    seen, reward, over, _, info = do(env, NAMES[PLACES[seen["landed"]]])
+    seen, reward, over, _, info = do(env, NAMES[PLACE_ACTIONS[seen["landed"]]])
     assert info["placed"] and info["hit"] and info["success"] and seen["last_success"] and not over
     assert reward == pytest.approx(0.01 + 0.005)
 
@@ -207,7 +207,7 @@ def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
     deal_hiding(env)
     landed = do(env, "PlaceAt|1,1,1")[0]["landed"]
     env.games.time[0, Stage.OH] = LIMITS[Stage.OH] - 1
-    seen, reward, over, _, info = do(env, NAMES[PLACES[landed]])
+    seen, reward, over, _, info = do(env, NAMES[PLACE_ACTIONS[landed]])
     assert over and info["placed"] and reward == pytest.approx(0.015) and seen["landed"] == landed
 
 
@@ -249,10 +249,10 @@ def test_many_games_are_played_like_one(make, make_vec):
     """The same deal and actions earn and show the same, whatever the games beside it do meanwhile."""
     one, many = make("Hide", manipulator=dropper), make_vec("Hide", num_envs=3, manipulator=dropper)
     many.reset(seed=3)
-    deal = many.games.dealt[1]
+    deal = many.games.specs[1]
     one.reset()
-    one.games.deal = lambda *_: deal
-    one.games.begin(np.ones(1, bool))
+    one.games.sampler = lambda *_: deal
+    one.games.reset(np.ones(1, bool))
     rng = np.random.default_rng(0)
     for name in ("Crouch", "PlaceAt|2,4,4", "OpenAt|4,4", "PlaceAt|0,5,4", "CloseObjects", "ReadyForSeeker"):
         actions = rng.integers(200, size=3)
@@ -372,7 +372,7 @@ def test_a_game_is_hidden_anew_while_the_others_wait(make_vec):
     env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
     seen, _, over, _, info = env.step(np.array([turn, turn]))
     assert over.tolist() == [True, False] and "final_obs" not in info and isinstance(seen["image"], torch.Tensor)
-    assert env.games.games.tolist() == [2, 1] and env.games.time[:, Stage.S].tolist() == [0, 2]
+    assert env.games.episode.tolist() == [2, 1] and env.games.time[:, Stage.S].tolist() == [0, 2]
     assert env.games.stage.tolist() == [Stage.S, Stage.S] and seen["last_action"].tolist() == [COUNTS["Seek"], turn]
 
 

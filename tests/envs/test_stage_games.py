@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scrubjay.envs.stage_games import StageGames
 from scrubjay.envs.tasks import Hide
 from scrubjay.game.actions import NOTHING, Stage, action_index
-from scrubjay.game.cache import LIMITS
+from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import RandomPlayer
 from scrubjay.sim.world import World
 
@@ -21,9 +21,11 @@ def world(chest):
 
 def all_of(games: StageGames, b: int) -> dict[str, np.ndarray]:
     """Everything that a game is."""
-    own = ("stage", "time", "last_action", "last_success", "landed", "target", "placed", "start", "goal", "games")
-    trail = ("visited", "extrapolated", "size", "opened")
-    parts = {name: getattr(games, name) for name in own} | {name: getattr(games.trail, name) for name in trail}
+    own = ("stage", "time", "last_action", "last_success", "landed", "target", "placed", "start", "goal", "episode")
+    tracker = ("visited", "extrapolated", "size", "opened")
+    parts = {name: getattr(games, name) for name in own} | {
+        name: getattr(games.novelty_tracker, name) for name in tracker
+    }
     return {name: values[b].copy() for name, values in {**parts, **vars(games.world.state)}.items()}
 
 
@@ -38,7 +40,7 @@ def test_games_stand_still_while_others_play_elsewhere(world, seed, steps):
     before = [all_of(games, b) for b in range(3)]
     for step in range(1, steps + 1):
         outcome = games._others_step(np.array([True, False, False]))
-        assert games.games[0] > 1 or games.stage[0] == Stage.OH or games.time[0, Stage.OM] == step
+        assert games.episode[0] > 1 or games.stage[0] == Stage.OH or games.time[0, Stage.OM] == step
         assert not outcome.ended[1:].any() and not outcome.finished[1:].any()
         assert outcome.action[1:].tolist() == [NOTHING, NOTHING]
         if games.stage[0] != Stage.OM:

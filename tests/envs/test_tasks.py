@@ -23,7 +23,7 @@ def world(chest):
 
 def dealt(task, world, seed=0):
     """A game for each world."""
-    deals = task.deals(seed)
+    deals = task.sampler(seed)
     return [deals(world, number) for number in range(len(world))]
 
 
@@ -54,7 +54,7 @@ def test_goals_and_turns_are_as_asked_for(world):
 
 
 def test_what_is_sought_lies_still_where_it_was_dealt(world):
-    game = CacheGame(world, Seek().deals(0))
+    game = CacheGame(world, Seek().sampler(0))
     before = world.state.pose.copy()
     assert (world.state.goal == game.goal).all() and not world.state.held.any()
     world.state.held[:] = True
@@ -104,7 +104,7 @@ def test_players_play_their_stages_only(world):
         number = action_index(name)
         return lambda game, games: (np.where(games, number, NOTHING), np.full((len(game), 4), number))
 
-    game = CacheGame(world, Explore().deals(0))
+    game = CacheGame(world, Explore().sampler(0))
     game.stage[:] = [Stage.EM, Stage.S, Stage.OM, Stage.S]
     both = ByStage({Stage.EM: always("MoveAhead"), Stage.S: always("ClaimVisible")})
     action, place = both(game, np.array([True, True, True, False]))

@@ -16,8 +16,8 @@ from scrubjay.evaluation.scores import Score
 from scrubjay.evaluation.tournament import Hiding, Plan, deals, play_tournament
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.metrics import SEEKER_STEPS
 from scrubjay.game.record import load_records
+from scrubjay.game.stages import SEEKER_STEPS
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose

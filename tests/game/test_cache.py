@@ -5,9 +5,10 @@ import pytest
 from helpers import hut
 
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.observation import NO_ACTION, observe
+from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.floor import Floor
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import compile_room
@@ -81,7 +82,7 @@ def test_the_stages_come_in_their_order_and_end_at_their_limits(game):
         outcome = game.step(one("RotateLeft"))
         assert outcome.finished[0] == (step == LIMITS[Stage.S] - 1)
     assert not outcome.found[0]
-    assert game.stage[0] == Stage.EM and game.games[0] == 2 and game.world.state.goal[0] == -1
+    assert game.stage[0] == Stage.EM and game.episode[0] == 2 and game.world.state.goal[0] == -1
 
 
 def test_an_object_is_hidden_in_a_drawer_and_found(game, chest):
@@ -107,7 +108,7 @@ def test_an_object_is_hidden_in_a_drawer_and_found(game, chest):
     game.step(one("MoveAhead"))
     outcome = game.step(one("ClaimVisible"))
     assert outcome.success[0] and outcome.found[0] and outcome.finished[0]
-    assert game.games[0] == 2
+    assert game.episode[0] == 2
 
 
 def test_a_manipulation_runs_inside_object_hiding_and_leaves_its_clock_alone(game):
@@ -156,7 +157,7 @@ def test_a_turned_grid_keeps_its_angle(chest):
     with World([chest]) as world:
         game = CacheGame(world, RandomEpisodes(seed=5, turned=True))
         while (angle := world.state.rotation[0] % 90) == 0:
-            game = CacheGame(world, game.deal)
+            game = CacheGame(world, game.sampler)
         rng = np.random.default_rng(0)
         for _ in range(60):
             game.step(rng.choice(np.flatnonzero(ALLOWED[Stage.EM])[:5], 1))
@@ -250,17 +251,17 @@ def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
         assert world.state.pose[0].tolist() == list(pose) and not world.state.held[0]
         for _ in range(LIMITS[Stage.S]):
             outcome = game.step(one("RotateLeft"))
-        assert outcome.finished[0] and game.games[0] == 2 and game.stage[0] == Stage.S
+        assert outcome.finished[0] and game.episode[0] == 2 and game.stage[0] == Stage.S
 
 
 def test_a_dealt_manipulation_ends_with_the_drop(chest):
     with World([chest]) as world:
         game = CacheGame(world, RandomEpisodes(seed=1, first=Stage.OM, last=Stage.OM))
         target = game.target[0].copy()
-        assert game.stage[0] == Stage.OM and world.state.held[0] and tuple(target) == game.dealt[0].target
+        assert game.stage[0] == Stage.OM and world.state.held[0] and tuple(target) == game.specs[0].target
         outcome = game.step(one("DropObject"))
         assert outcome.success[0] and outcome.finished[0] and (outcome.target[0] == target).all()
-        assert outcome.counts[0].sum() > 0 and game.games[0] == 2 and game.stage[0] == Stage.OM
+        assert outcome.counts[0].sum() > 0 and game.episode[0] == 2 and game.stage[0] == Stage.OM
 
 
 def test_drops_are_judged_as_if_nobody_played_beside(chest):
@@ -279,7 +280,7 @@ def test_drops_are_judged_as_if_nobody_played_beside(chest):
         game = CacheGame(world, lambda _, number: deals[number])
         for dropping in ([0, 2], [1]):
             now = np.isin(np.arange(3), dropping)
-            game.begin(np.ones(3, bool))
+            game.reset(np.ones(3, bool))
             together.append((now, game.step(np.where(now, drops, stays))))
     for now, outcome in together:
         assert not outcome.counts[~now].any() and not outcome.hit[~now].any()
@@ -354,20 +355,20 @@ def test_deals_that_make_no_game_are_refused(change, said):
 
 
 def test_what_is_new_by_hand(chest):
-    """Out and back: three cells extend each new heading, and going back along the way is no news."""
+    """Out and back: three cells extend each new heading, and going back along the way is nothing new."""
     with World([chest]) as world:
         game = CacheGame(world, lambda *_: EpisodeSpec("Cup", AgentPose(0.0, -0.5, 90.0, True)))
-        assert game.trail.size[0] == 3
-        news = game.step(one("MoveAhead")).news
-        assert news.place[0] and (news.extrap_before[0], news.extrap_after[0]) == (3, 6)
-        news = game.step(one("RotateRight")).news
-        assert not news.place[0] and news.extrap_after[0] == 9
+        assert game.novelty_tracker.size[0] == 3
+        novelty = game.step(one("MoveAhead")).novelty
+        assert novelty.place[0] and (novelty.extrap_before[0], novelty.extrap_after[0]) == (3, 6)
+        novelty = game.step(one("RotateRight")).novelty
+        assert not novelty.place[0] and novelty.extrap_after[0] == 9
         game.step(one("RotateRight"))
-        news = game.step(one("MoveAhead")).news
-        assert not news.place[0] and news.extrap_after[0] - news.extrap_before[0] == 3
-        assert game.step(one("Crouch")).news.place[0]
-        assert not game.step(one("Crouch")).news.place[0]
-        assert not game.step(one("Stand")).news.place[0]
+        novelty = game.step(one("MoveAhead")).novelty
+        assert not novelty.place[0] and novelty.extrap_after[0] - novelty.extrap_before[0] == 3
+        assert game.step(one("Crouch")).novelty.place[0]
+        assert not game.step(one("Crouch")).novelty.place[0]
+        assert not game.step(one("Stand")).novelty.place[0]
 
 
 def test_a_drop_anywhere_is_a_placement_where_the_deal_says_so(chest):

@@ -26,11 +26,11 @@ def game():
 def test_whole_games_are_played_by_the_rules(game):
     hider, seeker = RandomPlayer(1), RandomPlayer(2)
     game.time[:, Stage.EM] = 180
-    while game.games.min() < 2:
+    while game.episode.min() < 2:
         action, place = play(game, hider, seeker)
         game.step(action, place)
         game.time[:, Stage.S] = np.maximum(game.time[:, Stage.S], 470) * (game.stage == Stage.S)
-    assert game.games.min() == 2
+    assert game.episode.min() == 2
 
 
 def test_a_player_acts_only_where_it_plays(game):

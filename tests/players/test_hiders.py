@@ -77,7 +77,7 @@ def test_the_hider_can_begin_at_any_stage(chest, first):
     deal = EpisodeSpec("Cup", AgentPose(-1.0, -1.0, 0.0, True), first, Stage.OM if target else Stage.S, target=target)
     with World([chest], size=224) as world:
         game, hider, stages, placed = CacheGame(world, lambda *_: deal), HeuristicHider(), set(), False
-        while game.games[0] == 1 and game.stage[0] != Stage.S:
+        while game.episode[0] == 1 and game.stage[0] != Stage.S:
             outcome = game.step(*hider(game, np.ones(1, bool)))
             stages.add(int(outcome.stage[0]))
             placed |= bool(outcome.placed[0])

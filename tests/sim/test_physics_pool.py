@@ -73,7 +73,7 @@ def test_games_are_the_same_bit_by_bit(rooms, engines):
     for chosen in (None, engines):
         rng = np.random.default_rng(2)
         with World(rooms, copies=4, size=28, engines=chosen) as world:
-            game, story = CacheGame(world, Manipulate().deals(3)), []
+            game, story = CacheGame(world, Manipulate().sampler(3)), []
             for _ in range(25):
                 outcome = game.step(rng.choice(hands, len(game)))
                 story += [outcome.pose.tobytes(), outcome.success.tobytes(), outcome.counts.tobytes()]

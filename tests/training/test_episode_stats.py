@@ -5,7 +5,7 @@ import pytest
 
 from scrubjay.envs.tasks import Explore
 from scrubjay.game.actions import Stage, action_index
-from scrubjay.game.cache import LIMITS
+from scrubjay.game.stages import LIMITS
 from scrubjay.sim.world import World
 from scrubjay.training.config import changed
 from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
@@ -28,7 +28,7 @@ def stand(game: TrackedGame, steps: int) -> np.ndarray:
 
 def test_a_whole_game_of_standing_covers_one_place(world):
     tally = EpisodeStats()
-    game = TrackedGame(world, Explore().deals(0), tally)
+    game = TrackedGame(world, Explore().sampler(0), tally)
     finished = stand(game, LIMITS[Stage.EM])
     assert finished[-1].all() and not finished[:-1].any() and tally.games == GAMES
     assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
@@ -36,7 +36,7 @@ def test_a_whole_game_of_standing_covers_one_place(world):
 
 def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world):
     tally, limit = EpisodeStats(), LIMITS[Stage.EM]
-    game = TrackedGame(world, Explore().deals(0), tally)
+    game = TrackedGame(world, Explore().sampler(0), tally)
     game.stagger(np.random.default_rng(0))
     ages = game.time[:, Stage.EM].copy()
     assert len(set(ages.tolist())) > 1 and ages.min() >= 0 and ages.max() < limit

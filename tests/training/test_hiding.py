@@ -14,12 +14,13 @@ from scrubjay.agent.config import SMALL
 from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.agent.mental_seeker import CLAIM, SEEKER_ACTIONS
 from scrubjay.agent.metric_map import unpack
-from scrubjay.game import actions, paying
+from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage, action_index
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import NO_ACTION, Observation, observe
-from scrubjay.game.rewards import OH_PERCENTILE, total
+from scrubjay.game.rewards import OH_PERCENTILE, oh_step_terms, place_at_terms, total
+from scrubjay.game.stages import LIMITS
 from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
 from scrubjay.training.config import changed
@@ -84,7 +85,7 @@ def straightforward(told):
     """
     found, under_way = [], {}
     for time, outcome in enumerate(told):
-        at_once, later = total(paying.oh(outcome)), total(paying.placement(outcome, 0.2))
+        at_once, later = total(oh_step_terms(outcome)), total(place_at_terms(outcome, 0.2))
         for game, stage in enumerate(outcome.stage.tolist()):
             about = under_way.setdefault(game, {"game": game, **{s: [] for s in Stage}, "reward": [], "success": []})
             about[Stage(stage)].append(time)
@@ -109,7 +110,7 @@ def test_a_book_says_what_happened(played):
         b, times = about["game"], about[Stage.OH]
         assert hid.steps[n] == len(times) and hid.success[n, : len(times)].tolist() == about["success"]
         assert hid.action[n, : len(times)].tolist() == [told[t].action[b] for t in times]
-        assert hid.opened[n, : len(times)].tolist() == [bool(told[t].news.opened[b]) for t in times]
+        assert hid.opened[n, : len(times)].tolist() == [bool(told[t].novelty.opened[b]) for t in times]
         assert not hid.success[n, len(times) :].any() and not hid.within[n, len(times) :].any()
         for field in fields(Observation):
             kept = getattr(hid.observation, field.name)[n, : len(times)]
@@ -340,7 +341,7 @@ def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
         cache = CacheGame(world, RandomEpisodes(1, first=Stage.OH), SHORT)
         collector = Collector(agent, [cache], 1, hiding=True)
         collector.collect(40)
-        assert cache.games.sum() > 2 and not len(collector.shelf)
+        assert cache.episode.sum() > 2 and not len(collector.shelf)
 
 
 def test_a_game_takes_the_memory_that_is_said(chest):

@@ -12,9 +12,9 @@ from scrubjay.agent.config import SMALL
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
-from scrubjay.game.rewards import em_hide, em_mean_value
+from scrubjay.game.rewards import HidingReward, em_hide, em_mean_value
 from scrubjay.sim.world import World
-from scrubjay.training.hiding_reward import HidingValue, place_values
+from scrubjay.training.hiding_reward import place_values
 from scrubjay.training.rollout import Collector
 
 
@@ -74,7 +74,7 @@ def test_what_is_paid_is_the_paper_s_formula(games, steps, seed):
     for t in range(steps):
         exploring[t] = begins[t] | (exploring[t - 1] & (rng.random(games) < 0.8))
     stage = torch.from_numpy(np.where(exploring, int(Stage.EM), int(Stage.S)))
-    running = HidingValue(games, torch.device("cpu"))
+    running = HidingReward(games, torch.device("cpu"))
     for t in range(steps):
         running.unseen = torch.from_numpy(new[t])
         told = torch.from_numpy(values[t]), stage[t], torch.from_numpy(begins[t])
@@ -122,7 +122,10 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
         # Places in PS may be off the map; nobody asks for their values.
         place = torch.where((observation.stage == Stage.EM)[:, None], observation.place, 0)
         values.append(slow_values(agent, state.metric_map, place).numpy())
-    values, unseen = np.array(values), np.array([one.success & (one.news.place | one.news.opened) for one in told])
+    values, unseen = (
+        np.array(values),
+        np.array([one.success & (one.novelty.place | one.novelty.opened) for one in told]),
+    )
     expected = np.zeros_like(paid)
     for t, b in np.ndindex(*paid.shape):
         since = np.flatnonzero(begins[: t + 1, b])[-1]

@@ -12,8 +12,9 @@ import torch
 
 from scrubjay.envs.tasks import Manipulate, Seek
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSampler, EpisodeSpec
+from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import Player, RandomPlayer
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
@@ -42,8 +43,8 @@ TOY = {
 class OneTarget(Manipulate):
     """Manipulations that all have the same target."""
 
-    def deals(self, seed: int) -> EpisodeSampler:
-        deal = super().deals(seed)
+    def sampler(self, seed: int) -> EpisodeSampler:
+        deal = super().sampler(seed)
         return lambda world, number: replace(deal(world, number), target=WHERE)
 
 
@@ -60,14 +61,14 @@ def crouching(deals: EpisodeSampler) -> EpisodeSampler:
 
 @dataclass(frozen=True)
 class CrouchedManipulations(Manipulate):
-    def deals(self, seed: int) -> EpisodeSampler:
-        return crouching(super().deals(seed))
+    def sampler(self, seed: int) -> EpisodeSampler:
+        return crouching(super().sampler(seed))
 
 
 @dataclass(frozen=True)
 class CrouchedGames(WholeGames):
-    def deals(self, seed: int) -> EpisodeSampler:
-        return crouching(super().deals(seed))
+    def sampler(self, seed: int) -> EpisodeSampler:
+        return crouching(super().sampler(seed))
 
 
 def hiding_at_random(agent: Player, random: Player) -> Player:
@@ -86,7 +87,7 @@ def played(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
     tally = EpisodeStats()
     size = trainer.agent.config.image_size
     with World(trainer.rooms, 8, size=size) as world:
-        game: CacheGame = TrackedGame(world, trainer.task.deals(99), tally, np.array(trainer.training.limits))
+        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), tally, np.array(trainer.training.limits))
         while tally.games < games:
             game.step(*player(game, np.ones(len(game), bool)))
     return tally.take()
@@ -179,7 +180,7 @@ def test_every_way_to_run_learns(how, tmp_path):
     coverage = [row["play"]["coverage"] for row in rows if "coverage" in row["play"]]
     tally = EpisodeStats()
     with World(build_rooms([ROOM, "FloorPlan402"]), 4, size=112) as world:
-        game, player = TrackedGame(world, changed("demo").task_of().deals(0), tally), RandomPlayer(0)
+        game, player = TrackedGame(world, changed("demo").task_of().sampler(0), tally), RandomPlayer(0)
         while tally.games < 16:
             game.step(*player(game, np.ones(len(game), bool)))
     random = tally.take()["coverage"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from scrubjay.game.actions import ALLOWED, NAMES, PLACES, Stage, action_index
+from scrubjay.game.actions import ALLOWED, NAMES, PLACE_ACTIONS, Stage, action_index
 from scrubjay.training import losses, perspective_losses
 
 YES, NO = torch.tensor([[True]]), torch.tensor([[False]])
@@ -70,8 +70,8 @@ def test_openings_that_were_tried_say_where_others_would_succeed():
 def test_modalities_keep_a_tenth():
     """All on one cell of on top: the others have 49 each of exp(-8) beside 1."""
     logits = logits_of(Stage.OH)
-    logits[..., PLACES] = -8.0
-    logits[..., PLACES[0]] = 0.0
+    logits[..., PLACE_ACTIONS] = -8.0
+    logits[..., PLACE_ACTIONS[0]] = 0.0
     rest = np.exp(-8.0)
     share = 49 * rest / (1 + 146 * rest)
     assert losses.modality_collapse(logits, YES).item() == pytest.approx(2 * (np.log(0.1) - np.log(share)), rel=1e-5)

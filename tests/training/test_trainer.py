@@ -80,7 +80,7 @@ def test_an_agent_plays_from_its_run(whole):
     with World(["FloorPlan401"], size=224) as world:
         game = CacheGame(world, RandomEpisodes(3))  # Images of another size than the agent's are made smaller.
         for _ in range(3):
-            game.step(*player(game, game.games > 0))
+            game.step(*player(game, game.episode > 0))
     assert game.time[0, 0] == 3
 
 

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from scrubjay.evaluation.scores import score
 from scrubjay.game.actions import ALLOWED, Stage
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.record import Recorder, replay
+from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import play
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
 from scrubjay.rooms.generate import SCENES

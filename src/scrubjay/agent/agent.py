@@ -21,7 +21,7 @@ from scrubjay.agent.memory import ANY, DynamicRepresentation, Memory, MemoryStat
 from scrubjay.agent.metric_map import CAPACITY, Entries
 from scrubjay.agent.perspective import Choice, Draws, Explored, PerspectiveSimulation
 from scrubjay.agent.visual_dynamics import Dynamics
-from scrubjay.game.actions import NAMES, PLACES
+from scrubjay.game.actions import NAMES, PLACE_ACTIONS
 from scrubjay.game.observation import Observation
 
 READINGS = ("sir", "sir_pooled", "dir", "dir_grid", "change")
@@ -70,7 +70,7 @@ class Agent(nn.Module):
         self.foreseen_action = nn.Embedding(len(NAMES), config.action_embedding)
         self.expects = nn.Linear(config.lstm + config.action_embedding, config.sir_channels)
         self.recognises = nn.Conv2d(config.sir_channels, config.sir_channels, 7)
-        self.recalls = nn.Linear(config.lstm, 2 * len(PLACES))
+        self.recalls = nn.Linear(config.lstm, 2 * len(PLACE_ACTIONS))
         """In OH: which PlaceAt was tried last, and where it landed."""
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
@@ -127,7 +127,7 @@ class Agent(nn.Module):
 
     def recalled(self, flat: torch.Tensor) -> torch.Tensor:
         """Logits (..., 2, 147) of the PlaceAt tried last and of where it landed, from DIRs (..., L)."""
-        return self.recalls(flat).unflatten(-1, (2, len(PLACES)))
+        return self.recalls(flat).unflatten(-1, (2, len(PLACE_ACTIONS)))
 
     def choose(
         self,

@@ -12,7 +12,7 @@ from torch import nn
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import DynamicRepresentation
 from scrubjay.agent.normalization import RunningNorm
-from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACES, Stage, action_index
+from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.observation import Observation
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
@@ -70,7 +70,7 @@ class StageHead(nn.Module):
 
     def __init__(self, config: AgentConfig, stage: Stage) -> None:
         super().__init__()
-        length, at_cells = config.lstm, OPEN_AT if stage != Stage.OH else np.concatenate([OPEN_AT, PLACES])
+        length, at_cells = config.lstm, OPEN_AT if stage != Stage.OH else np.concatenate([OPEN_AT, PLACE_ACTIONS])
         self.register_buffer("numbers", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
         self.register_buffer("at_cells", torch.from_numpy(at_cells), persistent=False)
         self.register_buffer("claim", torch.tensor([CLAIM]), persistent=False)

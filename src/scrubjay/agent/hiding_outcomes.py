@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import torch
 
+from scrubjay.agent.sampling import gumbel
 from scrubjay.game.actions import MODALITIES
 from scrubjay.sim.cells import CELLS
 
 SPOTS = len(MODALITIES) * CELLS * CELLS
-"""The spots of PlaceAt, in its order: modality * 49 + row * 7 + column."""
+"""The spots of PlaceAt, in its order: target indices."""
 NONE = 2 * SPOTS
 """The outcome of an object that was not hidden but dropped; before it come those crouching, then those standing."""
 OUTCOMES = NONE + 1
@@ -23,11 +24,6 @@ DRAWS = 3
 def outcome_of(standing: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
     """The outcome's number for standing (...,) bool and PlaceAt's spot (...,) 0..146, or -1 for not hidden."""
     return torch.where(spot < 0, NONE, standing.long() * SPOTS + spot)
-
-
-def gumbel(uniforms: torch.Tensor) -> torch.Tensor:
-    """Gumbel noise from uniform numbers in [0, 1): the largest of logits + noise is a draw from their softmax."""
-    return -(-uniforms.clamp(min=torch.finfo(uniforms.dtype).tiny).log()).log()
 
 
 def draw(logits: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:

@@ -17,8 +17,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.hiding_outcomes import DRAWS, OUTCOMES, draw, gumbel, unbiased_weights
+from scrubjay.agent.hiding_outcomes import DRAWS, OUTCOMES, draw, unbiased_weights
 from scrubjay.agent.mental_seeker import MentalSeeker, Rollouts
+from scrubjay.agent.sampling import gumbel
 from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.floor import GRID
 

@@ -10,8 +10,9 @@ from rich.console import Console
 from scrubjay.bench.world import machine, spread
 from scrubjay.game import actions
 from scrubjay.game.actions import Stage, action_index
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
+from scrubjay.game.stages import LIMITS
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
 
@@ -51,7 +52,7 @@ def measure(games: int, rooms: int, steps: int, console: Console) -> dict:
             held = game.stage == Stage.OH
             if held.any():
                 # Hiding is not what is measured: those games begin again.
-                game.begin(held)
+                game.reset(held)
     return {
         "games": len(game),
         "step_ms": round(1000 * whole / steps, 3),

@@ -83,12 +83,12 @@ def observation_space(world: World) -> spaces.Dict:
 class Games(CacheGame):
     """A Cache that keeps what was seen at the ends of games, which the next games would hide."""
 
-    def __init__(self, world: World, deal: EpisodeSampler, tensors: bool, last_looks: bool, forgiving: bool) -> None:
+    def __init__(self, world: World, sampler: EpisodeSampler, tensors: bool, last_looks: bool, forgiving: bool) -> None:
         """`tensors` leaves images on the renderer's device; without `last_looks` no picture is taken of ends."""
         self.tensors, self.last_looks = tensors, last_looks
         self.last_look: dict[int, dict[str, Any]] = {}
         """What was seen last in the games that ended with the last step, by number."""
-        super().__init__(world, deal, forgiving=forgiving)
+        super().__init__(world, sampler, forgiving=forgiving)
 
     def observe(self) -> dict[str, Any]:
         """What the players of all games see now, in the batched observation space."""
@@ -120,7 +120,7 @@ class Games(CacheGame):
         self.last_look = {}
         return self.step(np.where(action == NONE, NOTHING, action), np.asarray(taken["place"]))
 
-    def before_next(self, outcome: StepResult) -> None:
+    def before_reset(self, outcome: StepResult) -> None:
         if self.last_looks and outcome.finished.any():
             seen = self.observe()
             self.last_look |= {b: one_of(seen, b) for b in np.flatnonzero(outcome.finished).tolist()}
@@ -168,7 +168,7 @@ class CacheVectorEnv(gymnasium.vector.VectorEnv):
         """`tensors` leaves images on the renderer's device; without `last_looks` there is no `final_obs`."""
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.world, self.reward, self.num_envs = world, reward, len(world)
-        self.dealer, self.tensors, self.last_looks = RandomEpisodes(goals=goals, turned=turned), tensors, last_looks
+        self.sampler, self.tensors, self.last_looks = RandomEpisodes(goals=goals, turned=turned), tensors, last_looks
         self.single_observation_space, self.single_action_space = observation_space(world), action_space(world)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -178,8 +178,8 @@ class CacheVectorEnv(gymnasium.vector.VectorEnv):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """New games everywhere, the same ones for the same seed; there are no options."""
         super().reset(seed=seed)
-        self.dealer.rng = self.np_random
-        self.games = Games(self.world, self.dealer, self.tensors, self.last_looks, forgiving=False)
+        self.sampler.rng = self.np_random
+        self.games = Games(self.world, self.sampler, self.tensors, self.last_looks, forgiving=False)
         return self.games.observe(), {"stage": self.games.stage.copy()}
 
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
@@ -210,7 +210,7 @@ class CacheEnv(gymnasium.Env):
     ) -> None:
         check_single(world)
         self.world, self.reward, self.render_mode = world, reward, render_mode
-        self.dealer = RandomEpisodes(goals=goals, turned=turned)
+        self.sampler = RandomEpisodes(goals=goals, turned=turned)
         self.observation_space, self.action_space = observation_space(world), action_space(world)
 
     def reset(
@@ -218,8 +218,8 @@ class CacheEnv(gymnasium.Env):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """A new game, the same one for the same seed; there are no options."""
         super().reset(seed=seed)
-        self.dealer.rng = self.np_random
-        self.games = Games(self.world, self.dealer, tensors=False, last_looks=True, forgiving=True)
+        self.sampler.rng = self.np_random
+        self.games = Games(self.world, self.sampler, tensors=False, last_looks=True, forgiving=True)
         self.seen = self.games.seen_in(0)
         return dict(self.seen), {"stage": int(self.games.stage[0])}
 
@@ -256,7 +256,7 @@ class CacheAEC(AECEnv):
     ) -> None:
         check_single(world)
         self.world, self.render_mode = world, render_mode
-        self.dealer = RandomEpisodes(goals=goals, turned=turned)
+        self.sampler = RandomEpisodes(goals=goals, turned=turned)
         self.possible_agents = [HIDER, SEEKER]
         within = {name: space for name, space in observation_space(world).items() if name != "action_mask"}
         place = place_space(world)
@@ -278,8 +278,8 @@ class CacheAEC(AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """A new game, the same one for the same seed; there are no options."""
         if seed is not None or not hasattr(self, "games"):
-            self.dealer.rng, _ = seeding.np_random(seed)
-        self.games = Games(self.world, self.dealer, tensors=False, last_looks=True, forgiving=False)
+            self.sampler.rng, _ = seeding.np_random(seed)
+        self.games = Games(self.world, self.sampler, tensors=False, last_looks=True, forgiving=False)
         self.agents, self.agent_selection = self.possible_agents.copy(), HIDER
         self.rewards, self._cumulative_rewards = dict.fromkeys(self.agents, 0.0), dict.fromkeys(self.agents, 0.0)
         self.terminations, self.truncations = dict.fromkeys(self.agents, False), dict.fromkeys(self.agents, False)

@@ -41,7 +41,7 @@ def observation_space(world: World, stage: Stage) -> spaces.Dict:
         "place": spaces.Box(low, high, dtype=np.float32),
     }
     if stage == Stage.OH:
-        seen["landed"] = spaces.Discrete(len(actions.PLACES) + 1)
+        seen["landed"] = spaces.Discrete(len(actions.PLACE_ACTIONS) + 1)
     if stage == Stage.OM:
         seen["target"] = spaces.MultiDiscrete([len(MODALITIES), CELLS, CELLS])
     return spaces.Dict(seen)
@@ -82,7 +82,7 @@ class StageEnv(gymnasium.Env):
         if self.games is None or seed is not None:
             self.games = StageGames(self.world, self.task, self.np_random, last_looks=True, tensors=False)
         elif not self._over:  # One that is over has been followed by the next already.
-            self.games.begin(np.ones(1, bool))
+            self.games.reset(np.ones(1, bool))
         self.games.await_turn()
         self._over = False
         self.seen = self.games.seen_in(0)

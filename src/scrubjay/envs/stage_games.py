@@ -16,13 +16,13 @@ from scrubjay.envs.tasks import Task
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import StepResult
-from scrubjay.game.paying import placement, rewards_of
-from scrubjay.game.rewards import OH_PERCENTILE, S_MAX_STEPS, oh_percentile, seeker_steps, total
+from scrubjay.game.rewards import OH_PERCENTILE, oh_percentile, place_at_terms, seeker_steps, step_reward, total
+from scrubjay.game.stages import SEEKER_STEPS
 from scrubjay.sim.world import World
 
 ACTIONS = {stage: np.flatnonzero(actions.ALLOWED[stage]) for stage in Stage}
 """The actions of each stage, by their numbers within it."""
-ANY_LENGTH = np.arange(1, S_MAX_STEPS + 1)
+ANY_LENGTH = np.arange(1, SEEKER_STEPS + 1)
 """Stands for the lengths of mental rollouts, which only an agent has: a search is as likely to take any time."""
 
 
@@ -54,7 +54,7 @@ class StageGames(Games):
         self._own_number[ACTIONS[task.stage]] = np.arange(len(ACTIONS[task.stage]))
         self._sought = np.zeros(len(world), int)
         """How long the seeker took in the games that ended last."""
-        super().__init__(world, task.deals(deals), tensors, last_looks, forgiving=True)
+        super().__init__(world, task.sampler(deals), tensors, last_looks, forgiving=True)
 
     def observe(self) -> dict[str, Any]:
         """What learners see now, in the batched observation space."""
@@ -68,7 +68,7 @@ class StageGames(Games):
             "place": place.astype(np.float32),
         }
         if self.learns == Stage.OH:
-            seen["landed"] = np.where(self.landed == NOTHING, len(actions.PLACES), actions.PLACE_AT[self.landed])
+            seen["landed"] = np.where(self.landed == NOTHING, len(actions.PLACE_ACTIONS), actions.PLACE_AT[self.landed])
         if self.learns == Stage.OM:
             seen["target"] = self.target.copy()
         return seen
@@ -94,7 +94,7 @@ class StageGames(Games):
         self.last_look = {}
         outcome = self.step(ACTIONS[self.learns][action])
         played = Played(
-            rewards_of(outcome), outcome.success, outcome.hit, outcome.placed, outcome.finished.copy(), outcome.found
+            step_reward(outcome), outcome.success, outcome.hit, outcome.placed, outcome.finished.copy(), outcome.found
         )
         while (theirs := (self.stage != self.learns) & ~played.finished).any():
             # Where nothing was placed a search earns nobody anything: it is cut short.
@@ -103,14 +103,14 @@ class StageGames(Games):
             self._add(played, self._others_step(theirs), theirs)
         return played
 
-    def before_next(self, outcome: StepResult) -> None:
+    def before_reset(self, outcome: StepResult) -> None:
         self._sought[outcome.finished] = self.time[outcome.finished, Stage.S]
-        super().before_next(outcome)
+        super().before_reset(outcome)
 
     def _add(self, played: Played, outcome: StepResult, theirs: np.ndarray) -> None:
         """What a step of others, in some games, adds to the learner's."""
         manipulated = theirs & (outcome.stage == Stage.OM) & outcome.ended
-        played.reward += np.where(manipulated, total(placement(outcome)), 0.0)
+        played.reward += np.where(manipulated, total(place_at_terms(outcome)), 0.0)
         played.success = np.where(manipulated, outcome.placed, played.success)
         sought = theirs & (outcome.stage == Stage.S) & outcome.finished & outcome.placed_before
         steps = seeker_steps(outcome.found, self._sought)

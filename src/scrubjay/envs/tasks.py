@@ -44,9 +44,9 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goals", (self.goals,) if isinstance(self.goals, str) else tuple(self.goals))
-        self.deals(0)  # Says what is wrong with the goals before any room is made.
+        self.sampler(0)  # Says what is wrong with the goals before any room is made.
 
-    def deals(self, seed: int) -> EpisodeSampler:
+    def sampler(self, seed: int) -> EpisodeSampler:
         """Deals games, the same ones for the same seed."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class Explore(Task):
 
     stage: ClassVar[Stage] = Stage.EM
 
-    def deals(self, seed: int) -> EpisodeSampler:
+    def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned, Stage.EM, Stage.EM)
 
 
@@ -75,7 +75,7 @@ class Manipulate(Task):
 
     stage: ClassVar[Stage] = Stage.OM
 
-    def deals(self, seed: int) -> EpisodeSampler:
+    def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned, Stage.OM, Stage.OM)
 
 
@@ -93,7 +93,7 @@ class Hide(Task):
         object.__setattr__(self, "opponent", by_name(self.opponent, make_seeker))
         super().__post_init__()
 
-    def deals(self, seed: int) -> EpisodeSampler:
+    def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned, Stage.OH, Stage.S if self.opponent else Stage.OH)
 
     def players(self, seed: int) -> Player:
@@ -126,7 +126,7 @@ class Seek(Task):
         object.__setattr__(self, "difficulties", (self.difficulties,) if one else tuple(self.difficulties))
         super().__post_init__()
 
-    def deals(self, seed: int) -> EpisodeSampler:
+    def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned) if self.opponent else Searches(self, seed)
 
     def players(self, seed: int) -> Player:

@@ -42,7 +42,7 @@ def play_once(
     world: World, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
 ) -> list[Record]:
     """The records of one game in every world; a world whose game is over waits for the others."""
-    game = CacheGame(world, task.deals(seed))
+    game = CacheGame(world, task.sampler(seed))
     recorder, records = Recorder(game), []
     waiting = np.zeros(len(game), bool)
     while not waiting.all():

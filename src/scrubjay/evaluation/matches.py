@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.game.record import Record, Recorder
+from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import HIDERS, make_hider, make_seeker
 from scrubjay.rooms.room import GOALS

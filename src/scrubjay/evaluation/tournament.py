@@ -20,10 +20,9 @@ from scrubjay.evaluation.journal import Journal, Result
 from scrubjay.evaluation.matches import Trial, check_names, matches
 from scrubjay.evaluation.scores import Score, score
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import LIMITS
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.metrics import SEEKER_STEPS
 from scrubjay.game.record import Record
+from scrubjay.game.stages import LIMITS, SEEKER_STEPS
 from scrubjay.players.base import Player
 from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.generate import make_room

@@ -1,17 +1,22 @@
-"""The 219 actions of Cache, by name and number, and what each asks of the world.
+"""The 219 actions of Cache, by name and number, the stages that have them, and what each asks of the world.
 
-Cells and modalities count from 1 in names, as in the paper, and from 0 in arrays: `OpenAt|1,7` is the uppermost row's
-last cell. Choosing a place in perspective simulation is none of the 219: it is one decision over places.
+Rows and columns count from 1 in names, as in the paper, and from 0 in arrays: `OpenAt|1,7` is the last cell of the top
+row. A PlaceAt has a target: a modality, a row and a column. Perspective simulation's choice of a place is not among the
+219: it is one decision over places.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS
+
+if TYPE_CHECKING:
+    import torch
 
 NOTHING = -1
 MODALITIES = ("on top", "contained in", "behind")
@@ -19,7 +24,7 @@ _CELLS = [(row, column) for row in range(CELLS) for column in range(CELLS)]
 
 
 class Stage(IntEnum):
-    """The stages of a game, in their order; OM runs inside OH."""
+    """The stages of a game, in order; OM runs inside OH."""
 
     EM = 0
     PS = 1
@@ -59,7 +64,7 @@ _STAGES_OF = {
     "ReadyForSeeker": (Stage.OH,),
     "ClaimVisible": (Stage.S,),
 }
-"""The paper's table: in which stages the actions are whose names begin so; the longest beginning counts."""
+"""The paper's table of stages, by the prefix of an action's name; the longest prefix counts."""
 
 
 def _allowed() -> np.ndarray:
@@ -71,36 +76,48 @@ def _allowed() -> np.ndarray:
 
 
 ALLOWED = _allowed()
-"""(5, 219): which actions a stage has; none in PS."""
+"""(5, 219) bool: the actions of each stage; PS has none."""
 
 
-def _asks(*names: str) -> np.ndarray:
-    """For each action its place among some names, or -1; the last entry is for no action at all."""
+def _argument(*names: str) -> np.ndarray:
+    """(220,): for each action its index in `names`, or -1. The last entry is -1, so that action -1 maps to -1."""
     table = np.full(len(NAMES) + 1, NOTHING)
-    for place, name in enumerate(names):
-        table[NUMBERS[name]] = place
+    for index, name in enumerate(names):
+        table[NUMBERS[name]] = index
     return table
 
 
-# What an action asks of the world, each (220,): a number for the world's method, or -1. Indexing with -1 asks nothing.
-MOVE = _asks("MoveAhead", "MoveLeft", "MoveRight")
-ROTATE = _asks("RotateLeft", "RotateRight")
-STAND = _asks("Crouch", "Stand")
-OPEN_CELL = _asks(*(name for name in NAMES if name.startswith("OpenAt")))
-CLOSE = _asks("CloseObjects")
-HAND_MOVE = _asks(*(name for name in NAMES if name.startswith("MoveHand")))
-HAND_TURN = _asks(*(name for name in NAMES if name.startswith("RotateHand")))
-DROP = _asks("DropObject")
-PLACE_AT = _asks(*(name for name in NAMES if name.startswith("PlaceAt")))
-"""Modality * 49 + row * 7 + column."""
-PLACES = np.flatnonzero(PLACE_AT[:-1] != NOTHING)
-"""And back, (147,): the number of the PlaceAt of a modality, row and column."""
-READY = _asks("ReadyForSeeker")
-CLAIM = _asks("ClaimVisible")
+# What each action asks of the world, (220,) each: the argument of the world's method, or -1. Action -1 asks nothing.
+MOVE = _argument("MoveAhead", "MoveLeft", "MoveRight")
+ROTATE = _argument("RotateLeft", "RotateRight")
+STAND = _argument("Crouch", "Stand")
+OPEN_CELL = _argument(*(name for name in NAMES if name.startswith("OpenAt")))
+CLOSE = _argument("CloseObjects")
+HAND_MOVE = _argument(*(name for name in NAMES if name.startswith("MoveHand")))
+HAND_TURN = _argument(*(name for name in NAMES if name.startswith("RotateHand")))
+DROP = _argument("DropObject")
+PLACE_AT = _argument(*(name for name in NAMES if name.startswith("PlaceAt")))
+"""The target index of each PlaceAt."""
+PLACE_ACTIONS = np.flatnonzero(PLACE_AT[:-1] != NOTHING)
+"""(147,): the inverse, the PlaceAt of each target index."""
+READY = _argument("ReadyForSeeker")
+CLAIM = _argument("ClaimVisible")
+
+Index = TypeVar("Index", int, np.ndarray, "torch.Tensor")
+
+
+def target_index(modality: Index, row: Index, column: Index) -> Index:
+    """The index of PlaceAt's targets, 0 to 146, in the order of its actions; for ints, arrays and tensors."""
+    return (modality * CELLS + row) * CELLS + column
+
+
+def target_of(index: Index) -> tuple[Index, Index, Index]:
+    """Modality, row and column of target indices; undefined, but within range, where an index is -1."""
+    return index // CELLS**2 % len(MODALITIES), index // CELLS % CELLS, index % CELLS
 
 
 def action_index(name: str) -> int:
-    """An action's number; ValueError names what is allowed."""
+    """An action's number; ValueError names the kinds of actions."""
     if name not in NUMBERS:
         kinds = ", ".join(sorted({name.split("|")[0] for name in NAMES}))
         raise ValueError(f"unknown action {name!r}; actions are {kinds}, with cells from 1 to {CELLS} behind a bar")

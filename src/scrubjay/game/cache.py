@@ -1,8 +1,8 @@
-"""B games of Cache at once, each at its own stage, in lockstep.
+"""B games of Cache in lockstep, each at its own stage.
 
-A game: the hider explores (EM), chooses a place (PS), hides the object from there (OH), each attempt a manipulation
-(OM), and the seeker looks for it from where the hider began (S). A deal may leave out stages at both ends. A finished
-game starts the next one in its room.
+The hider explores (EM), chooses a place (PS) and hides the object from there (OH), with a manipulation (OM) for each
+attempt; the seeker then looks for it from where the hider started (S). An episode spec can begin with a later stage and
+end with an earlier one. When a game ends, the next one begins in its room.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scrubjay.game import actions, placement
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.episode import EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.game.novelty import Novelty, NoveltyTracker
+from scrubjay.game.stages import LIMITS, Transition, advance
 from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import BODY_RADIUS, GRID
 from scrubjay.rooms.room import GOALS
@@ -26,125 +27,128 @@ from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.render.base import View
 from scrubjay.sim.world import World
 
-LIMITS = np.array([200, 1, 15, 50, 500])
-"""The most steps of each stage."""
 SEEN, LABELS = ("rgb", "ids", "depth"), ("ids", "depth")
-"""Pictures that players see, and those that the rules need: colors cost as much as both others together."""
+"""Images for players, and those that the rules need: rgb costs as much as the other two together."""
 CLAIM_PIXELS = 10
-"""Of the object, at least, that the seeker must see to claim it."""
+"""Pixels of the object that the seeker must see to claim it."""
+POSITION_TOLERANCE = 1e-3
+"""Positions this close, in meters, are the same."""
+NO_POSE = (0, 0, 0, 1, 0, 0, 0)
+"""The pose of an object that is not in the room, always the same, so that a game's record does not depend on it."""
 
 
 @dataclass
 class StepResult:
-    """What one step did in B games. Stages are those in which the actions were taken."""
+    """What one step did in B games."""
 
     stage: np.ndarray
+    """(B,): the stages in which the actions were taken."""
     action: np.ndarray
     success: np.ndarray
     """(B,) bool."""
     hit: np.ndarray
-    """(B,) bool: a manipulation ended now, and the object is where it should be, strictly."""
+    """(B,) bool: a manipulation ended, and the object is exactly on its target."""
     placed: np.ndarray
-    """(B,) bool: a manipulation ended now, and so the PlaceAt that began it has succeeded, rows relaxed."""
+    """(B,) bool: a manipulation ended, and the PlaceAt that began it succeeded, with rows relaxed."""
     placed_before: np.ndarray
-    """(B,) bool: a PlaceAt of the game had succeeded before this step."""
+    """(B,) bool: a PlaceAt had succeeded before this step."""
     counts: np.ndarray
-    """(B, 3, 7, 7): pixels of the object that was dropped now, on top, contained and behind; 0 where none was."""
+    """(B, 3, 7, 7): pixels of the dropped object on top, contained and behind; 0 where no manipulation ended."""
     target: np.ndarray
-    """(B, 3): modality, row and column of the manipulation that the step belongs to."""
+    """(B, 3): modality, row and column of the step's manipulation."""
     visible: np.ndarray
-    """(B,) bool: it was a claim, and the object had the pixels that one needs, at whatever distance."""
-    news: Novelty
+    """(B,) bool: a claim, and the object had enough pixels, at whatever distance."""
+    novelty: Novelty
     full: np.ndarray
-    """(B,) bool: it was the last step that its stage allows."""
+    """(B,) bool: the last step that the stage allows."""
     ended: np.ndarray
-    """(B,) bool: the stage ended with this step; for OH, not by a manipulation that begins."""
+    """(B,) bool: the stage's episode ended; OH does not end when a manipulation begins."""
     finished: np.ndarray
-    """(B,) bool: the game ended with this step."""
+    """(B,) bool: the game ended."""
     found: np.ndarray
-    """(B,) bool: and the seeker had found the object."""
+    """(B,) bool: the game ended, and the seeker found the object."""
     pose: np.ndarray
-    """(B, 7): where the objects were after the step, before a next game began."""
+    """(B, 7): the objects' poses after the step, before the next game."""
     place: np.ndarray
-    """(B, 4): where the players were then, like `CacheGame.relative_place`."""
+    """(B, 4): the players' places after the step, before the next game; see `CacheGame.relative_place`."""
     opened: np.ndarray
-    """(B,): the number of the openable that the step opened; -1 if it opened none."""
+    """(B,): the openable that the step opened, or -1."""
     open: np.ndarray
-    """(B, openables) bool: which were open after the step, before a next game began."""
+    """(B, openables) bool: what was open after the step, before the next game."""
 
 
 class CacheGame:
-    """B games on the worlds of `world`."""
+    """B games, one in each world of `world`."""
 
     def __init__(
-        self, world: World, deal: EpisodeSampler | None = None, limits: np.ndarray = LIMITS, forgiving: bool = False
+        self, world: World, sampler: EpisodeSampler | None = None, limits: np.ndarray = LIMITS, forgiving: bool = False
     ) -> None:
-        """`deal` says what a world's next game is; by default it is drawn at random. `limits` are steps for each stage.
+        """`sampler` draws each world's next game, by default at random; `limits` (5,) are the steps of each stage.
 
-        Actions that a stage does not have are a ValueError, or, if `forgiving`, failed actions that take their time.
+        An action that the stage does not have raises ValueError, or, if `forgiving`, fails and takes a step.
         """
-        self.world, self.deal, self.limits, self.forgiving = (
-            world,
-            deal or RandomEpisodes(),
-            np.asarray(limits),
-            forgiving,
-        )
+        self.world, self.sampler = world, sampler or RandomEpisodes()
+        self.limits, self.forgiving = np.asarray(limits), forgiving
         if self.limits.shape != LIMITS.shape or (self.limits < 1).any() or self.limits[Stage.PS] != 1:
             raise ValueError(f"limits are {len(Stage)} numbers of steps, one for PS, not {limits}")
         count = len(world)
+        self.specs: dict[int, EpisodeSpec] = {}
+        """What the current games began with, by world."""
+        self.episode = np.zeros(count, int)
+        """Games begun so far in each world, (B,)."""
         self.stage = np.full(count, int(Stage.EM))
         self.last = np.full(count, int(Stage.S))
-        """The stage with whose end a game ends."""
+        """The stage that ends the game, (B,)."""
         self.time = np.zeros((count, len(Stage)), int)
         """Steps taken in the current episode of each stage, (B, 5)."""
         self.goal = np.zeros(count, int)
         self.start = np.zeros((count, 4))
-        """Where hider and seeker begin: x, y, rotation, standing."""
+        """Where hider and seeker start: x, y, rotation, standing."""
         self.target = np.zeros((count, 3), int)
-        """Modality, row and column of the manipulation under way."""
+        """Modality, row and column of the current manipulation."""
         self.placed = np.zeros(count, bool)
+        """A PlaceAt has succeeded, (B,)."""
         self.anywhere = np.zeros(count, bool)
         """Games in which a drop anywhere is a placement."""
         self.landed = np.full(count, NOTHING)
-        """In OH after a manipulation: the number of the PlaceAt that says where the object lies; -1 if none does."""
-        self.dealt: dict[int, EpisodeSpec] = {}
-        """What the games under way began with, by world."""
-        self.games = np.zeros(count, int)
+        """In OH after a manipulation: the PlaceAt action whose target the object landed on, or -1."""
         self.last_action = np.full(count, NOTHING)
         self.last_success = np.zeros(count, bool)
-        self.trail = NoveltyTracker(world)
+        self.novelty_tracker = NoveltyTracker(world)
         self._place_at = np.full(count, NOTHING)
-        """The PlaceAt whose manipulation is under way."""
+        """The PlaceAt action that began the current manipulation."""
         self._view: View | None = None
         self._visible: WeakKeyDictionary[View, np.ndarray] = WeakKeyDictionary()
-        """In whose view the object has the pixels that a claim needs, (B,) bool, as long as there is the view."""
-        self.begin(np.ones(count, bool))
+        """For each view in use: does it show enough of the object for a claim, (B,) bool."""
+        self.reset(np.ones(count, bool))
 
     def __len__(self) -> int:
         return len(self.world)
 
+    # What players see.
+
     @property
     def allowed(self) -> np.ndarray:
-        """Which actions each game has now, (B, 219)."""
+        """The actions of each game's stage, (B, 219) bool."""
         return actions.ALLOWED[self.stage]
 
     def look(self, kinds: Sequence[str] = SEEN) -> View:
-        """What the players see now; each kind of picture is taken once a step."""
-        pictures = self._view.pictures if self._view else {}
-        missing = [kind for kind in kinds if kind not in pictures]
+        """The players' current views; each kind of image is rendered once a step."""
+        images = self._view.pictures if self._view else {}
+        missing = [kind for kind in kinds if kind not in images]
         if missing or self._view is None:
-            self._view = View(**{**pictures, **self.world.view(missing).pictures})
+            self._view = View(**{**images, **self.world.view(missing).pictures})
         return self._view
 
     def in_sight(self) -> tuple[np.ndarray, np.ndarray]:
-        """Whose view has the pixels of the object that a claim needs, (B,) bool, and who is near enough to claim it."""
+        """Does the view show enough of the object for a claim, and is the object within reach, (B,) bool each."""
         view = self.look(LABELS)
         if view not in self._visible:
             self._visible[view] = self.world.goal_mask(view).sum((1, 2)).cpu().numpy() >= CLAIM_PIXELS
         return self._visible[view], reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH
 
     def relative_place(self) -> np.ndarray:
-        """Where each player is, (B, 4): steps right and ahead, as seen from the start, quarter turns, standing."""
+        """The players' places relative to the start, (B, 4): steps right and ahead, quarter turns, standing."""
         state = self.world.state
         away = (state.position - self.start[:, :2]) / GRID
         facing, right = facing_vector(self.start[:, 2]), right_vector(self.start[:, 2])
@@ -153,159 +157,146 @@ class CacheGame:
             np.stack([(away * right).sum(1), (away * facing).sum(1), quarters, state.standing], 1).round().astype(int)
         )
 
+    # A step.
+
     def step(self, action: np.ndarray, place: np.ndarray | None = None) -> StepResult:
-        """One action in every game. Games in PS take a place instead, (B, 4), relative like `relative_place` but from
-        where the hider is, with the quarter turns from the start's heading; their action is -1."""
-        action, stage = self._checked(action, place), self.stage.copy()
-        target, placed_before, open_before = self.target.copy(), self.placed.copy(), self.world.state.open.copy()
-        claimed, visible = self._claims(action)
-        success = self._act(action) | claimed
-        success |= self._choose(stage == Stage.PS, place)
+        """Takes one action (B,) in every game.
+
+        Games in PS take a place (B, 4) instead, and action -1: steps right and ahead of where the hider is, quarter
+        turns from the start's heading, standing.
+        """
+        action = self._check(action, place)
+        stage, target, placed_before, open_before = (
+            values.copy() for values in (self.stage, self.target, self.placed, self.world.state.open)
+        )
+        found, visible = self._claim(action)
+        success = self._act(action) | self._choose(place) | found
         self._view = None
-        opens = self.world.state.open & ~open_before & (actions.OPEN_CELL[action] != NOTHING)[:, None]
-        there = self.relative_place()
-        news = self.trail.note(stage, there, opens)
-        self.time[np.arange(len(self)), stage] += 1
-        full = self.time[np.arange(len(self)), stage] >= self.limits[stage]
+        opened = self.world.state.open & ~open_before & (actions.OPEN_CELL[action] != NOTHING)[:, None]
+        here = self.relative_place()
+        novelty = self.novelty_tracker.update(stage, here, opened)
+        full = self._count_step()
         self.last_action, self.last_success = action.copy(), success.copy()
-        hit, counts, ended, finished = self._advance(stage, action, success, full)
-        outcome = StepResult(
-            stage, action, success, hit, self.placed & ~placed_before, placed_before, counts, target, visible, news,
-            full, ended, finished, finished & claimed, self.world.state.pose.copy(), there,
-            np.where(opens.any(1), opens.argmax(1), NOTHING), self.world.state.open.copy(),
-        )  # fmt: skip
-        self.before_next(outcome)
-        self.begin(finished)
-        return outcome
 
-    def before_next(self, outcome: StepResult) -> None:
-        """For those who want to see how games ended: called after every step, before new games begin."""
+        transition = advance(stage, self.last, action, success, self.time, self.limits)
+        hit, counts = self._judge(transition.manipulated)
+        self._enter(transition, action, counts)
 
-    def _act(self, action: np.ndarray) -> np.ndarray:
-        """What the action does in the world, or in the game; who succeeded."""
-        world, cell = self.world, actions.OPEN_CELL[action]
-        row, column = np.where(cell == NOTHING, NOTHING, cell // 7), np.where(cell == NOTHING, NOTHING, cell % 7)
-        done = world.move(actions.MOVE[action])
-        done |= world.rotate(actions.ROTATE[action])
-        done |= world.stand(actions.STAND[action])
-        if (cell != NOTHING).any():
-            done |= world.open_at(row, column, self.look(LABELS))
-        done |= world.close_near(actions.CLOSE[action] != NOTHING)
-        done |= world.move_hand(actions.HAND_MOVE[action])
-        done |= world.rotate_hand(actions.HAND_TURN[action])
-        done |= world.drop(actions.DROP[action] != NOTHING)
-        done |= (actions.PLACE_AT[action] != NOTHING) & ~self.placed
-        return done | (actions.READY[action] != NOTHING) & self.placed
+        result = StepResult(
+            stage=stage,
+            action=action,
+            success=success,
+            hit=hit,
+            placed=self.placed & ~placed_before,
+            placed_before=placed_before,
+            counts=counts,
+            target=target,
+            visible=visible,
+            novelty=novelty,
+            full=full,
+            ended=transition.ended,
+            finished=transition.finished,
+            found=transition.finished & found,
+            pose=self.world.state.pose.copy(),
+            place=here,
+            opened=np.where(opened.any(1), opened.argmax(1), NOTHING),
+            open=self.world.state.open.copy(),
+        )
+        self.before_reset(result)
+        self.reset(transition.finished)
+        return result
 
-    def _claims(self, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Who claims to see the object and does, and whose claims have the pixels, if not the reach."""
+    def before_reset(self, result: StepResult) -> None:
+        """Hook for subclasses that need the final states: called after every step, before new games begin."""
+
+    def _check(self, action: np.ndarray, place: np.ndarray | None) -> np.ndarray:
+        """Raises ValueError, before anything changes, unless every game's stage has its action.
+
+        If forgiving, actions that a stage does not have become -1.
+        """
+        action, choosing = np.asarray(action), self.stage == Stage.PS
+        if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
+            raise ValueError(f"one action's number for each of {len(self)} games is needed, not {action.shape}")
+        if (action < NOTHING).any() or (action >= len(actions.NAMES)).any():
+            raise ValueError(f"actions are numbers from 0 to {len(actions.NAMES) - 1}, or -1 in PS")
+        if choosing.any() and (place is None or np.shape(place) != (len(self), 4)):
+            raise ValueError(f"games in PS need places ({len(self)}, 4): right, ahead, quarter turns, standing")
+        known = actions.ALLOWED[self.stage, action] & (action != NOTHING)
+        if self.forgiving:
+            return np.where(known, action, NOTHING)
+        wrong = np.where(choosing, action != NOTHING, ~known)
+        if wrong.any():
+            b = int(wrong.argmax())
+            name = actions.NAMES[action[b]] if action[b] != NOTHING else "nothing"
+            raise ValueError(f"{name} is not an action of {Stage(self.stage[b]).name}, the stage of game {b}")
+        return action
+
+    def _claim(self, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Claims that succeed, and claims whose view shows enough of the object, within reach or not, (B,) bool."""
         claims = actions.CLAIM[action] != NOTHING
         if not claims.any():
             return claims, claims
         visible, near = self.in_sight()
         return claims & visible & near, claims & visible
 
-    def _choose(self, worlds: np.ndarray, place: np.ndarray | None) -> np.ndarray:
-        """Moves hiders to the places they chose. An impossible one is a failed action: the hider stays where it is."""
-        done = np.zeros(len(self), bool)
-        for b in np.flatnonzero(worlds).tolist():
+    def _act(self, action: np.ndarray) -> np.ndarray:
+        """Takes the actions in the world; success (B,) bool. PlaceAt and ReadyForSeeker only change the stage."""
+        world, cell = self.world, actions.OPEN_CELL[action]
+        success = world.move(actions.MOVE[action])
+        success |= world.rotate(actions.ROTATE[action])
+        success |= world.stand(actions.STAND[action])
+        if (cell != NOTHING).any():
+            row, column = (np.where(cell == NOTHING, NOTHING, index) for index in np.divmod(cell, cells.CELLS))
+            success |= world.open_at(row, column, self.look(LABELS))
+        success |= world.close_near(actions.CLOSE[action] != NOTHING)
+        success |= world.move_hand(actions.HAND_MOVE[action])
+        success |= world.rotate_hand(actions.HAND_TURN[action])
+        success |= world.drop(actions.DROP[action] != NOTHING)
+        success |= (actions.PLACE_AT[action] != NOTHING) & ~self.placed
+        return success | (actions.READY[action] != NOTHING) & self.placed
+
+    def _choose(self, place: np.ndarray | None) -> np.ndarray:
+        """Moves hiders in PS to the places they chose; an unreachable place fails, and the hider stays."""
+        success = np.zeros(len(self), bool)
+        for b in np.flatnonzero(self.stage == Stage.PS).tolist():
             assert place is not None
             right, onward, quarters, standing = place[b]
             heading = self.start[b, 2]
             offset = GRID * (onward * facing_vector(heading) + right * right_vector(heading))
-            target = self.world.state.position[b] + offset
-            rotation = (self.start[b, 2] + 90 * quarters) % 360
-            done[b] = self._reaches(b, target)
-            if done[b]:
-                self._move_to(b, np.array([*target, rotation, standing]))
-        return done
+            position = self.world.state.position[b] + offset
+            rotation = (heading + 90 * quarters) % 360
+            success[b] = self._is_reachable(b, position)
+            if success[b]:
+                self._move_to(b, np.array([*position, rotation, standing]))
+        return success
 
-    def _reaches(self, b: int, target: np.ndarray) -> bool:
-        """Is a position one of the reachable ones of the game's grid, everything closed?"""
+    def _is_reachable(self, b: int, position: np.ndarray) -> bool:
+        """Is a position on the game's grid and reachable, everything closed?"""
         room = self.world.room_of[b]
-        floor, known = self.world.rooms[room].floor, self.world.reachable[room].positions
-        if floor.clearance(target) < BODY_RADIUS:
+        floor, reachable = self.world.rooms[room].floor, self.world.reachable[room].positions
+        if floor.clearance(position) < BODY_RADIUS:
             return False
-
-        def among(point: np.ndarray, positions: np.ndarray) -> bool:
-            return bool((np.abs(positions - point).max(1) < 1e-3).any())
-
         # Most games are on the room's own grid, which is known already.
-        if self.start[b, 2] % 90 or not among(self.start[b, :2], known):
-            known = floor.positions(self.start[b, :2], self.start[b, 2] % 90)
-        return among(target, known)
+        if self.start[b, 2] % 90 or not _is_among(self.start[b, :2], reachable):
+            reachable = floor.positions(self.start[b, :2], self.start[b, 2] % 90)
+        return _is_among(position, reachable)
 
-    def _advance(
-        self, stage: np.ndarray, action: np.ndarray, success: np.ndarray, full: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The order of the stages and their ends, all in one place.
+    def _count_step(self) -> np.ndarray:
+        """Counts a step of each game's stage; was it the last allowed, (B,) bool."""
+        current = np.arange(len(self)), self.stage
+        self.time[current] += 1
+        return self.time[current] >= self.limits[self.stage]
 
-        Returns who hit a target, the pixels of what was dropped, whose stage ended, and whose game.
-        """
-        explored = (stage == Stage.EM) & full
-        chosen = stage == Stage.PS
-        places = (stage == Stage.OH) & (actions.PLACE_AT[action] != NOTHING) & success
-        manipulated = (stage == Stage.OM) & ((actions.DROP[action] != NOTHING) & success | full)
-        sought = (stage == Stage.S) & ((actions.CLAIM[action] != NOTHING) & success | full)
+    # The stages.
 
-        self.stage[explored] = Stage.PS
-        self._begin_hiding(chosen & (self.last != Stage.PS))
-        self._begin_manipulation(places, action)
-        hit, counts = self._judge(manipulated)
-        self._end_manipulation(manipulated & (self.last != Stage.OM), counts)
-        self.landed[(stage == Stage.OH) & ~places] = NOTHING
+    def _judge(self, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Judges where manipulations that ended put the object: hits (B,) and its pixels (B, 3, 7, 7).
 
-        # OH ends when the hider says so, or with its last step, once a manipulation begun in it is over.
-        ready = (stage == Stage.OH) & (actions.READY[action] != NOTHING) & success
-        out_of_time = (self.stage == Stage.OH) & (self.time[:, Stage.OH] >= self.limits[Stage.OH])
-        hidden = ready | out_of_time
-        self._let_fall(out_of_time & ~self.placed)
-        self._begin_seeking(hidden & (self.last == Stage.S))
-
-        ended = explored | chosen | manipulated | hidden | sought
-        finished = np.select(
-            [self.last == end for end in (Stage.EM, Stage.PS, Stage.OH, Stage.OM)],
-            [explored, chosen, hidden, manipulated], sought,
-        )  # fmt: skip
-        return hit, counts, ended, finished
-
-    def _pick_up(self, worlds: np.ndarray) -> None:
-        """The object is in the hand again, at its default position."""
-        if worlds.any():
-            self.world.hold(np.where(worlds, self.goal, NOTHING))
-
-    def _begin_hiding(self, worlds: np.ndarray) -> None:
-        self._pick_up(worlds)
-        self.stage[worlds] = Stage.OH
-        self.trail.forget_opened(worlds, Stage.OH)
-
-    def _begin_manipulation(self, worlds: np.ndarray, action: np.ndarray) -> None:
-        """The object is picked up, and OM begins with a history of its own."""
-        self._pick_up(worlds)
-        where = actions.PLACE_AT[action]
-        self.target[worlds] = np.stack([where // 49, where // 7 % 7, where % 7], 1)[worlds]
-        self._place_at[worlds] = action[worlds]
-        self.stage[worlds] = Stage.OM
-        self.time[worlds, Stage.OM] = 0
-        self.last_action[worlds], self.last_success[worlds] = NOTHING, False
-        self.trail.forget_opened(worlds, Stage.OM)
-
-    def _end_manipulation(self, worlds: np.ndarray, counts: np.ndarray) -> None:
-        """OH goes on where it was: its last action is the PlaceAt, which has succeeded or not."""
-        self.stage[worlds] = Stage.OH
-        self.last_action[worlds], self.last_success[worlds] = self._place_at[worlds], self.placed[worlds]
-        fullest = counts.reshape(len(self), -1)
-        landed = np.where(fullest.any(1), actions.PLACES[fullest.argmax(1)], NOTHING)
-        self.landed[worlds] = landed[worlds]
-
-    def _judge(self, worlds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether manipulations that ended put the object where it should be, and its pixels (B, 3, 7, 7).
-
-        In the hand it is nowhere.
+        An object still in the hand has no pixels.
         """
         hit = np.zeros(len(self), bool)
         counts = np.zeros((len(self), len(actions.MODALITIES), cells.CELLS, cells.CELLS), int)
-        dropped = worlds & ~self.world.state.held
+        dropped = games & ~self.world.state.held
         if dropped.any():
             masks = self.world.goal_pixels(dropped)
             seen, alone = torch.stack([cells.pixels_per_cell(mask) for mask in masks]).cpu().numpy()
@@ -315,67 +306,90 @@ class CacheGame:
             self.placed |= dropped & (placement.placed(counts, self.target) | self.anywhere)
         return hit, counts
 
-    def _let_fall(self, worlds: np.ndarray) -> None:
-        """What was never placed returns to the hand's default position and is simply dropped."""
-        self._pick_up(worlds)
-        if worlds.any():
-            self.world.drop(worlds)
+    def _enter(self, transition: Transition, action: np.ndarray, counts: np.ndarray) -> None:
+        """Ends and begins stages; counts (B, 3, 7, 7) are of the objects just dropped."""
+        self.landed[(self.stage == Stage.OH) & ~transition.placing] = NOTHING
+        self.stage[:] = transition.stage
+        self._begin_hiding(transition.chose & (self.last != Stage.PS))
+        self._begin_manipulation(transition.placing, action)
+        self._end_manipulation(transition.manipulated & (self.last != Stage.OM), counts)
+        self._drop_unplaced(transition.out_of_time & ~self.placed)
+        self._begin_seeking(transition.hidden & (self.last == Stage.S))
 
-    def _begin_seeking(self, worlds: np.ndarray) -> None:
-        for b in np.flatnonzero(worlds).tolist():
+    def _begin_hiding(self, games: np.ndarray) -> None:
+        self._pick_up(games)
+        self.novelty_tracker.forget_opened(games, Stage.OH)
+
+    def _begin_manipulation(self, games: np.ndarray, place_at: np.ndarray) -> None:
+        """Picks the object up for PlaceAt actions (B,); OM has a history of its own."""
+        self._pick_up(games)
+        self.target[games] = np.stack(actions.target_of(actions.PLACE_AT[place_at]), 1)[games]
+        self._place_at[games] = place_at[games]
+        self.time[games, Stage.OM] = 0
+        self.last_action[games], self.last_success[games] = NOTHING, False
+        self.novelty_tracker.forget_opened(games, Stage.OM)
+
+    def _end_manipulation(self, games: np.ndarray, counts: np.ndarray) -> None:
+        """Resumes OH, whose last action is the PlaceAt that began the manipulation."""
+        self.last_action[games], self.last_success[games] = self._place_at[games], self.placed[games]
+        pixels = counts.reshape(len(self), -1)
+        landed = np.where(pixels.any(1), actions.PLACE_ACTIONS[pixels.argmax(1)], NOTHING)
+        self.landed[games] = landed[games]
+
+    def _drop_unplaced(self, games: np.ndarray) -> None:
+        """Drops objects that were never placed from the hand's default position."""
+        self._pick_up(games)
+        if games.any():
+            self.world.drop(games)
+
+    def _begin_seeking(self, games: np.ndarray) -> None:
+        for b in np.flatnonzero(games).tolist():
             self._move_to(b, self.start[b])
-        self.stage[worlds] = Stage.S
-        self.last_action[worlds], self.last_success[worlds] = NOTHING, False
-        self.trail.begin(worlds, Stage.S, self.relative_place())
+        self.last_action[games], self.last_success[games] = NOTHING, False
+        self.novelty_tracker.begin(games, Stage.S, self.relative_place())
 
-    def begin(self, worlds: np.ndarray) -> None:
-        """New games, as they are dealt, in place of those under way: all is closed that the deal does not open."""
-        if not worlds.any():
-            return
-        state, target = self.world.state, np.full((len(self), 3), NOTHING)
-        self.world.remove(worlds)
-        for b in np.flatnonzero(worlds).tolist():
-            dealt = self.dealt[b] = self.deal(self.world, b)
-            self.start[b], self.goal[b] = dealt.start, GOALS.index(dealt.goal)
-            self.stage[b], self.last[b], self.anywhere[b] = dealt.first, dealt.last, dealt.anywhere
-            # The pose of an object that is not there is always the same, so that a game's record does not depend on it.
-            state.open[b], state.pose[b] = False, (0, 0, 0, 1, 0, 0, 0)
-            state.open[b, list(dealt.open)] = True
-            self._move_to(b, np.array(dealt.place or dealt.start))
-            if dealt.target is not None:
-                target[b] = dealt.target
-            if dealt.pose is not None:
-                state.goal[b], state.pose[b], state.held[b] = self.goal[b], dealt.pose, False
-            self.games[b] += 1
-        self.time[worlds], self.placed[worlds], self.landed[worlds] = 0, False, NOTHING
-        self.last_action[worlds], self.last_success[worlds] = NOTHING, False
-        self._view = None
-        for stage in (Stage.EM, Stage.S):
-            self.trail.begin(worlds & (self.stage == stage), stage, self.relative_place())
-        self._begin_hiding(worlds & (self.stage == Stage.OH))
-        manipulating = worlds & (self.stage == Stage.OM)
-        cell = (target * (cells.CELLS**2, cells.CELLS, 1)).sum(1)
-        self._begin_manipulation(manipulating, np.where(manipulating, actions.PLACES[cell], NOTHING))
+    def _pick_up(self, games: np.ndarray) -> None:
+        """Puts the object into the hand, at its default position."""
+        if games.any():
+            self.world.hold(np.where(games, self.goal, NOTHING))
 
-    def _move_to(self, b: int, place: np.ndarray) -> None:
+    def _move_to(self, b: int, pose: np.ndarray) -> None:
         state = self.world.state
-        state.position[b], state.rotation[b], state.standing[b] = place[:2], place[2] % 360, bool(place[3])
+        state.position[b], state.rotation[b], state.standing[b] = pose[:2], pose[2] % 360, bool(pose[3])
 
-    def _checked(self, action: np.ndarray, place: np.ndarray | None) -> np.ndarray:
-        """Actions that are allowed in their stages, or -1 or a ValueError, before anything changes."""
-        action, choosing = np.asarray(action), self.stage == Stage.PS
-        if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
-            raise ValueError(f"one action's number for each of {len(self)} games is needed, not {action.shape}")
-        if (action < NOTHING).any() or (action >= len(actions.NAMES)).any():
-            raise ValueError(f"actions are numbers from 0 to {len(actions.NAMES) - 1}, or -1 in PS")
-        if choosing.any() and (place is None or np.shape(place) != (len(self), 4)):
-            raise ValueError(f"games in PS need places ({len(self)}, 4): right, ahead, quarter turns, standing")
-        if self.forgiving:
-            # No action asks nothing of the world: the step fails and takes its time.
-            return np.where(actions.ALLOWED[self.stage, action] & (action != NOTHING), action, NOTHING)
-        wrong = np.where(choosing, action != NOTHING, ~actions.ALLOWED[self.stage, action] | (action == NOTHING))
-        if wrong.any():
-            b = int(wrong.argmax())
-            name = actions.NAMES[action[b]] if action[b] != NOTHING else "nothing"
-            raise ValueError(f"{name} is not an action of {Stage(self.stage[b]).name}, the stage of game {b}")
-        return action
+    # New games.
+
+    def reset(self, games: np.ndarray) -> None:
+        """Begins new games, where `games` (B,) is True, with everything closed that the spec does not open."""
+        if not games.any():
+            return
+        self.world.remove(games)
+        self.time[games], self.placed[games], self.landed[games] = 0, False, NOTHING
+        self.last_action[games], self.last_success[games] = NOTHING, False
+        self._view = None
+        place_at = np.full(len(self), NOTHING)
+        for b in np.flatnonzero(games).tolist():
+            spec = self.specs[b] = self.sampler(self.world, b)
+            self._set_up(b, spec)
+            if spec.target is not None:
+                place_at[b] = actions.PLACE_ACTIONS[actions.target_index(*spec.target)]
+        for stage in (Stage.EM, Stage.S):
+            self.novelty_tracker.begin(games & (self.stage == stage), stage, self.relative_place())
+        self._begin_hiding(games & (self.stage == Stage.OH))
+        self._begin_manipulation(games & (self.stage == Stage.OM), place_at)
+
+    def _set_up(self, b: int, spec: EpisodeSpec) -> None:
+        """Brings game and world b to the beginning of an episode."""
+        state = self.world.state
+        self.episode[b] += 1
+        self.start[b], self.goal[b] = spec.start, GOALS.index(spec.goal)
+        self.stage[b], self.last[b], self.anywhere[b] = spec.first, spec.last, spec.anywhere
+        state.open[b], state.pose[b] = False, NO_POSE
+        state.open[b, list(spec.open)] = True
+        self._move_to(b, np.array(spec.place or spec.start))
+        if spec.pose is not None:
+            state.goal[b], state.pose[b], state.held[b] = self.goal[b], spec.pose, False
+
+
+def _is_among(point: np.ndarray, positions: np.ndarray) -> bool:
+    return bool((np.abs(positions - point).max(1) < POSITION_TOLERANCE).any())

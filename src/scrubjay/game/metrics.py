@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from scrubjay.game.stages import SEEKER_STEPS
 from scrubjay.rooms.catalog import mesh
 from scrubjay.rooms.directions import COMPASS
 from scrubjay.rooms.floor import GRID, Grid
 from scrubjay.sim.pose import HEIGHTS
 
-SEEKER_STEPS = 500
-"""The seeker's budget, and the steps of a search that found nothing."""
 CONFIDENCE = 0.95
 
 
@@ -64,7 +63,7 @@ def opened_share(ever_opened: np.ndarray) -> float:
 
 
 def visible_from_share(visible: np.ndarray) -> float:
-    """From which share of the reachable places the object is seen, for `sight.visible_from`'s (positions, 2, 4)."""
+    """The share of reachable places from which the object is seen, for `visible_from`'s (positions, 2, 4)."""
     return float(visible.mean())
 
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from scrubjay.errors import RecordError
 from scrubjay.files import write_atomically
-from scrubjay.game.actions import NAMES, NOTHING, Stage
-from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.actions import NAMES, NOTHING, NUMBERS, Stage
+from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.stages import LIMITS, advance
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
@@ -73,23 +74,15 @@ class Record:
 
     def stages(self) -> list[Stage]:
         """The stage of each action, by the rules."""
-        stages, stage, last, steps = [], Stage[self.deal["first"]], Stage[self.deal["last"]], [0] * len(Stage)
+        stages, steps, limits = [], np.zeros((1, len(Stage)), int), np.array(self.limits)
+        stage, last = np.array([Stage[self.deal["first"]]]), np.array([Stage[self.deal["last"]]])
         for name, success in zip(self.actions, self.success, strict=True):
-            stages.append(stage)
-            steps[stage] += 1
-            full = steps[stage] >= self.limits[stage]
-            if stage == Stage.EM and full:
-                stage = Stage.PS
-            elif stage == Stage.PS:
-                stage = Stage.OH
-            elif stage == Stage.OH and name.startswith("PlaceAt") and success:
-                stage, steps[Stage.OM] = Stage.OM, 0
-            elif stage == Stage.OH and name == "ReadyForSeeker" and success:
-                stage = Stage.S
-            elif stage == Stage.OM and (full or (name == "DropObject" and success)) and last != Stage.OM:
-                stage = Stage.OH
-            if stage == Stage.OH and steps[Stage.OH] >= self.limits[Stage.OH]:
-                stage = Stage.S
+            stages.append(Stage(stage[0]))
+            steps[0, stage] += 1
+            action = np.array([NUMBERS.get(name, NOTHING)])
+            transition = advance(stage, last, action, np.array([success]), steps, limits)
+            steps[transition.placing, Stage.OM] = 0
+            stage = transition.stage
         return stages
 
 
@@ -129,7 +122,7 @@ class Recorder:
 
     def _begun(self, b: int) -> Record:
         game = self.game
-        dealt = game.dealt[b]
+        dealt = game.specs[b]
         scene = game.world.rooms[game.world.room_of[b]].room.scene
         deal = {**asdict(dealt), "first": dealt.first.name, "last": dealt.last.name}
         renderer = game.world.renderer.name.split(" ")[0]

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from scrubjay.game.actions import NAMES, NOTHING, PLACES, Stage, action_index
+from scrubjay.game.actions import NAMES, NOTHING, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.cache import CLAIM_PIXELS, CacheGame
 from scrubjay.players.perception import sights
 from scrubjay.rooms.directions import facing_vector, right_vector
@@ -96,7 +96,7 @@ def possible_actions(game: CacheGame, games: np.ndarray) -> np.ndarray:
         seen[b] = sight.goal_pixels >= CLAIM_PIXELS
     rule([name for name in NAMES if name.startswith("OpenAt")], at_cells != NOTHING)
     rule(["ClaimVisible"], seen & (reach(state.position, state.pose[:, :3]) <= REACH))
-    rule([name for name in NAMES if name.startswith("PlaceAt")], ~game.placed[:, None].repeat(len(PLACES), 1))
+    rule([name for name in NAMES if name.startswith("PlaceAt")], ~game.placed[:, None].repeat(len(PLACE_ACTIONS), 1))
     rule(["ReadyForSeeker"], game.placed)
 
     eye, matrix = cameras(state.position, state.rotation, state.standing)

@@ -14,7 +14,7 @@ import numpy as np
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import CacheGame
-from scrubjay.game.novelty import BEYOND
+from scrubjay.game.novelty import EXTRAPOLATED_STEPS
 from scrubjay.players.perception import HALF, SIDE, Map, Sight, sights
 from scrubjay.players.planning import STEPS, TURN_RIGHT, Spot, direction, plan
 from scrubjay.rooms.directions import QUARTERS
@@ -114,7 +114,7 @@ class Minds(Generic[M]):
 
     def of(self, game: CacheGame, b: int) -> M:
         """The mind of game b; a new one if that has only begun."""
-        number = int(game.games[b])
+        number = int(game.episode[b])
         known = self._minds.get(b)
         if known is None or known[0]() is not game or known[1] != number:
             known = self._minds[b] = (weakref.ref(game), number, self.make(game, b))
@@ -137,7 +137,7 @@ class ExploringMind(Mind):
         """The action of one step, given what is seen and how the last one went."""
         self.see(sight, success)
         x, y, quarter, standing = self.at(sight)
-        for dx, dy in BEYOND[quarter].tolist():
+        for dx, dy in EXTRAPOLATED_STEPS[quarter].tolist():
             self.covered[x + dx, y + dy, standing] = True
         action = self.open(sight)
         if action is None:
@@ -152,7 +152,7 @@ class ExploringMind(Mind):
         width, depth = free.shape
         gain = np.zeros((width, depth, QUARTERS, HEIGHTS))
         for quarter in range(QUARTERS):
-            for dx, dy in BEYOND[quarter].tolist():
+            for dx, dy in EXTRAPOLATED_STEPS[quarter].tolist():
                 gain[:, :, quarter] += padded[1 + dx : 1 + dx + width, 1 + dy : 1 + dy + depth]
         return gain + OPENING * self.openings(window)
 

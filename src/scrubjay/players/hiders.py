@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrubjay.game import actions
-from scrubjay.game.actions import NOTHING, PLACES, Stage, action_index
+from scrubjay.game.actions import NOTHING, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.players.explorer import CLOSE, OPENINGS, ExploringMind, Minds
 from scrubjay.players.manipulator import CONTAINED, ON_TOP, Hand, aim, drops
@@ -54,7 +54,7 @@ class Idea:
 
     @property
     def action(self) -> int:
-        return int(PLACES[(self.modality * CELLS + self.row) * CELLS + self.column])
+        return int(PLACE_ACTIONS[actions.target_index(self.modality, self.row, self.column)])
 
 
 class HidingMind(ExploringMind):
@@ -188,7 +188,7 @@ class HidingMind(ExploringMind):
         if self.attempts >= TRUST:
             # It does not fit, or the hand does not get there.
             self.ideas = [idea for idea in self.ideas if idea.modality == ON_TOP]
-        wanted = self.idea.modality == ON_TOP or actions.PLACE_AT[landed] // CELLS**2 == CONTAINED
+        wanted = self.idea.modality == ON_TOP or actions.target_of(actions.PLACE_AT[landed])[0] == CONTAINED
         if self.fallback and (
             (landed != NOTHING and wanted) or left <= LAST_CALL or self.attempts >= ATTEMPTS or not self.ideas
         ):

@@ -11,6 +11,7 @@ from torch.nn import functional
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.perspective import Choice
+from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
@@ -33,8 +34,8 @@ class AgentPlayer:
         if game is not self._cache:
             self._cache, self._state = game, self.agent.initial_state(len(game))
             self._game = np.full(len(game), -1)
-        begins = torch.from_numpy(self._game != game.games).to(self.device)
-        self._game = game.games.copy()
+        begins = torch.from_numpy(self._game != game.episode).to(self.device)
+        self._game = game.episode.copy()
         place = np.zeros((len(game), 4), int)
         with torch.no_grad():
             seen = observe(game, resized(game.look().rgb, self.agent.config.image_size))
@@ -42,8 +43,7 @@ class AgentPlayer:
             said = self.agent.act(self._state, seen, begins)
             self._state = said.state
             logits = said.decision.logits.float()
-            noise = torch.rand(logits.shape, generator=self.generator, device=self.device).clamp(min=1e-20)
-            action = (logits - (-noise.log()).log()).argmax(-1).cpu().numpy()
+            action = sample_categorical(logits, self.generator).cpu().numpy()
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
                 numbers = torch.from_numpy(choosing).to(self.device)

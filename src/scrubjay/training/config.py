@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.envs.tasks import Explore, Manipulate, Task
 from scrubjay.game.actions import Stage
-from scrubjay.game.cache import LIMITS
 from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
+from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.generate import SCENES, check_scene
 from scrubjay.spots.spots import DIFFICULTIES
 from scrubjay.training.hiding_learner import HidingObjective
@@ -34,7 +34,7 @@ class WholeGames(Task):
 
     stage: ClassVar[Stage] = Stage.S
 
-    def deals(self, seed: int) -> EpisodeSampler:
+    def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned)
 
 

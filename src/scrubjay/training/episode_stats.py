@@ -8,8 +8,9 @@ import numpy as np
 
 from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, NOTHING, Stage
-from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler
+from scrubjay.game.stages import LIMITS
 from scrubjay.sim.pose import HEIGHTS
 from scrubjay.sim.world import World
 
@@ -44,11 +45,11 @@ class EpisodeStats:
 class TrackedGame(CacheGame):
     """A Cache whose episodes are counted when they end."""
 
-    def __init__(self, world: World, deal: EpisodeSampler, tally: EpisodeStats, limits: np.ndarray = LIMITS) -> None:
+    def __init__(self, world: World, sampler: EpisodeSampler, tally: EpisodeStats, limits: np.ndarray = LIMITS) -> None:
         self.tally = tally
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
-        super().__init__(world, deal, limits)
+        super().__init__(world, sampler, limits)
         self._whole = np.ones(len(self), bool)
 
     def stagger(self, rng: np.random.Generator) -> None:
@@ -59,13 +60,13 @@ class TrackedGame(CacheGame):
         self.time[np.arange(len(self)), self.stage] = rng.integers(self.limits[self.stage])
         self._whole[:] = False
 
-    def before_next(self, outcome: StepResult) -> None:
+    def before_reset(self, outcome: StepResult) -> None:
         add, ended = self.tally.add, outcome.ended & self._whole
         explored = ended & (outcome.stage == Stage.EM)
         if explored.any():
-            places = self.trail.visited[explored].sum((1, 2, 3))
+            places = self.novelty_tracker.visited[explored].sum((1, 2, 3))
             add("coverage", places / (HEIGHTS * self._steps[explored]))
-            add("opened", self.trail.opened[explored, Stage.EM].sum(1) / self._openables[explored])
+            add("opened", self.novelty_tracker.opened[explored, Stage.EM].sum(1) / self._openables[explored])
         manipulated = ended & (outcome.stage == Stage.OM)
         if manipulated.any():
             add("hit", outcome.hit[manipulated])

@@ -26,7 +26,7 @@ from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation
 
 SPOT = torch.from_numpy(actions.PLACE_AT[:-1])
-"""(219,): the spot of each PlaceAt, modality * 49 + row * 7 + column; -1 for other actions."""
+"""(219,): the target index of each PlaceAt; -1 for other actions."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class HidingBuffer:
         hiding = self.open & (stage == Stage.OH)
         # Whether a PlaceAt succeeds is known when its manipulation ends.
         done = outcome.success & (actions.PLACE_AT[outcome.action] == NOTHING)
-        self._hider.add(np.flatnonzero(hiding), outcome.action, done, outcome.news.opened)
+        self._hider.add(np.flatnonzero(hiding), outcome.action, done, outcome.novelty.opened)
         over = np.flatnonzero(self.open & (stage == Stage.OM) & outcome.ended)
         self._hider.success[over, self._hider.count[over] - 1] = outcome.placed[over]
         seeking = self.open & (stage == Stage.S)

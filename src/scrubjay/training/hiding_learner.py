@@ -18,7 +18,6 @@ from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION
 from scrubjay.agent.perspective import LIMIT, Explored
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.sim.cells import CELLS
 from scrubjay.training import losses, perspective_losses
 from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, compute_gae
 from scrubjay.training.hiding_buffer import SPOT, Finished, Hiding, Seeking, seeker_numbers
@@ -183,7 +182,7 @@ def to_recall(hid: Hiding) -> tuple[torch.Tensor, torch.Tensor]:
 
 def left_open(hid: Hiding) -> torch.Tensor:
     """Steps (n, T) after the object was placed into something, until CloseObjects has succeeded."""
-    into = hid.success & (hid.spot >= 0) & (hid.spot // CELLS**2 == actions.MODALITIES.index("contained in"))
+    into = hid.success & (hid.spot >= 0) & (actions.target_of(hid.spot)[0] == actions.MODALITIES.index("contained in"))
     inside = into.cumsum(1) - into.long() > 0
     closed = inside & hid.success & (hid.action == losses.CLOSE)
     return inside & (closed.cumsum(1) - closed.long() == 0)

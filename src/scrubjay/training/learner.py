@@ -12,8 +12,7 @@ import torch
 from torch import nn
 
 from scrubjay.agent.agent import Agent, Step
-from scrubjay.game.actions import MODALITIES, Stage
-from scrubjay.sim.cells import CELLS
+from scrubjay.game.actions import Stage, target_of
 from scrubjay.training import losses
 from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, compute_gae
 from scrubjay.training.rollout import Rollout
@@ -156,10 +155,10 @@ def opened_before(opened: torch.Tensor, episode: torch.Tensor) -> torch.Tensor:
 
 
 def relabeled(target: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
-    """Targets (T, B, 3), others where spots (T, B), modality * 49 + row * 7 + column, are not -1."""
+    """Targets (T, B, 3), replaced where target indices (T, B) are not -1."""
     return torch.where((spot >= 0)[..., None], targets_of(spot), target)
 
 
 def targets_of(spot: torch.Tensor) -> torch.Tensor:
-    """Modality, row and column (..., 3) of spots (...,); of no meaning, but there, where a spot is -1."""
-    return torch.stack([spot // CELLS**2 % len(MODALITIES), spot // CELLS % CELLS, spot % CELLS], -1)
+    """Modality, row and column (..., 3) of target indices (...,); undefined where an index is -1."""
+    return torch.stack(target_of(spot), -1)

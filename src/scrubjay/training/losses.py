@@ -19,9 +19,9 @@ from scrubjay.training.actor_critic import mean_where
 CHANGED_NORM, CHANGED_SHARE = 1e-3, 0.1
 """A cell has changed if a tenth of its features differ by more than this."""
 # Actions of a kind follow one another, so that nothing has to be looked up on a GPU.
-FIRST_OPEN, FIRST_PLACE = action_index("OpenAt|1,1"), int(actions.PLACES[0])
+FIRST_OPEN, FIRST_PLACE = action_index("OpenAt|1,1"), int(actions.PLACE_ACTIONS[0])
 OPEN_AT = slice(FIRST_OPEN, FIRST_OPEN + CELLS**2)
-PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACES))
+PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACE_ACTIONS))
 CLOSE, CLAIM = action_index("CloseObjects"), action_index("ClaimVisible")
 FEW_TRIES = 32
 """Fewer tries of OpenAt than these weigh less."""

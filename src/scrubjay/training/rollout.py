@@ -16,15 +16,16 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.memory import MemoryState
+from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation, observe
-from scrubjay.game.paying import rewards_of
 from scrubjay.game.placement import FEW_PIXELS, object_pixels
+from scrubjay.game.rewards import HidingReward, step_reward
 from scrubjay.training.actor import Acting
 from scrubjay.training.augmentation import Augmentation
 from scrubjay.training.hiding_buffer import FinishedGames, HidingBuffer
-from scrubjay.training.hiding_reward import HidingValue, place_values
+from scrubjay.training.hiding_reward import place_values
 from scrubjay.training.path_teacher import PathTeacher
 
 THOUGHT_TOGETHER = 64
@@ -52,8 +53,8 @@ class Rollout:
     hit: torch.Tensor
     """(T, B) bool: a manipulation ended with the step, on its target."""
     landed: torch.Tensor
-    """(T, B) int64: where the object lies that a step dropped in OM, modality * 49 + row * 7 + column; -1 if it dropped
-    nothing, or nothing that can be seen."""
+    """(T, B) int64: the target index at which a step dropped the object in OM; -1 if it dropped nothing, or nothing
+    that can be seen."""
     opened: torch.Tensor
     """(T, B) bool: the step opened something that its episode had not opened before."""
     claimable: torch.Tensor
@@ -115,7 +116,7 @@ class Collector:
             for game, augmentation in zip(self.caches, self.augmentations, strict=True)
         ]
         self.guides = [PathTeacher(len(game), self.device) for game in self.caches]
-        self.values = [HidingValue(len(game), self.device) for game in self.caches] if valued else []
+        self.values = [HidingReward(len(game), self.device) for game in self.caches] if valued else []
         self.books = [HidingBuffer(agent, game) for game in self.caches] if hiding else []
         self.shelf = FinishedGames()
         several = self.device.type == "cuda" and len(self.caches) > 1
@@ -199,8 +200,7 @@ class _Sequence:
             self.following = said.decision.value.float().clone()
             return self.following, None
         logits = said.decision.logits.float()
-        noise = torch.rand(logits.shape, device=logits.device, generator=of.generator).clamp(min=1e-20)
-        action = (logits - (-noise.log()).log()).argmax(-1)
+        action = sample_categorical(logits, of.generator)
         of.guides[number].forget(begins)
         self.rows["toward"].append(of.guides[number].toward(observation.place))
         self.rows["begins"].append(begins)
@@ -232,17 +232,17 @@ class _Sequence:
         counts = outcome.counts.reshape(len(game), -1)
         for name, value in (
             ("action", np.maximum(numbers, 0)),
-            ("reward", rewards_of(outcome).astype(np.float32)),
+            ("reward", step_reward(outcome).astype(np.float32)),
             ("success", outcome.success),
             ("ended", outcome.ended),
             ("hit", outcome.hit),
             ("landed", np.where(object_pixels(outcome.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
-            ("opened", outcome.news.opened),
+            ("opened", outcome.novelty.opened),
             ("claimable", visible & near & (outcome.stage == Stage.S)),
         ):
             self.rows[name].append(value)
         if self.of.values:
-            self.of.values[self.number].note(outcome)
+            self.of.values[self.number].observe(outcome)
         if self.of.books:
             self.of.keep(self.number, outcome, self.rows["claimable"][-1])
         augmentation = self.of.augmentations[self.number]

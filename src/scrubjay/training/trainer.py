@@ -96,8 +96,8 @@ class Trainer:
         """New games of all ages, seeded by how far the run is."""
         seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
-        deals = self._deals(int(seeds[1]))
-        caches = [TrackedGame(world, deals, self.tally, np.array(self.training.limits)) for world in self.worlds]
+        sampler = self._sampler(int(seeds[1]))
+        caches = [TrackedGame(world, sampler, self.tally, np.array(self.training.limits)) for world in self.worlds]
         ages = np.random.default_rng(seeds[4])
         for game in caches:
             game.stagger(ages)
@@ -112,8 +112,8 @@ class Trainer:
             self.agent.config.image_size, self.training.replay_size, self.device, seed=int(seeds[3])
         )
 
-    def _deals(self, seed: int) -> EpisodeSampler:
-        return self.task.deals(seed)
+    def _sampler(self, seed: int) -> EpisodeSampler:
+        return self.task.sampler(seed)
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
         """Trains until the run is over or `stop`; `save` is called where the run can go on from."""

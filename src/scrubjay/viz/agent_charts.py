@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Chart
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
-from scrubjay.game.actions import MODALITIES, PLACES, Stage
+from scrubjay.game.actions import MODALITIES, PLACE_ACTIONS, Stage
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import GRID
 from scrubjay.viz.agent_trace import AgentTrace, Moment, Reasons, cells_in_room
@@ -216,7 +216,7 @@ def hittable_chart(watched: AgentTrace) -> Figure:
     """Where in the image the agent thinks it can put the object, and where it tends to try, as the paper shows it."""
     moments = watched.of(Stage.OH)
     first = moments[0]
-    tries = np.mean([moment.probabilities[PLACES].reshape(3, 7, 7) for moment in moments], 0)
+    tries = np.mean([moment.probabilities[PLACE_ACTIONS].reshape(3, 7, 7) for moment in moments], 0)
     sheet = Sheet(3, 780, 520, rows=2)
     for row, (grids, label) in enumerate(((first.hittable, "can be placed"), (tries, "is tried"))):
         for axes, grid, name in zip(sheet.axes[row], grids, MODALITIES, strict=True):

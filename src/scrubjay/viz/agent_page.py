@@ -11,7 +11,7 @@ import numpy as np
 
 from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.files import write_atomically
-from scrubjay.game.actions import MODALITIES, NAMES, Stage
+from scrubjay.game.actions import MODALITIES, NAMES, Stage, target_of
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress
 from scrubjay.viz.agent_charts import (
@@ -122,9 +122,9 @@ def outcome_name(outcome: int) -> str:
     if outcome == NONE:
         return "only dropped"
     standing, spot = divmod(outcome, SPOTS)
-    modality, cell = divmod(spot, 49)
+    modality, row, column = target_of(spot)
     how = "standing" if standing else "crouching"
-    return f"{MODALITIES[modality]} {cell // 7 + 1},{cell % 7 + 1} {how}"
+    return f"{MODALITIES[modality]} {row + 1},{column + 1} {how}"
 
 
 def _bands(stages: list[Stage]) -> list[tuple[str, int]]:

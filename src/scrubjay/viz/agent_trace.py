@@ -19,10 +19,11 @@ from scrubjay.agent.memory import EM, MemoryState, S
 from scrubjay.agent.metric_map import HEADS, Entries, unpack
 from scrubjay.agent.perspective import Choice, Explored
 from scrubjay.game.actions import ALLOWED, NAMES, NOTHING, Stage
-from scrubjay.game.cache import LIMITS, CacheGame
+from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.record import Record, Recorder
+from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.pose import AgentPose

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.game.metrics import SEEKER_STEPS, Summary, summary
+from scrubjay.game.metrics import Summary, summary
+from scrubjay.game.stages import SEEKER_STEPS
 from scrubjay.rooms.generate import SCENES, split
 from scrubjay.web.database import Database
 from scrubjay.web.study_protocol import stored_study

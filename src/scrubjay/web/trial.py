@@ -14,9 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from scrubjay.game.actions import NAMES, NOTHING, NUMBERS, Stage
-from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record, Recorder
+from scrubjay.game.stages import LIMITS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.state import State
 from scrubjay.sim.world import World
@@ -55,7 +56,7 @@ class _Game(CacheGame):
 
     final: State | None = None
 
-    def before_next(self, outcome: StepResult) -> None:
+    def before_reset(self, outcome: StepResult) -> None:
         if outcome.finished[0]:
             self.final = self.world.state.copy()
 

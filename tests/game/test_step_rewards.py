@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import StepResult
 from scrubjay.game.novelty import Novelty
-from scrubjay.game.paying import em, oh, om, placement, rewards_of, s
-from scrubjay.game.rewards import total
+from scrubjay.game.rewards import (
+    em_step_terms,
+    oh_step_terms,
+    om_step_terms,
+    place_at_terms,
+    s_step_terms,
+    step_reward,
+    total,
+)
 
 FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended", "finished", "found")
 
@@ -27,12 +34,13 @@ def outcome(*steps: dict) -> StepResult:
     def of(name: str, default) -> np.ndarray:
         return np.array([one.get(name, default) for one in steps])
 
-    news = Novelty(of("new_place", False), of("new_opened", False), of("before", 0), of("after", 0))
+    novelty = Novelty(of("new_place", False), of("new_opened", False), of("before", 0), of("after", 0))
     flags = {name: of(name, False) for name in FLAGS}
     return StepResult(
         stage=of("stage", 0), action=of("action", 0), counts=of("counts", np.zeros((3, 7, 7), int)),
-        target=of("target", (0, 0, 0)), news=news, pose=np.zeros((len(steps), 7)), place=np.zeros((len(steps), 4), int),
-        opened=np.full(len(steps), NOTHING), open=np.zeros((len(steps), 1), bool), **flags,
+        target=of("target", (0, 0, 0)), novelty=novelty, pose=np.zeros((len(steps), 7)),
+        place=np.zeros((len(steps), 4), int), opened=np.full(len(steps), NOTHING),
+        open=np.zeros((len(steps), 1), bool), **flags,
     )  # fmt: skip
 
 
@@ -83,19 +91,19 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("one", "earned"), BY_HAND)
 def test_a_step_earns_what_its_algorithm_says(one, earned):
-    assert rewards_of(outcome(one)) == pytest.approx([earned], abs=1e-12)
+    assert step_reward(outcome(one)) == pytest.approx([earned], abs=1e-12)
 
 
 @given(st.permutations(range(len(BY_HAND))))
 def test_games_do_not_change_what_others_earn(order):
-    paid = rewards_of(outcome(*(BY_HAND[k][0] for k in order)))
+    paid = step_reward(outcome(*(BY_HAND[k][0] for k in order)))
     assert paid == pytest.approx([BY_HAND[k][1] for k in order], abs=1e-12)
 
 
 def test_a_place_worth_hiding_at_is_paid_where_something_was_new():
     new = step(EM, "MoveAhead", success=True, new_place=True)
     steps = outcome(new, new, step(EM, "RotateLeft", success=True), step(S, "MoveAhead", success=True))
-    assert rewards_of(steps, hide=np.array([0.1, 0.0, 0.1, 0.1])) == pytest.approx([0.09, -0.01, -0.01, -0.01])
+    assert step_reward(steps, hide=np.array([0.1, 0.0, 0.1, 0.1])) == pytest.approx([0.09, -0.01, -0.01, -0.01])
 
 
 def test_a_place_at_is_paid_when_its_manipulation_ends():
@@ -110,18 +118,18 @@ def test_a_place_at_is_paid_when_its_manipulation_ends():
         step(S, "ClaimVisible", finished=True, **dropped),
     )
     chance = np.array([0.5, 0.5, 1.0, 0.1, 0.1, 0.1, 0.1])
-    paid = total(placement(steps, chance))
+    paid = total(place_at_terms(steps, chance))
     assert paid == pytest.approx([0, 0, 0.01 + 0.5 / 100, 0.01 + 0.5, -0.02, -0.02, 0])
-    assert total(placement(steps))[2:4] == pytest.approx([0.015, 0.015])
+    assert total(place_at_terms(steps))[2:4] == pytest.approx([0.015, 0.015])
 
 
 def test_the_terms_have_names_and_add_up_to_the_reward():
-    for stage, terms_of in ((EM, em), (OH, oh), (OM, om), (S, s)):
+    for stage, terms_of in ((EM, em_step_terms), (OH, oh_step_terms), (OM, om_step_terms), (S, s_step_terms)):
         steps = outcome(*(one for one, _ in BY_HAND if one["stage"] == stage))
         terms = terms_of(steps)
-        assert "step" in terms and total(terms) == pytest.approx(rewards_of(steps))
+        assert "step" in terms and total(terms) == pytest.approx(step_reward(steps))
 
 
 def test_outcomes_made_by_hand_have_all_that_a_game_s_have():
     made = outcome(BY_HAND[0][0])
-    assert {len(getattr(made, f.name)) for f in fields(StepResult) if f.name != "news"} == {1}
+    assert {len(getattr(made, f.name)) for f in fields(StepResult) if f.name != "novelty"} == {1}

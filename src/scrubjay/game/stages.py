@@ -1,0 +1,83 @@
+"""Order, step limits and ends of the stages: which stage follows a step, and whether the game ends with it.
+
+EM -> PS -> OH -> S, with an OM inside OH for each PlaceAt. `CacheGame` plays by `advance`; a `Record` derives the stage
+of each of its actions from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrubjay.game import actions
+from scrubjay.game.actions import NOTHING, Stage
+
+LIMITS = np.array([200, 1, 15, 50, 500])
+"""Maximum steps of each stage, (5,)."""
+SEEKER_STEPS = int(LIMITS[Stage.S])
+"""The seeker's budget, and the steps that a failed search counts as."""
+
+
+@dataclass(frozen=True)
+class Transition:
+    """What a step led to in B games, (B,) each; flags are bool."""
+
+    stage: np.ndarray
+    """The stage of the next step."""
+    chose: np.ndarray
+    """PS ended."""
+    placing: np.ndarray
+    """A PlaceAt succeeded: OH pauses and OM begins."""
+    manipulated: np.ndarray
+    """OM ended."""
+    hidden: np.ndarray
+    """OH ended."""
+    out_of_time: np.ndarray
+    """OH ended because it has no steps left."""
+    finished: np.ndarray
+    """The game ended."""
+    ended: np.ndarray
+    """A stage's episode ended; OH's does not when it pauses."""
+
+
+def advance(
+    stage: np.ndarray,
+    last: np.ndarray,
+    action: np.ndarray,
+    success: np.ndarray,
+    steps: np.ndarray,
+    limits: np.ndarray,
+) -> Transition:
+    """Transitions of B games after actions (B,) in `stage` (B,), for games that end with the stage `last` (B,).
+
+    steps (B, 5) counts the steps of each stage's current episode, this one included; limits (5,).
+    """
+    full = steps >= limits
+    explored = (stage == Stage.EM) & full[:, Stage.EM]
+    chose = stage == Stage.PS
+    placing = (stage == Stage.OH) & success & (actions.PLACE_AT[action] != NOTHING)
+    dropped = success & (actions.DROP[action] != NOTHING)
+    manipulated = (stage == Stage.OM) & (dropped | full[:, Stage.OM])
+    found = success & (actions.CLAIM[action] != NOTHING)
+    sought = (stage == Stage.S) & (found | full[:, Stage.S])
+
+    following = np.where(explored, Stage.PS, stage)
+    following = np.where(placing, Stage.OM, following)
+    following = np.where(chose & (last != Stage.PS) | manipulated & (last != Stage.OM), Stage.OH, following)
+
+    # OH ends when the hider says so, or with its last step, once a manipulation begun in it is over.
+    ready = (stage == Stage.OH) & success & (actions.READY[action] != NOTHING)
+    out_of_time = (following == Stage.OH) & full[:, Stage.OH]
+    hidden = ready | out_of_time
+    following = np.where(hidden & (last == Stage.S), Stage.S, following)
+
+    finished = (
+        explored & (last == Stage.EM)
+        | chose & (last == Stage.PS)
+        | hidden & (last == Stage.OH)
+        | manipulated & (last == Stage.OM)
+        | sought & (last == Stage.S)
+    )
+    return Transition(following, chose, placing, manipulated, hidden, out_of_time, finished,
+                      ended=explored | chose | manipulated | hidden | sought)  # fmt: skip
