@@ -21,10 +21,11 @@ from scrubjay.envs.tasks import Explore, Hide, Manipulate, Seek, Task
 from scrubjay.evaluation.evaluate import evaluate as evaluate_task
 from scrubjay.evaluation.matches import QUICK, Sides, Trial, matches
 from scrubjay.game import record as record_module
-from scrubjay.game.cache import LIMITS, CacheGame, StepResult
+from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
 from scrubjay.game.metrics import Summary
 from scrubjay.game.record import Record
+from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
 from scrubjay.rooms.room import Room
