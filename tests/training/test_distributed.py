@@ -78,10 +78,13 @@ def test_two_processes_that_see_different_rooms_end_with_the_same_agent(tmp_path
     (first, rows), (second, others) = learned_by_two(EXPLORE, tmp_path)
     assert_same_agent(first, second)
     assert [row["update"] for row in rows] == [row["update"] for row in others] == [1, 2, 3]
-    assert all(mine["loss"]["em_value"] != its["loss"]["em_value"] for mine, its in zip(rows, others, strict=True))
+    assert all(
+        mine["losses"]["em/value_loss"] != its["losses"]["em/value_loss"]
+        for mine, its in zip(rows, others, strict=True)
+    )
     usual = [name for name in first if name.endswith(".variance")]
     assert any((first[name] != 1).any() for name in usual), "and something was usual in both"
-    assert all("dynamics_inverse" in row["loss"] for row in (*rows, *others))
+    assert all("dynamics/inverse" in row["losses"] for row in (*rows, *others))
 
 
 @pytest.mark.slow
@@ -92,10 +95,17 @@ def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_
     (first, rows), (second, others) = learned_by_two(training, tmp_path)
     assert_same_agent(first, second)
     for some in (rows, others):
-        said = set().union(*(row["loss"] for row in some))
-        assert said >= {"em_policy", "oh_policy", "oh_modality", "ps_outcome", "mental_policy", "s_policy"}
+        said = set().union(*(row["losses"] for row in some))
+        assert said >= {
+            "em/policy_loss",
+            "oh/policy_loss",
+            "oh/modality",
+            "ps/outcome",
+            "ps/mental_policy",
+            "s/policy_loss",
+        }
     assert [row["games"] for row in rows] == [row["games"] for row in others], "games are those of both"
-    hid = [row["games"] for row in rows if "oh_policy" in row["loss"] and "oh_modality" not in row["loss"]]
+    hid = [row["games"] for row in rows if "oh/policy_loss" in row["losses"] and "oh/modality" not in row["losses"]]
     assert bool(hid) == (early == 2) and all(games >= early for games in hid)
 
 

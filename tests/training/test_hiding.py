@@ -23,6 +23,7 @@ from scrubjay.game.rewards import OH_PERCENTILE, oh_step_terms, place_at_terms, 
 from scrubjay.game.stages import LIMITS
 from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
+from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import changed
 from scrubjay.training.hiding_buffer import Finished, FinishedGames, Hiding, HidingBuffer, Seeking
 from scrubjay.training.hiding_learner import (
@@ -39,10 +40,11 @@ from scrubjay.training.trainer import train
 
 SHORT = np.array([10, 1, 4, 5, 8])
 OH_LOSSES = {
-    f"oh_{name}" for name in ("policy", "value", "entropy", "recall_tried", "recall_landed", "attainable", "closing")
+    f"oh/{name}"
+    for name in ("policy_loss", "value_loss", "entropy", "recall_tried", "recall_landed", "attainable", "closing")
 }  # fmt: skip
-EARLY_LOSSES = {"oh_modality", "oh_spatial"}
-PS_LOSSES = {"ps_outcome", "ps_ranking", "mental_policy", "mental_success", "mental_claim"}
+EARLY_LOSSES = {"oh/modality", "oh/spatial"}
+PS_LOSSES = {f"ps/{name}" for name in ("outcome", "ranking", "mental_policy", "mental_success", "mental_claim")}
 
 
 class Anywhere(RandomEpisodes):
@@ -238,9 +240,11 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())
     percentile = learner.percentile(games, torch.Generator().manual_seed(0))
-    hiding, imagined = learner.hiding(games, percentile, early=True), learner.perspective(games)
+    (hiding, metrics), imagined = learner.hiding(games, percentile, early=True), learner.perspective(games)
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
-    assert set(learner.hiding(games, percentile, early=False)) == OH_LOSSES
+    assert set(learner.hiding(games, percentile, early=False)[0]) == OH_LOSSES
+    assert set(metrics) == {"oh/approx_kl", "oh/explained_variance"}
+    weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
         "oh": ("encoder.stem.weight", "heads.stages.OH.actor.weight", "recalls.weight", "heads.hittable_all.bias"),
         "ps": ("perspective.glance.weight", "perspective.blocks.0.weight"),
@@ -249,7 +253,7 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
     for losses, kinds in ((hiding, ("oh",)), (imagined, ("ps", "mental"))):
         assert all(torch.isfinite(loss) and loss.ndim == 0 for loss in losses.values())
         agent.zero_grad()
-        torch.stack(list(losses.values())).sum().backward()
+        total_loss(losses, {name: weights[name] for name in losses}).backward()
         given = {name: p.grad for name, p in agent.named_parameters() if p.grad is not None and p.grad.abs().sum() > 0}
         assert all(torch.isfinite(gradient).all() for gradient in given.values())
         assert set(given) >= {name for kind in kinds for name in moved[kind]}
@@ -264,17 +268,18 @@ def test_games_are_learned_from(played):
     torch.manual_seed(1)
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
-    learner = HidingLearner(other, HidingObjective())
+    objective = HidingObjective()
+    learner = HidingLearner(other, objective)
     optimizer = torch.optim.Adam(other.parameters(), 3e-3)
     percentile = torch.where(torch.arange(len(games)) % 2 == 0, 1.0, -1.0)
     first = last = {}
     for _ in range(12):
-        last = learner.perspective(games) | learner.hiding(games, percentile, early=False)
+        last = learner.perspective(games) | learner.hiding(games, percentile, early=False)[0]
         first = first or last
         optimizer.zero_grad()
-        torch.stack(list(last.values())).sum().backward()
+        total_loss(last, objective.perspective_weights() | objective.hiding_weights(early=False)).backward()
         optimizer.step()
-    for name in (*PS_LOSSES, "oh_value", "oh_recall_tried", "oh_recall_landed"):
+    for name in (*PS_LOSSES, "oh/value_loss", "oh/recall_tried", "oh/recall_landed"):
         assert last[name] < first[name], name
 
 
@@ -375,8 +380,13 @@ def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
     train(run)
     run.close()
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    said = set().union(*(row["loss"] for row in rows))
-    assert said >= OH_LOSSES | EARLY_LOSSES | PS_LOSSES | {"em_policy", "om_policy", "s_policy", "s_imitation"}
+    said = set().union(*(row["losses"] for row in rows))
+    assert said >= OH_LOSSES | EARLY_LOSSES | PS_LOSSES | {
+        "em/policy_loss",
+        "om/policy_loss",
+        "s/policy_loss",
+        "s/imitation",
+    }
     play = set().union(*(row["play"] for row in rows))
     assert play >= {"placed", "percentile", "found", "seeker_steps"}
     assert rows[-1]["games"] > 2
@@ -397,7 +407,7 @@ def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
 def test_impossible_numbers_are_refused(change):
     with pytest.raises(ValueError, match=next(reversed(change))):
         changed("cache", **change)
-    with pytest.raises(ValueError, match="gamma and tau"):
+    with pytest.raises(ValueError, match="gamma and gae_lambda"):
         HidingObjective(gamma=1.5)
 
 

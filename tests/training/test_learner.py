@@ -13,7 +13,7 @@ from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
-from scrubjay.training.actor_critic import compute_gae
+from scrubjay.training.actor_critic import compute_gae, total_loss
 from scrubjay.training.learner import (
     Learner,
     Objective,
@@ -68,14 +68,15 @@ def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_ob
         rollout, observation=observation, begins=begins, ended=ended, landed=landed,
         hit=ended & torch.tensor([True, False]), stages=frozenset({int(Stage.OM)}),
     )  # fmt: skip
-    found = Learner(agent, Objective(hindsight=2.0))(rollout)
+    found, _ = Learner(agent, Objective(hindsight=2.0))(rollout)
     missed = (step < 6) & torch.tensor([False, True])
     target = torch.where(missed[..., None], torch.tensor([1, 2, 3]), observation.target)
     with torch.no_grad():
         again = agent.evaluate(rollout.state, replace(observation, target=target), begins).decision.logits
     logs = again.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
-    assert found["om_hindsight"].item() == pytest.approx(-2 * logs[missed].mean().item(), rel=1e-4)
-    plain = Learner(agent, Objective(hindsight=0.0))(rollout)
+    assert found["om/hindsight"].item() == pytest.approx(-logs[missed].mean().item(), rel=1e-4)
+    plain, _ = Learner(agent, Objective(hindsight=0.0))(rollout)
+    assert plain.keys() == found.keys() and plain.pop("om/hindsight") == 0, "not computed where its weight is 0"
     for name, loss in plain.items():
         assert found[name].item() == pytest.approx(loss.item(), rel=1e-4, abs=1e-6), name
 
@@ -151,18 +152,22 @@ def test_worlds_are_collected_side_by_side():
 def test_every_loss_is_a_number_with_a_gradient(first):
     agent, rollout, _, _ = collected(first)
     learner = Learner(agent, Objective())
-    losses = learner(rollout)
+    losses, metrics = learner(rollout)
     named = {"self_prediction", "change"} | (
-        {"om_opening", "om_attainable", "om_hindsight"} if first == Stage.OM else set()
+        {"om/opening", "om/attainable", "om/hindsight"} if first == Stage.OM else set()
     )
     played = {"om"} if first == Stage.OM else {"em"}
     assert rollout.stages == set(rollout.observation.stage.flatten().tolist())
-    assert set(losses) >= named | {f"{s}_{k}" for s in played for k in ("policy", "value", "entropy", "openable")}
+    assert set(losses) >= named | {
+        f"{s}/{k}" for s in played for k in ("policy_loss", "value_loss", "entropy", "openable")
+    }
     assert not any(name.startswith("om") for name in losses) or Stage.OM in rollout.stages
-    for name, loss in losses.items():
+    assert set(metrics) >= {f"{s}/{k}" for s in played for k in ("approx_kl", "explained_variance")}
+    for name, loss in (losses | metrics).items():
         assert torch.isfinite(loss) and loss.ndim == 0, name
+    assert not any(value.requires_grad for value in metrics.values())
     agent.zero_grad()
-    sum(losses.values()).backward()
+    total_loss(losses, learner.objective.weights(rollout.stages)).backward()
     for part in ("encoder", "memory", "heads"):
         for name, parameter in getattr(agent, part).named_parameters():
             assert parameter.grad is None or torch.isfinite(parameter.grad).all(), name
@@ -176,7 +181,7 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
     other.heads.of(Stage.EM).returns.variance.fill_(4)
-    losses = Learner(other, Objective(normalized=True))(rollout)
+    losses, _ = Learner(other, Objective(normalize_advantages=True))(rollout)
     with torch.no_grad():
         said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
     ahead = compute_gae(rollout.reward, said.value, rollout.following, rollout.ended)
@@ -184,9 +189,9 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     exploring = (stage == Stage.EM).numpy()
     error, gain = (target - said.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
     logs = said.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0].numpy()[exploring]
-    assert losses["em_value"].item() == pytest.approx(0.5 * (error**2).mean(), rel=1e-3)
+    assert losses["em/value_loss"].item() == pytest.approx(0.5 * (error**2).mean(), rel=1e-3)
     expected = -((gain - gain.mean()) / gain.std() * logs).mean()
-    assert losses["em_policy"].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    assert losses["em/policy_loss"].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
     adapt(other)
     for which in (Stage.EM, Stage.OH, Stage.OM, Stage.S):
         watched = which in rollout.stages and which != Stage.OH
@@ -210,16 +215,16 @@ def test_an_agent_learns_to_do_what_pays():
         for _ in range(14):
             rollout = collector.collect(8)
             paid = torch.where(rollout.action == right, 1.0, -0.1)
-            losses = learner(type(rollout)(**{**vars(rollout), "reward": paid}))
+            losses, _ = learner(type(rollout)(**{**vars(rollout), "reward": paid}))
             optimizer.zero_grad()
-            sum(losses.values()).backward()
+            total_loss(losses, learner.objective.weights(rollout.stages)).backward()
             optimizer.step()
             shares.append(rollout.log_probability.exp()[rollout.action == right].mean().item())
     assert shares[0] < 0.03 and shares[-1] > 0.15, shares
 
 
 def test_impossible_numbers_are_refused():
-    with pytest.raises(ValueError, match="gamma and tau"):
+    with pytest.raises(ValueError, match="gamma and gae_lambda"):
         Objective(gamma=1.5)
-    with pytest.raises(ValueError, match="entropy"):
-        Objective(entropy=-1)
+    with pytest.raises(ValueError, match="entropy_coef"):
+        Objective(entropy_coef=-1)

@@ -124,7 +124,7 @@ def test_a_manipulator_hits_its_target_more_often_than_random():
 
 def test_a_seeker_finds_more_than_random():
     """In one spot, which is known by what is around it: the object itself is a few pixels in these small images."""
-    objective = Objective(clip=0.2, normalized=True, claiming=1.0)
+    objective = Objective(clip_coef=0.2, normalize_advantages=True, claiming=1.0)
     changes = {"limits": SHORT, "objective": objective, "chunk": 2, "learning_rate": 5e-4}
     # Searches need spots before they begin; any other task lets them be given here.
     trainer = Trainer(changed("explore", **TOY | changes))
@@ -146,10 +146,10 @@ def test_a_hider_places_its_object_more_often_than_random():
     changes = {
         "limits": MOMENTS, "chunk": 2, "epochs": 1, "finished": 8, "perspective_rate": 1e-2,
         "objective": Objective(
-            clip=0.2, normalized=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
+            clip_coef=0.2, normalize_advantages=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
         ),
         # Manipulations count as games too: none of these is late.
-        "hiding": HidingObjective(clip=0.2, normalized=True, spatial=1.0, early=100_000),
+        "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True, spatial=1.0, early=100_000),
     }  # fmt: skip
     trainer = Trainer(changed("cache", **TOY | changes))
     trainer.task = CrouchedManipulations()

@@ -300,13 +300,13 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
     assert set(rollout.toward[seeking].tolist()) <= {NOTHING, action_index("ClaimVisible")}
 
     learner = Learner(agent, Objective(imitation=0.5))
-    loss = learner(rollout)["s_imitation"]
+    loss = learner(rollout)[0]["s/imitation"]
     logits = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.logits
     led = seeking & (rollout.toward >= 0)
-    expected = -0.5 * logits.log_softmax(-1)[led, action_index("ClaimVisible")].mean()
+    expected = -logits.log_softmax(-1)[led, action_index("ClaimVisible")].mean()
     torch.testing.assert_close(loss, expected)
     loss.backward()
     bias = agent.heads.stages["S"].actor.bias.grad
     assert bias is not None and torch.isfinite(bias).all() and bias.argmin() == len(bias) - 1, "claims become likely"
     nothing = type(rollout)(**{**vars(rollout), "toward": torch.full_like(rollout.toward, NOTHING)})
-    assert learner(nothing)["s_imitation"] == 0
+    assert learner(nothing)[0]["s/imitation"] == 0

@@ -45,7 +45,7 @@ def files_of(path) -> dict[str, bytes]:
 def test_a_run_writes_its_folder(whole):
     rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert [row["update"] for row in rows] == [1, 2, 3, 4] and rows[-1]["steps"] == 4 * 4 * 2
-    assert {"em_policy", "em_value", "em_entropy", "self_prediction", "change"} <= set(rows[0]["loss"])
+    assert {"em/policy_loss", "em/value_loss", "em/entropy", "self_prediction", "change"} <= set(rows[0]["losses"])
     assert all(50 < row["memory_mib"]["host"] < 100_000 and row["memory_mib"]["gpu"] == 0 for row in rows)
     assert [path.name for path in checkpoints(whole)] == ["00000002", "00000004"]
     about = json.loads((whole / "run.json").read_text())
@@ -63,8 +63,8 @@ def test_a_run_that_goes_on_equals_one_that_was_never_broken(whole, tmp_path):
     train(run)
     run.close()
     assert files_of(checkpoints(folder)[-1]) == files_of(checkpoints(whole)[-1])
-    again = [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    assert again == [json.loads(line)["loss"] for line in lines]
+    again = [json.loads(line)["losses"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert again == [json.loads(line)["losses"] for line in lines]
 
 
 def test_stopping_saves(tmp_path):
@@ -285,7 +285,7 @@ def test_a_worker_counts_its_own_steps(worked):
 def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
     """Four games, two at a time: two steps of the optimizer an epoch."""
     for epochs, steps in ((1, 2), (2, 4)):
-        trainer = Trainer(replace(TINY, copies=4, chunk=2, epochs=epochs, objective=Objective(clip=0.2)))
+        trainer = Trainer(replace(TINY, copies=4, chunk=2, epochs=epochs, objective=Objective(clip_coef=0.2)))
         trainer.update(*trainer.segment())
         trainer.close()
         assert {int(state["step"]) for state in trainer.optimizers["play"].state.values()} == {steps}

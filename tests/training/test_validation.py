@@ -141,9 +141,11 @@ def test_the_agent_sits_every_exam_and_the_others_the_first_one(examined):
     for row in rows:
         mean, low, high, games = row["hit_target"]
         assert games == 20 and low <= mean <= high and row["steps"] == 8 * row["update"]
-    said = [row for row in reported if "exam" in row]
-    assert [row["exam"]["hit_target"] for row in said] == [r["hit_target"][0] for r in rows if r["player"] == "agent"]
-    assert [row["update"] for row in reported if "exam" not in row] == [1, 2, 3, 4]
+    said = [row for row in reported if "validation" in row]
+    assert [row["validation"]["hit_target"] for row in said] == [
+        r["hit_target"][0] for r in rows if r["player"] == "agent"
+    ]
+    assert [row["update"] for row in reported if "validation" not in row] == [1, 2, 3, 4]
 
 
 @pytest.mark.slow

@@ -46,13 +46,13 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
         with _timed(parts, "collect", device):
             rollout = collector.collect(training.length)
         with _timed(parts, "learn", device):
-            trainer.learn(rollout)
+            trainer.train_rollout(rollout)
         if collector.books:
             with _timed(parts, "hiding", device):
-                trainer.learn_hiding(collector)
+                trainer.train_hiding(collector)
         if replay is not None:
             with _timed(parts, "replay", device):
-                trainer.replay(replay)
+                trainer.train_dynamics(replay)
         # What collecting consists of.
         with _timed(parts, "render", device):
             for _ in range(training.length):

@@ -203,7 +203,7 @@ def curves(
 
     Args:
         runs: Folders of runs; their names are the curves'.
-        only: Measures to draw, such as play/coverage or loss/em_entropy; else the rewards, play and most losses.
+        only: Measures to draw, such as play/coverage or losses/em/entropy; else the rewards, play and most losses.
         out: The picture.
     """
     from scrubjay.viz.curves import draw
@@ -241,6 +241,7 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
         return
     from torch.utils.tensorboard import SummaryWriter
 
+    from scrubjay.training.metrics import scalars
     from scrubjay.training.run import checkpoints
 
     columns = (
@@ -256,15 +257,12 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
         lately: dict[str, float] = {}
 
         def report(row: dict[str, Any]) -> None:
-            for group in ("loss", "play", "reward", "exam"):
-                for name, value in row.get(group, {}).items():
-                    if value is not None:
-                        writer.add_scalar(f"{group}/{name}", value, row["steps"])
-            if "exam" in row:
+            for name, value in scalars(row).items():
+                writer.add_scalar(name, value, row["steps"])
+            if "validation" in row:
                 return
-            writer.add_scalar("steps_per_s", row["steps_per_s"], row["steps"])
             lately.update({name: row["play"][name] for name in SHOWN if name in row["play"]})
-            words = [f"{row['steps']:,} steps, {row['steps_per_s']:,.0f}/s, {row['games']:,} games"]
+            words = [f"{row['steps']:,} steps, {row['charts']['SPS']:,.0f}/s, {row['games']:,} games"]
             words += [f"{name} {value:.3g}" for name, value in lately.items()]
             bar.update(task, completed=row["update"], description=", ".join(words))
 

@@ -1,114 +1,163 @@
-"""Advantages and the losses of actors and critics. Sequences are (T, B): T steps of B games."""
+"""Advantages, the actor-critic losses, and the weighted sum of losses. Sequences are (T, B): T steps of B games."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch.nn import functional as F
 
 Losses = dict[str, torch.Tensor]
-LEAST = 1e-6
-"""The deviation of advantages that are all the same."""
+"""Plain (unweighted) scalar losses by name: `em/policy_loss`, `self_prediction`."""
+Metrics = dict[str, torch.Tensor]
+"""Detached scalar diagnostics by name: `em/approx_kl`."""
+Weights = dict[str, float]
+"""Loss name -> weight in the total."""
+MIN_STD = 1e-6
+"""Advantages are divided by at least this."""
+MIN_VARIANCE = 1e-12
+"""Returns that vary less have no explained variance."""
 
 
 @dataclass(frozen=True)
-class ActorCritic:
-    """The numbers that every stage's actor and critic are learned with; an objective adds the weights of its losses."""
+class ActorCriticObjective:
+    """Hyperparameters of a stage's actor and critic; subclasses add the weights of their auxiliary losses."""
 
     gamma: float = 0.99
-    tau: float = 1.0
-    entropy: float = 0.01
-    clip: float = 0.0
-    """PPO's band; 0 is the plain policy gradient, as in the paper."""
-    normalized: bool = False
-    """Advantages have mean 0 and deviation 1 in every batch, so that the entropy weighs the same in all stages."""
+    gae_lambda: float = 1.0
+    entropy_coef: float = 0.01
+    vf_coef: float = 1.0
+    clip_coef: float = 0.0
+    """PPO's clip range; 0 is the plain policy gradient, as in the paper."""
+    normalize_advantages: bool = False
+    """Normalize advantages per minibatch, so that the entropy bonus weighs the same in all stages."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not 0 <= value < float("inf"):
-                raise ValueError(f"{name}: a number from 0 up is needed, not {value}")
-        if self.gamma > 1 or self.tau > 1:
-            raise ValueError(f"gamma and tau are at most 1, not {self.gamma} and {self.tau}")
+                raise ValueError(f"{name}: must be finite and >= 0, not {value}")
+        if self.gamma > 1 or self.gae_lambda > 1:
+            raise ValueError(f"gamma and gae_lambda: must be <= 1, not {self.gamma} and {self.gae_lambda}")
+
+    def actor_critic_weights(self, stage: str) -> Weights:
+        """Weights of what `actor_critic_losses` returns, for a stage's names. Entropy is maximized."""
+        return {
+            f"{stage}/policy_loss": 1.0,
+            f"{stage}/value_loss": self.vf_coef,
+            f"{stage}/entropy": -self.entropy_coef,
+        }
+
+
+def total_loss(losses: Losses, weights: Mapping[str, float]) -> torch.Tensor:
+    """sum(weight * loss); ValueError if a loss has no weight or a weight no loss."""
+    if losses.keys() != weights.keys():
+        raise ValueError(
+            f"losses without a weight: {sorted(losses.keys() - weights.keys())}; "
+            f"weights without a loss: {sorted(weights.keys() - losses.keys())}"
+        )
+    return torch.stack([weights[name] * loss.float() for name, loss in losses.items()]).sum()
 
 
 def compute_gae(
-    reward: torch.Tensor,
-    value: torch.Tensor,
-    following: torch.Tensor,
-    ended: torch.Tensor,
+    rewards: torch.Tensor,
+    values: torch.Tensor,
+    bootstrap_value: torch.Tensor,
+    dones: torch.Tensor,
     gamma: float | torch.Tensor = 0.99,
-    tau: float = 1.0,
+    gae_lambda: float = 1.0,
 ) -> torch.Tensor:
-    """Generalized advantage estimates (T, B) of rewards and values (T, B).
+    """Generalized advantage estimates (T, B) from rewards and values (T, B).
 
-    `following` (B,) is the value after the last step. Where `ended` (T, B) an episode is over: nothing that comes later
-    counts. Advantages plus values are what the critic should have said.
+    `bootstrap_value` (B,) is the value after the last step; `dones` (T, B) bool are the last steps of episodes.
+    Advantages plus values are the critic's targets.
     """
-    later = torch.cat([value[1:], following[None]])
-    going_on = (~ended).to(value.dtype)
-    surprise = reward + gamma * going_on * later - value
-    kept = gamma * tau * going_on
-    found, behind = [], torch.zeros_like(following)
-    for step in reversed(range(len(reward))):
-        behind = surprise[step] + kept[step] * behind
-        found.append(behind)
-    return torch.stack(found[::-1])
+    next_values = torch.cat([values[1:], bootstrap_value[None]])
+    not_done = (~dones).to(values.dtype)
+    deltas = rewards + gamma * not_done * next_values - values
+    decay = gamma * gae_lambda * not_done
+    advantages, following = [], torch.zeros_like(bootstrap_value)
+    for step in reversed(range(len(rewards))):
+        following = deltas[step] + decay[step] * following
+        advantages.append(following)
+    return torch.stack(advantages[::-1])
 
 
-def mean_where(values: torch.Tensor, chosen: torch.Tensor, few: int = 1) -> torch.Tensor:
-    """The mean of values where they are chosen, 0 where none is; values elsewhere may be anything, NaN too.
+def mean_where(values: torch.Tensor, mask: torch.Tensor, min_count: int = 1) -> torch.Tensor:
+    """The mean of values where `mask`; 0 where it is empty. Masked-out values may be anything, NaN too.
 
-    Where fewer than `few` are chosen, it is as if the others were 0.
+    The sum is divided by at least `min_count`, so that fewer values weigh less.
     """
-    count = chosen.sum().clamp(min=few)
-    return torch.where(chosen, values, torch.zeros_like(values)).sum() / count
+    count = mask.sum().clamp(min=min_count)
+    return torch.where(mask, values, torch.zeros_like(values)).sum() / count
 
 
-def log_probabilities(logits: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
-    """Of actions (...,) under logits (..., A)."""
-    return logits.log_softmax(-1).gather(-1, action[..., None])[..., 0]
+def log_prob(logits: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities of actions (...,) under logits (..., A)."""
+    return logits.log_softmax(-1).gather(-1, actions[..., None])[..., 0]
 
 
 def entropy(logits: torch.Tensor) -> torch.Tensor:
-    """Of the distributions (...,) that logits (..., A) stand for; actions that a stage does not have add nothing."""
-    logs = logits.log_softmax(-1)
-    # 0 times minus infinity is 0 here, and so must its gradient be.
-    return -(logs.exp() * logs.masked_fill(logs == -torch.inf, 0)).sum(-1)
+    """Entropies (...,) of logits (..., A); logits of -inf, actions that a stage lacks, add nothing."""
+    log_probs = logits.log_softmax(-1)
+    # 0 * -inf is 0 here, and so must its gradient be.
+    return -(log_probs.exp() * log_probs.masked_fill(log_probs == -torch.inf, 0)).sum(-1)
 
 
-def actor_critic(
+def explained_variance(values: torch.Tensor, returns: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """1 - Var[returns - values] / Var[returns] where `mask`; 0 if returns do not vary."""
+
+    def variance(x: torch.Tensor) -> torch.Tensor:
+        return mean_where((x - mean_where(x, mask)) ** 2, mask)
+
+    total = variance(returns)
+    explained = 1 - variance(returns - values) / total.clamp(min=MIN_VARIANCE)
+    return torch.where(total > MIN_VARIANCE, explained, 0)
+
+
+def actor_critic_losses(
     logits: torch.Tensor,
-    value: torch.Tensor,
-    action: torch.Tensor,
-    advantage: torch.Tensor,
-    target: torch.Tensor,
-    chosen: torch.Tensor,
-    beta: float = 0.01,
-    before: torch.Tensor | None = None,
-    clip: float = 0.0,
-    normalized: bool = False,
-    unit: torch.Tensor | float = 1.0,
-) -> Losses:
-    """The losses of the steps that are `chosen` (T, B): policy, value and (negative) entropy, each a mean.
+    values: torch.Tensor,
+    actions: torch.Tensor,
+    advantages: torch.Tensor,
+    returns: torch.Tensor,
+    mask: torch.Tensor,
+    old_log_probs: torch.Tensor | None = None,
+    clip_coef: float = 0.0,
+    normalize_advantages: bool = False,
+    return_scale: torch.Tensor | float = 1.0,
+) -> tuple[Losses, Metrics]:
+    """Policy loss, value loss and entropy, each a mean over the steps in `mask` (T, B); and diagnostics.
 
-    With `clip`, PPO's clipped loss against the log-probabilities `before` (T, B) that the actions were drawn with; else
-    the plain policy gradient. If `normalized`, advantages have mean 0 and deviation 1. The entropy's weight is `beta`,
-    the squared error of the values, in multiples of `unit`, counts half.
+    With `clip_coef` PPO's clipped loss against the log-probabilities `old_log_probs` (T, B) that actions were sampled
+    with, else the plain policy gradient. The value loss is half the squared error, in units of `return_scale`.
     """
-    now = log_probabilities(logits, torch.where(chosen, action, logits.argmax(-1)))
-    advantage = advantage.detach()
-    if normalized:
-        advantage = advantage - mean_where(advantage, chosen)
-        advantage = advantage / mean_where(advantage**2, chosen).sqrt().clamp(min=LEAST)
-    if clip:
-        assert before is not None
-        ratio = torch.where(chosen, now - before, torch.zeros_like(now)).exp()
-        gain = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
+    log_probs = log_prob(logits, torch.where(mask, actions, logits.argmax(-1)))
+    advantages, returns = advantages.detach(), returns.detach()
+    metrics = {"explained_variance": explained_variance(values.detach(), returns, mask)}
+    if normalize_advantages:
+        advantages = advantages - mean_where(advantages, mask)
+        advantages = advantages / mean_where(advantages**2, mask).sqrt().clamp(min=MIN_STD)
+    if clip_coef:
+        assert old_log_probs is not None
+        ratio = torch.where(mask, log_probs - old_log_probs, torch.zeros_like(log_probs)).exp()
+        surrogate = torch.minimum(ratio * advantages, ratio.clamp(1 - clip_coef, 1 + clip_coef) * advantages)
     else:
-        gain = now * advantage
-    return {
-        "policy": -mean_where(gain, chosen),
-        "value": 0.5 * mean_where(F.mse_loss(value / unit, target.detach() / unit, reduction="none"), chosen),
-        "entropy": -beta * mean_where(entropy(logits), chosen),
+        surrogate = log_probs * advantages
+    if old_log_probs is not None:
+        log_ratio = log_probs.detach() - old_log_probs
+        metrics["approx_kl"] = mean_where(log_ratio.exp() - 1 - log_ratio, mask)
+        if clip_coef:
+            metrics["clipfrac"] = mean_where(((log_ratio.exp() - 1).abs() > clip_coef).float(), mask)
+    losses = {
+        "policy_loss": -mean_where(surrogate, mask),
+        "value_loss": 0.5
+        * mean_where(F.mse_loss(values / return_scale, returns / return_scale, reduction="none"), mask),
+        "entropy": mean_where(entropy(logits), mask),
     }
+    return losses, metrics
+
+
+def prefixed(stage: str, scalars: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Names of a stage: `policy_loss` -> `em/policy_loss`."""
+    return {f"{stage}/{name}": value for name, value in scalars.items()}

@@ -121,8 +121,8 @@ class TrainConfig:
                 raise ValueError(f"{name}: a number above 0, not {getattr(self, name)}")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas: two numbers from 0 to below 1, not {self.betas}")
-        if self.epochs > 1 and not self.objective.clip:
-            raise ValueError(f"epochs: {self.epochs} with the plain policy gradient; set the objective's clip")
+        if self.epochs > 1 and not self.objective.clip_coef:
+            raise ValueError(f"epochs: {self.epochs} with the plain policy gradient; set the objective's clip_coef")
         if self.length < 2:
             raise ValueError("length: sequences have two steps at least")
         if len(self.limits) != len(Stage) or min(self.limits) < 1 or self.limits[Stage.PS] != 1:
@@ -154,7 +154,7 @@ class TrainConfig:
         )
 
 
-CLIPPED = Objective(clip=0.2, normalized=True)
+CLIPPED = Objective(clip_coef=0.2, normalize_advantages=True)
 SOON: dict[str, Any] = {
     "chunk": 40, "epochs": 2, "learning_rate": 6e-4, "betas": (0.9, 0.999), "last_layers": 3.0, "examined": 1,
     "objective": CLIPPED,
@@ -167,13 +167,15 @@ PRESETS = {
         dynamics_batches=1, replay_size=512, augmented=False, turned=False,
         **{**SOON, "chunk": 8, "learning_rate": 1e-3, "examined": 0},
     ),
-    "explore": TrainConfig("explore", **{**SOON, "objective": replace(CLIPPED, entropy=0.02)}),
+    "explore": TrainConfig("explore", **{**SOON, "objective": replace(CLIPPED, entropy_coef=0.02)}),
     "manipulate": TrainConfig(
         "manipulate", length=64,
         **{**SOON, "chunk": 20, "objective": replace(CLIPPED, hindsight=1.0)},
     ),
     "seek": TrainConfig("seek", **{**SOON, "objective": replace(CLIPPED, claiming=1.0)}),
-    "cache": TrainConfig("cache", interval=400, **SOON, hiding=HidingObjective(clip=0.2, normalized=True)),
+    "cache": TrainConfig(
+        "cache", interval=400, **SOON, hiding=HidingObjective(clip_coef=0.2, normalize_advantages=True)
+    ),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.normalization import adapt, usual_parts
 from scrubjay.training.actor import TRIES
-from scrubjay.training.actor_critic import Losses
+from scrubjay.training.actor_critic import Losses, Metrics, total_loss
 from scrubjay.training.learner import Learner
 from scrubjay.training.rollout import Rollout
 
@@ -43,24 +43,24 @@ class CudaGraphLearner:
         torch.cuda.current_stream().wait_stream(aside)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph, stream=aside):
-            self.losses = self._step()
+            self.outputs = self._step()
         self.gradients = [(parameter, parameter.grad) for parameter in parameters]
 
     def fits(self, rollout: Rollout) -> bool:
         """Can the recording be played with this?"""
         return rollout.stages == self.inputs.stages and rollout.action.shape == self.inputs.action.shape
 
-    def __call__(self, rollout: Rollout) -> Losses:
-        """The losses of a rollout; the parameters have their gradients. Both are good until the next call."""
+    def __call__(self, rollout: Rollout) -> tuple[Losses, Metrics]:
+        """Plain losses and diagnostics of a rollout; sets the parameters' gradients. The next call overwrites all."""
         tree.copy_(self.inputs, rollout)
         self.graph.replay()
         for parameter, gradient in self.gradients:
             parameter.grad = gradient
-        return self.losses
+        return self.outputs
 
-    def _step(self) -> Losses:
+    def _step(self) -> tuple[Losses, Metrics]:
         with self.half():
-            losses = self.learner(self.inputs)
-        torch.stack([value.float() for value in losses.values()]).sum().backward()
+            losses, metrics = self.learner(self.inputs)
+        total_loss(losses, self.learner.objective.weights(self.inputs.stages)).backward()
         adapt(self.learner)
-        return {name: value.detach() for name, value in losses.items()}
+        return {name: loss.detach() for name, loss in losses.items()}, metrics

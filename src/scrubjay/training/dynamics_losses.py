@@ -16,6 +16,8 @@ FORESEEABLE = torch.tensor([name.startswith("RotateHand") or not name.startswith
 """(219,) bool: whose next image is predicted. Turning the hand is, turning the head is not."""
 DIFFERENT = 1 / 255
 """A pixel is different if a color changed by more than this share."""
+WEIGHTS = {"inverse": 1.0, "forward": 1.0, "pixel_difference": 1.0, "pixel_quality": 1.0, "action_success": 1.0}
+"""The weight of each loss in the total."""
 CHANGED_WEIGHT = 4.0
 """How much more pixels that changed count in the mean error of the predicted image."""
 

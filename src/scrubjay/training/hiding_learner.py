@@ -19,7 +19,15 @@ from scrubjay.agent.perspective import LIMIT, Explored
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.training import losses, perspective_losses
-from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, compute_gae
+from scrubjay.training.actor_critic import (
+    ActorCriticObjective,
+    Losses,
+    Metrics,
+    Weights,
+    actor_critic_losses,
+    compute_gae,
+    prefixed,
+)
 from scrubjay.training.hiding_buffer import SPOT, Finished, Hiding, Seeking, seeker_numbers
 from scrubjay.training.learner import targets_of
 
@@ -28,12 +36,12 @@ TRAJECTORIES = 100
 
 
 @dataclass(frozen=True)
-class HidingObjective(ActorCritic):
-    """The numbers of the losses of OH and PS; the defaults are the paper's, and ours where it names none."""
+class HidingObjective(ActorCriticObjective):
+    """Hyperparameters and loss weights of OH and PS. Defaults are the paper's, and ours where it names none."""
 
     gamma: float = 0.8
     early: int = 5000
-    """Games after which nothing is done any more against collapse."""
+    """Games after which the losses against collapse are dropped."""
     modality: float = 0.1
     spatial: float = 0.1
     recall: float = 0.1
@@ -43,69 +51,89 @@ class HidingObjective(ActorCritic):
     ranking: float = 1.0
     mental: float = 1.0
 
+    def hiding_weights(self, early: bool) -> Weights:
+        """Loss name -> weight of OH's losses; `early` in training with those against collapse."""
+        table = self.actor_critic_weights("oh") | {
+            "oh/recall_tried": self.recall,
+            "oh/recall_landed": self.recall,
+            "oh/attainable": self.attainable,
+            "oh/closing": self.closing,
+        }
+        return table | {"oh/modality": self.modality, "oh/spatial": self.spatial} if early else table
+
+    def perspective_weights(self) -> Weights:
+        """Loss name -> weight of PS's losses."""
+        return {
+            "ps/outcome": self.outcome,
+            "ps/ranking": self.ranking,
+            "ps/mental_policy": self.mental,
+            "ps/mental_success": self.mental,
+            "ps/mental_claim": self.mental,
+        }
+
 
 class HidingLearner:
-    """An agent and what it is to learn of hiding."""
+    """An agent and its objective of hiding."""
 
     def __init__(self, agent: Agent, objective: HidingObjective) -> None:
         self.agent, self.objective = agent, objective
 
-    def hiding(self, games: Finished, percentile: torch.Tensor, early: bool) -> Losses:
-        """OH's losses, weighted, from games and their percentiles (n,); `early` in training some more."""
+    def hiding(self, games: Finished, percentile: torch.Tensor, early: bool) -> tuple[Losses, Metrics]:
+        """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics; percentiles are (n,)."""
         o, hid = self.objective, games.hiding
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
         begins = torch.zeros_like(observation.last_success)
-        said = self.agent.evaluate(self._before(games), observation, begins)
-        logits, value = said.decision.logits.float(), said.decision.value.float()
+        step = self.agent.evaluate(self._before(games), observation, begins)
+        logits, values = step.decision.logits.float(), step.decision.value.float()
         within, action = hid.within.T, hid.action.T
-        reward, ended = earned(hid, percentile).T, within & ~_later(within)
-        ahead = compute_gae(reward, value.detach(), torch.zeros_like(value[0]), ended, o.gamma, o.tau)
-        target, returns = ahead + value.detach(), self.agent.heads.of(Stage.OH).returns
-        returns.watch(target[..., None], within)
-        parts = actor_critic(
-            logits, value, action, ahead, target, within, o.entropy, hid.log_probability.T, o.clip, o.normalized,
-            returns.deviation,
+        rewards, dones = earned(hid, percentile).T, within & ~_later(within)
+        advantages = compute_gae(rewards, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda)
+        returns, norm = advantages + values.detach(), self.agent.heads.of(Stage.OH).returns
+        norm.watch(returns[..., None], within)
+        parts, metrics = actor_critic_losses(
+            logits, values, action, advantages, returns, within, hid.log_probability.T, o.clip_coef,
+            o.normalize_advantages, norm.deviation,
         )  # fmt: skip
-        found = {f"oh_{name}": loss for name, loss in parts.items()}
         tried, landed = to_recall(hid)
-        recalled = self.agent.recalled(said.dirs.flat).float()
-        found["oh_recall_tried"] = o.recall * losses.recall(recalled[..., 0, :], tried.T, within)
-        found["oh_recall_landed"] = o.recall * losses.recall(recalled[..., 1, :], landed.T, within)
-        hittable, spot = said.decision.hittable.float(), hid.spot.T
-        attained = losses.attainable(hittable, targets_of(spot), hid.success.T, spot >= 0)
-        found["oh_attainable"] = o.attainable * attained
-        found["oh_closing"] = o.closing * losses.closing(logits, left_open(hid).T, within)
+        recalled = self.agent.recalled(step.dirs.flat).float()
+        hittable, spot = step.decision.hittable.float(), hid.spot.T
+        found = prefixed("oh", parts) | {
+            "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, within),
+            "oh/recall_landed": losses.recall(recalled[..., 1, :], landed.T, within),
+            "oh/attainable": losses.attainable(hittable, targets_of(spot), hid.success.T, spot >= 0),
+            "oh/closing": losses.closing(logits, left_open(hid).T, within),
+        }
         if early:
-            found["oh_modality"] = o.modality * losses.modality_collapse(logits, within)
-            found["oh_spatial"] = o.spatial * losses.spatial_collapse(logits, hittable, within)
-        return found
+            found["oh/modality"] = losses.modality_collapse(logits, within)
+            found["oh/spatial"] = losses.spatial_collapse(logits, hittable, within)
+        return found, prefixed("oh", metrics)
 
     def perspective(self, games: Finished) -> Losses:
-        """PS's losses, weighted: what hiding comes to, which place is better, what the seeker does."""
-        o, thought, seeking, simulation = self.objective, games.thought, games.seeking, self.agent.perspective
+        """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
+        thought, seeking, simulation = games.thought, games.seeking, self.agent.perspective
         explored, origin = surveyed(games.metric_map.entries)
         survey, number = simulation.survey(explored), torch.arange(len(games), device=origin.device)
-        p, v = (said.float() for said in simulation.judge(survey, thought.places))
+        p, v = (scores.float() for scores in simulation.judge(survey, thought.places))
         happened = games.hiding.outcome
         values = v.gather(-1, thought.outcomes).flatten(1)
         real = thought.real[..., None].expand_as(thought.outcomes).flatten(1)
         every = torch.ones_like(seeking.found)
         found = {
-            "ps_outcome": o.outcome * perspective_losses.outcome(p[number, thought.chosen], happened, every),
-            "ps_ranking": o.ranking * perspective_losses.ranking(values, thought.mean_steps.flatten(1), real),
+            "ps/outcome": perspective_losses.outcome(p[number, thought.chosen], happened, every),
+            "ps/ranking": perspective_losses.ranking(values, thought.mean_steps.flatten(1), real),
         }
         maps = self._imagined(games, explored, survey)
         # Sequences are only as long as the longest search: here the host waits for the device, once.
         most = int(seeking.steps.max())
         action = seeker_numbers(seeking.action).T[:most]
         last, done = _shifted(action, NO_ACTION), _shifted(seeking.success.T[:most], False)
-        said = simulation.seeker.follow(maps, places_on_maps(seeking, origin).transpose(0, 1)[:most], last, done)
+        output = simulation.seeker.follow(maps, places_on_maps(seeking, origin).transpose(0, 1)[:most], last, done)
         policy = seeking.policy.transpose(0, 1)[:most].float()
         mental = perspective_losses.mental(
-            said.policy.float(), said.success.float(), policy, action, seeking.success.T[:most],
+            output.policy.float(), output.success.float(), policy, action, seeking.success.T[:most],
             seeking.claimable.T[:most], seeking.within.T[:most], CLAIM,
         )  # fmt: skip
-        return found | {name: o.mental * loss for name, loss in mental.items()}
+        return found | prefixed("ps", mental)
 
     @torch.no_grad()
     def percentile(self, games: Finished, generator: torch.Generator | None = None) -> torch.Tensor:

@@ -21,7 +21,7 @@ from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.normalization import usual_parts
 from scrubjay.errors import TrainingError
-from scrubjay.training.actor_critic import Losses
+from scrubjay.training.actor_critic import Losses, Weights
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Progress, Run
@@ -56,12 +56,13 @@ class Worker(Trainer):
             for mine, shared in self._pairs:
                 mine.copy_(shared)
 
-    def _descend(self, name: str, losses: Losses, batch: object) -> None:
-        self.gradients(name, losses, batch)
+    def _optimizer_step(self, name: str, losses: Losses, weights: Weights, batch: object) -> torch.Tensor:
+        norm = self.backward(name, losses, weights, batch)
         for mine, shared in self._pairs:
             shared.grad = mine.grad
         self.shared_optimizers[name].step()
         self.copy_shared()
+        return norm
 
 
 def train_asynchronously(

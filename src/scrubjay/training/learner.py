@@ -1,11 +1,11 @@
-"""What is learned from a rollout: every loss of E&M, OM and S, by name, on one pass of the agent over the sequence.
+"""The losses of a rollout: E&M, OM and S, from one pass of the agent over the sequence.
 
-It is a module whose `forward` gives the losses, so that gradients can be averaged over processes by PyTorch's own
-DistributedDataParallel.
+`Learner` is a module whose `forward` returns the losses, so that DistributedDataParallel can average its gradients.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import torch
@@ -14,16 +14,24 @@ from torch import nn
 from scrubjay.agent.agent import Agent, Step
 from scrubjay.game.actions import Stage, target_of
 from scrubjay.training import losses
-from scrubjay.training.actor_critic import ActorCritic, Losses, actor_critic, compute_gae
+from scrubjay.training.actor_critic import (
+    ActorCriticObjective,
+    Losses,
+    Metrics,
+    Weights,
+    actor_critic_losses,
+    compute_gae,
+    prefixed,
+)
 from scrubjay.training.rollout import Rollout
 
-LEARNED = (Stage.EM, Stage.OM, Stage.S)
-"""Stages that are learned as sequences; OH's short episodes wait for the seeker, and PS is not one of actions."""
+ROLLOUT_STAGES = (Stage.EM, Stage.OM, Stage.S)
+"""Stages trained from rollouts. OH is trained when the seeker has finished, and PS takes no actions."""
 
 
 @dataclass(frozen=True)
-class Objective(ActorCritic):
-    """The numbers of the losses; the defaults are the paper's, and ours where it names none."""
+class Objective(ActorCriticObjective):
+    """Hyperparameters and loss weights of E&M, OM and S. Defaults are the paper's, and ours where it names none."""
 
     self_prediction: float = 0.1
     change: float = 0.1
@@ -34,90 +42,113 @@ class Objective(ActorCritic):
     claiming: float = 0.1
     imitation: float = 0.1
 
+    def weights(self, stages: Set[int]) -> Weights:
+        """Loss name -> weight, for rollouts with steps of these stages."""
+        table = {"self_prediction": self.self_prediction, "change": self.change}
+        for stage in ROLLOUT_STAGES:
+            if stage in stages:
+                table |= self.actor_critic_weights(stage.name.lower())
+                table[f"{stage.name.lower()}/openable"] = self.openable
+        if Stage.OM in stages:
+            table["om/hindsight"] = self.hindsight
+            table["om/opening"] = self.opening
+            table["om/attainable"] = self.attainable
+        if Stage.S in stages:
+            table["s/claiming"] = self.claiming
+            table["s/imitation"] = self.imitation
+        return table
+
 
 class Learner(nn.Module):
-    """An agent and what it is to learn."""
+    """An agent and its objective."""
 
     def __init__(self, agent: Agent, objective: Objective) -> None:
         super().__init__()
         self.agent, self.objective = agent, objective
 
-    def forward(self, rollout: Rollout) -> Losses:
-        """The losses of a rollout, weighted: their sum is what is made smaller."""
+    def forward(self, rollout: Rollout) -> tuple[Losses, Metrics]:
+        """Plain losses, one for each of `objective.weights(rollout.stages)`, and detached diagnostics."""
         found: Losses = {}
         if Stage.OM in rollout.stages:
-            said, found = self._manipulating(rollout)
+            step, found = self._manipulation(rollout)
         else:
-            said = self.agent.evaluate(rollout.state, rollout.observation, rollout.begins, rollout.stages)
-        found |= self._acting(rollout, said)
-        found |= self._shared(rollout, said)
+            step = self.agent.evaluate(rollout.state, rollout.observation, rollout.begins, rollout.stages)
+        acting, metrics = self._actor_critic(rollout, step)
+        found |= acting | self._shared(rollout, step)
         if Stage.S in rollout.stages:
-            o, logits, searching = self.objective, said.decision.logits.float(), rollout.observation.stage == Stage.S
-            found["s_claiming"] = o.claiming * losses.claiming(logits, rollout.claimable, searching)
-            found["s_imitation"] = o.imitation * losses.imitation(logits, rollout.toward, searching)
-        return found
+            logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
+            found["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
+            found["s/imitation"] = losses.imitation(logits, rollout.toward, seeking)
+        return found, metrics
 
-    def _acting(self, rollout: Rollout, said: Step) -> Losses:
-        """Actor and critic of each stage, and what it knows of OpenAt."""
-        o, stage = self.objective, rollout.observation.stage
-        logits, value = said.decision.logits.float(), said.decision.value.float()
-        ahead = compute_gae(rollout.reward, value.detach(), rollout.following, rollout.ended, o.gamma, o.tau)
-        target = ahead + value.detach()
+    def _actor_critic(self, rollout: Rollout, step: Step) -> tuple[Losses, Metrics]:
+        """Each stage's actor and critic, and where it expects OpenAt to succeed."""
+        o, stages = self.objective, rollout.observation.stage
+        logits, values = step.decision.logits.float(), step.decision.value.float()
+        advantages = compute_gae(
+            rollout.reward, values.detach(), rollout.following, rollout.ended, o.gamma, o.gae_lambda
+        )
+        returns = advantages + values.detach()
         found: Losses = {}
-        for which in LEARNED:
-            if which not in rollout.stages:
+        metrics: Metrics = {}
+        for stage in ROLLOUT_STAGES:
+            if stage not in rollout.stages:
                 continue
-            chosen, returns = stage == which, self.agent.heads.of(which).returns
-            returns.watch(target[..., None], chosen)
-            parts = actor_critic(
-                logits, value, rollout.action, ahead, target, chosen, o.entropy, rollout.log_probability, o.clip,
-                o.normalized, returns.deviation,
+            name, mask, norm = stage.name.lower(), stages == stage, self.agent.heads.of(stage).returns
+            norm.watch(returns[..., None], mask)
+            its_losses, its_metrics = actor_critic_losses(
+                logits, values, rollout.action, advantages, returns, mask, rollout.log_probability, o.clip_coef,
+                o.normalize_advantages, norm.deviation,
             )  # fmt: skip
-            parts["openable"] = o.openable * losses.openable(
-                said.decision.openable.float(), rollout.action, rollout.success, chosen
+            its_losses["openable"] = losses.openable(
+                step.decision.openable.float(), rollout.action, rollout.success, mask
             )
-            found |= {f"{which.name.lower()}_{name}": loss for name, loss in parts.items()}
-        return found
+            found |= prefixed(name, its_losses)
+            metrics |= prefixed(name, its_metrics)
+        return found, metrics
 
-    def _shared(self, rollout: Rollout, said: Step) -> Losses:
-        """Self-prediction and the localization of changes."""
-        o, lead = self.objective, rollout.action.shape
+    def _shared(self, rollout: Rollout, step: Step) -> Losses:
+        """Self-prediction and change localization, over all stages with actions."""
+        shape = rollout.action.shape
         episode = episodes(rollout.observation.stage, rollout.begins)
-        chosen = rollout.observation.stage != Stage.PS
-        recognized = self.agent.recognized(said.encoded.sir).unflatten(0, lead)
-        expected = self.agent.expected(said.dirs.flat[:-1], rollout.action[:-1])
-        found = {
-            "self_prediction": o.self_prediction * losses.self_prediction(recognized, expected, episode, chosen[:-1])
-        }
-        if said.encoded.skips:
-            first = said.encoded.skips[0].detach().unflatten(0, lead)
+        mask = rollout.observation.stage != Stage.PS
+        recognized = self.agent.recognized(step.encoded.sir).unflatten(0, shape)
+        expected = self.agent.expected(step.dirs.flat[:-1], rollout.action[:-1])
+        found = {"self_prediction": losses.self_prediction(recognized, expected, episode, mask[:-1])}
+        if step.encoded.skips:
+            first = step.encoded.skips[0].detach().unflatten(0, shape)
             changed = losses.changed_cells(first[:-1], first[1:])
-            follows = chosen[1:] & (episode[1:] == episode[:-1])
-            change = losses.change_localization(said.dirs.change[1:].float(), changed, follows)
-            found["change"] = o.change * change
+            follows = mask[1:] & (episode[1:] == episode[:-1])
+            found["change"] = losses.change_localization(step.dirs.change[1:].float(), changed, follows)
+        else:
+            found["change"] = _zero(recognized)  # An encoder without a first block of its own sees no changes.
         return found
 
-    def _manipulating(self, rollout: Rollout) -> tuple[Step, Losses]:
-        """What the agent said, and OM's own losses: hindsight, opening before placing in, and what is attainable."""
+    def _manipulation(self, rollout: Rollout) -> tuple[Step, Losses]:
+        """The agent's step, and OM's own losses: hindsight, opening before placing in, and attainable targets."""
         o, observation, games = self.objective, rollout.observation, rollout.action.shape[1]
-        chosen = observation.stage == Stage.OM
-        ends = ends_of(chosen, rollout.ended)
+        mask = observation.stage == Stage.OM
+        ends = ends_of(mask, rollout.ended)
         landed, hit = at_end(rollout.landed, ends), at_end(rollout.hit, ends) & (ends >= 0)
-        whole = chosen & (ends >= 0) & begun_within(observation.stage, rollout.begins)
+        whole = mask & (ends >= 0) & begun_within(observation.stage, rollout.begins)
         missed = whole & (landed >= 0) & ~hit
-        # As if what happened had been asked for: the same images, with another target.
+        # Hindsight: the same images, with the target where the object landed, evaluated in the same pass as more games.
         other = relabeled(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
         both = self.agent.evaluate(rollout.state, observation, rollout.begins, rollout.stages, other)
-        said, again = both.games(slice(games)), both.decision.logits[:, games:].float()
-        logits, hittable = said.decision.logits.float(), said.decision.hittable.float()
+        step, again = both.games(slice(games)), both.decision.logits[:, games:].float()
+        logits, hittable = step.decision.logits.float(), step.decision.hittable.float()
         opened = opened_before(rollout.opened, episodes(observation.stage, rollout.begins))
         found = {
-            "om_opening": o.opening * losses.opening(logits, observation.target, opened, chosen),
-            "om_attainable": o.attainable * losses.attainable(hittable, observation.target, hit, chosen & (ends >= 0)),
+            "om/opening": losses.opening(logits, observation.target, opened, mask),
+            "om/attainable": losses.attainable(hittable, observation.target, hit, mask & (ends >= 0)),
+            "om/hindsight": losses.hindsight(again, rollout.action, missed, mask) if o.hindsight else _zero(logits),
         }
-        if o.hindsight:
-            found["om_hindsight"] = o.hindsight * losses.hindsight(again, rollout.action, missed, chosen)
-        return said, found
+        return step, found
+
+
+def _zero(like: torch.Tensor) -> torch.Tensor:
+    """A loss that is not computed."""
+    return torch.zeros((), device=like.device)
 
 
 def episodes(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:

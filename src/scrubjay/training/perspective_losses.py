@@ -8,9 +8,9 @@ from torch.nn import functional as F
 from scrubjay.training.actor_critic import Losses, mean_where
 
 
-def outcome(logits: torch.Tensor, happened: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def outcome(logits: torch.Tensor, happened: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Cross entropy of P (B, 295) at the place that was chosen and the hiding (B,) that came of it."""
-    return mean_where(F.cross_entropy(logits, happened, reduction="none"), chosen)
+    return mean_where(F.cross_entropy(logits, happened, reduction="none"), mask)
 
 
 def ranking(values: torch.Tensor, steps: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor:
@@ -34,7 +34,7 @@ def mental(
     action: torch.Tensor,
     succeeded: torch.Tensor,
     claimable: torch.Tensor,
-    chosen: torch.Tensor,
+    mask: torch.Tensor,
     claim: int,
 ) -> Losses:
     """The mental seeker's losses along a real seeker's way.
@@ -47,7 +47,7 @@ def mental(
     done = F.binary_cross_entropy_with_logits(said, succeeded.to(said.dtype), reduction="none")
     claims = F.binary_cross_entropy_with_logits(success[..., claim], claimable.to(said.dtype), reduction="none")
     return {
-        "mental_policy": mean_where(mimic, chosen),
-        "mental_success": mean_where(done, chosen),
-        "mental_claim": mean_where(claims, chosen),
+        "mental_policy": mean_where(mimic, mask),
+        "mental_success": mean_where(done, mask),
+        "mental_claim": mean_where(claims, mask),
     }

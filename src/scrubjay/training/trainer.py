@@ -33,14 +33,16 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics_pool import Processes
 from scrubjay.sim.world import World
-from scrubjay.training.actor_critic import Losses
+from scrubjay.training.actor_critic import Losses, Metrics, Weights, prefixed, total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.distributed import Group
+from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import Learner
+from scrubjay.training.metrics import MeanMetrics, to_floats
 from scrubjay.training.replay import Replay, triplets_of
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, parameters_of
@@ -69,7 +71,7 @@ class Trainer:
         self.hiding = HidingLearner(self.agent, training.hiding)
         self.optimizers = optimizers_of(self.agent, training)
         self.progress = Progress()
-        self.recording: CudaGraphLearner | None = None
+        self.graph: CudaGraphLearner | None = None
         self.tally = EpisodeStats()
         scenes = self.group.share(training.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
@@ -87,7 +89,7 @@ class Trainer:
         if self.engines:
             self.engines.close()
 
-    def half(self) -> torch.autocast:
+    def autocast(self) -> torch.autocast:
         """bfloat16 where it is fast."""
         kind = self.device.split(":")[0]
         return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
@@ -103,7 +105,7 @@ class Trainer:
             game.stagger(ages)
         whole = self.training.task == "cache"
         collector = Collector(
-            self.agent, caches, int(seeds[2]), self.training.augmented, self.half, valued=whole, hiding=whole,
+            self.agent, caches, int(seeds[2]), self.training.augmented, self.autocast, valued=whole, hiding=whole,
             recorded=self.device.startswith("cuda") and not whole,
         )  # fmt: skip
         if not self.training.dynamics_batches:
@@ -126,17 +128,17 @@ class Trainer:
             save()
 
     def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
-        """One rollout, and what is learned from it; returns what there is to report."""
+        """Collects one rollout and trains on it; returns a row of metrics."""
         start = time.perf_counter()
         rollout = collector.collect(self.training.length)
-        played = time.perf_counter()
-        losses = self.learn(rollout)
+        collected = time.perf_counter()
+        metrics = self.train_rollout(rollout)
         if collector.books:
-            losses |= self.learn_hiding(collector)
+            metrics |= self.train_hiding(collector)
         if replay is not None:
             replay.add(triplets_of(rollout, replay.rng))
-            losses |= self.replay(replay)
-        means = {name: float(value) for name, value in losses.items()}
+            metrics |= self.train_dynamics(replay)
+        losses = to_floats(metrics)
         now = time.perf_counter()
         steps = rollout.action.numel() * self.group.size
         self.progress = Progress(
@@ -150,132 +152,132 @@ class Trainer:
             "steps": self.progress.steps,
             "games": self.progress.games,
             "seconds": round(self.progress.seconds, 2),
-            "steps_per_s": round(steps / (now - start), 1),
-            "play_share": round((played - start) / (now - start), 3),
             "memory_mib": memory(self.device),
+            "charts": {
+                "SPS": round(steps / (now - start), 1),
+                "collect_share": round((collected - start) / (now - start), 3),
+                "learning_rate": self.training.learning_rate,
+            },
             "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
-            "loss": means,
+            "losses": losses,
             "play": self.tally.take(),
         }
 
-    def learn(self, rollout: Rollout) -> Losses:
-        """Steps of the optimizer on the rollout's games, some at a time; the mean losses."""
-        count, chunks = rollout.action.shape[1], 0
-        sums: Losses = {}
-        # Games lie room by room: mixed, every step of the optimizer is about many rooms.
+    def train_rollout(self, rollout: Rollout) -> Metrics:
+        """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics."""
+        count, mean = rollout.action.shape[1], MeanMetrics()
+        # Games lie room by room: shuffled, every minibatch has many rooms.
         orders = [torch.randperm(count) for _ in range(self.training.epochs)]
-        for some in [some for order in orders for some in self._chunks(order)]:
-            part = rollout.games(some.to(rollout.action.device))
-            if self._records(part):
-                losses = self._recorded(part)
+        for games in [games for order in orders for games in self._minibatches(order)]:
+            batch = rollout.games(games.to(rollout.action.device))
+            if self._uses_cuda_graph(batch):
+                losses, metrics = self._replay_cuda_graph(batch)
+                norm = self._clip_gradients("play", losses, batch)
                 self.optimizers["play"].step()
             else:
-                with self.half():
-                    losses = self.distributed(part)
-                self._descend("play", losses, part)
-                self._adapt(self.agent)
-            for name, value in losses.items():
-                sums[name] = sums.get(name, 0) + value.detach()
-            chunks += 1
-        return {name: value / chunks for name, value in sums.items()}
+                with self.autocast():
+                    losses, metrics = self.distributed(batch)
+                norm = self._optimizer_step("play", losses, self.learner.objective.weights(batch.stages), batch)
+                self._commit_norms(self.agent)
+            mean.add(losses | metrics | {"play/grad_norm": norm})
+        return mean.means()
 
-    def _chunks(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Games for one step of the optimizer each: as many steps in all processes, even if their games are not."""
+    def _minibatches(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Games of each minibatch: as many minibatches in all processes, even if their numbers of games differ."""
         if self.group.size == 1:
             return order.split(self.training.chunk)
         wanted = self.group.most(-(-len(order) // self.training.chunk), self.device)
         fewest = -self.group.most(-len(order), self.device)
         return order.tensor_split(min(wanted, fewest))
 
-    def _recorded(self, part: Rollout) -> Losses:
-        """The losses of some games, whose gradients the parameters have then, from a recording made of the first."""
-        if self.recording is None:
-            self.recording = CudaGraphLearner(self.learner, self.half, part)
-        losses = self.recording(part)
-        self._check("play", losses, part)
-        return losses
-
-    def _records(self, part: Rollout) -> bool:
-        """Are these games like all others? Whole games are at any stages, and the last ones of a rollout may be few."""
+    def _uses_cuda_graph(self, batch: Rollout) -> bool:
+        """Whole games vary in stages, and the last minibatch may be smaller: those run without the graph."""
         alone = self.device.startswith("cuda") and self.group.size == 1 and self.training.task != "cache"
-        return alone and (self.recording.fits(part) if self.recording else part.action.shape[1] == self.training.chunk)
+        return alone and (self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.training.chunk)
 
-    def learn_hiding(self, collector: Collector) -> Losses:
-        """Steps of the optimizers on games that are over, as many as make whole batches; the mean losses."""
-        shelf, count, batches = collector.shelf, self.training.finished, 0
-        sums: Losses = {}
+    def _replay_cuda_graph(self, batch: Rollout) -> tuple[Losses, Metrics]:
+        """Losses, with the parameters' gradients set, from a CUDA graph captured on the first minibatch."""
+        if self.graph is None:
+            self.graph = CudaGraphLearner(self.learner, self.autocast, batch)
+        return self.graph(batch)
+
+    def train_hiding(self, collector: Collector) -> Metrics:
+        """Optimizer steps of OH and PS on finished games, in full batches; mean losses and diagnostics."""
+        shelf, count, mean = collector.shelf, self.training.finished, MeanMetrics()
+        objective = self.training.hiding
         while self._all(len(shelf) >= count):
-            games, early = shelf.take(count), self.progress.games < self.training.hiding.early
-            with self.half():
+            games, early = shelf.take(count), self.progress.games < objective.early
+            with self.autocast():
                 percentile = self.hiding.percentile(games, collector.generator)
                 imagined = self.hiding.perspective(games)
-            self._descend("perspective", imagined, games)
-            with self.half():
-                hidden = self.hiding.hiding(games, percentile, early)
-            self._descend("play", hidden, games)
-            # Of hiding only the returns count: its sequences are filled up with steps that were never taken.
-            self._adapt(self.agent.heads)
+            perspective_norm = self._optimizer_step("perspective", imagined, objective.perspective_weights(), games)
+            with self.autocast():
+                hidden, metrics = self.hiding.hiding(games, percentile, early)
+            norm = self._optimizer_step("play", hidden, objective.hiding_weights(early), games)
+            # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
+            self._commit_norms(self.agent.heads)
             self.tally.add("percentile", percentile.cpu().numpy())
-            for name, value in (imagined | hidden).items():
-                sums[name] = sums.get(name, 0) + value.detach()
-            batches += 1
-        return {name: value / batches for name, value in sums.items()}
+            mean.add(imagined | hidden | metrics | {"perspective/grad_norm": perspective_norm, "oh/grad_norm": norm})
+        return mean.means()
 
-    def _adapt(self, module: nn.Module) -> None:
-        """What a part of the agent has watched becomes a part of what is usual, which is the same in all processes."""
+    def _commit_norms(self, module: nn.Module) -> None:
+        """Commits the last batch to the running statistics of a module, and averages them over processes."""
         adapt(module)
         self.group.agree([tensor for part in usual_parts(module) for tensor in (part.mean, part.variance)])
 
     def _all(self, ready: bool) -> bool:
-        """Are all processes ready? Gradients are averaged over all of them, so that all must come."""
+        """Are all processes ready? Gradients are averaged over all, so all must take part."""
         return self.group.most(int(not ready), self.device) == 0
 
-    def replay(self, replay: Replay) -> Losses:
-        """A few batches of visual dynamics replay; the losses of the last one."""
-        losses: Losses = {}
-        batches = replay.epoch()
+    def train_dynamics(self, replay: Replay) -> Metrics:
+        """Optimizer steps on a few batches of visual dynamics replay; mean losses."""
+        mean, batches = MeanMetrics(), replay.epoch()
         for _ in range(self.training.dynamics_batches):
             batch = next(batches, None)
             if not self._all(batch is not None) or batch is None:
                 break
-            with self.half():
+            with self.autocast():
                 before, after = self.agent.encoder(batch.before), self.agent.encoder(batch.after)
-                said = self.agent.dynamics(before, batch.action, after)
+                output = self.agent.dynamics(before, batch.action, after)
                 losses = dynamics_losses(
-                    said, batch.before, batch.action, batch.after, batch.success, self.agent.config
+                    output, batch.before, batch.action, batch.after, batch.success, self.agent.config
                 )
-            self._descend("dynamics", losses, batch)
-        return {f"dynamics_{name}": value.detach() for name, value in losses.items()}
+            norm = self._optimizer_step("dynamics", losses, DYNAMICS_WEIGHTS, batch)
+            mean.add(prefixed("dynamics", losses | {"grad_norm": norm}))
+        return mean.means()
 
-    def _descend(self, name: str, losses: Losses, batch: object) -> None:
-        """One step down the sum of losses."""
-        self.gradients(name, losses, batch)
+    def _optimizer_step(self, name: str, losses: Losses, weights: Weights, batch: object) -> torch.Tensor:
+        """One step of an optimizer on the weighted sum of losses; the gradient's norm before clipping."""
+        norm = self.backward(name, losses, weights, batch)
         self.optimizers[name].step()
+        return norm
 
-    def gradients(self, name: str, losses: Losses, batch: object) -> None:
-        """The gradients of the sum of losses, none too large; TrainingError, with the batch, if one is no number."""
-        optimizer, total = self.optimizers[name], torch.stack([value.float() for value in losses.values()]).sum()
+    def backward(self, name: str, losses: Losses, weights: Weights, batch: object) -> torch.Tensor:
+        """Sets an optimizer's gradients, clipped; their norm before clipping. NotFiniteError holds the batch."""
+        optimizer, total = self.optimizers[name], total_loss(losses, weights)
         optimizer.zero_grad(set_to_none=True)
-        every = [p for group in optimizer.param_groups for p in group["params"]]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
         if isinstance(batch, Rollout):
             total.backward()
         else:
-            # The wrapped learner averages what comes through it, and must not notice what does not.
-            for parameter, found in zip(every, torch.autograd.grad(total, every, allow_unused=True), strict=True):
-                # Memory is averaged as it lies, and gradients may lie differently in different processes.
-                parameter.grad = None if found is None else found.contiguous()
-            self.group.average([p for p in every if p.grad is not None])
-        self._check(name, losses, batch)
+            # Not total.backward(): DistributedDataParallel's hooks must only see what comes through its module.
+            gradients = torch.autograd.grad(total, parameters, allow_unused=True)
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                # all_reduce averages memory as it lies, and strides may differ between processes.
+                parameter.grad = None if gradient is None else gradient.contiguous()
+            self.group.average([p for p in parameters if p.grad is not None])
+        return self._clip_gradients(name, losses, batch)
 
-    def _check(self, name: str, losses: Losses, batch: object) -> None:
-        """Scales gradients that are too large; TrainingError, with the batch, if one is no number."""
-        total = torch.stack([value.detach().float() for value in losses.values()]).sum()
+    def _clip_gradients(self, name: str, losses: Losses, batch: object) -> torch.Tensor:
+        """Clips an optimizer's gradients by their norm, returns it; NotFiniteError if it or a loss is none."""
+        total = torch.stack([loss.detach().float() for loss in losses.values()]).sum()
         every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
         if not torch.isfinite(norm + total):
             wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
             raise NotFiniteError(wrong or ["the gradient"], batch)
+        return norm
 
 
 def physics_processes(task: str, group: Group) -> int:
@@ -337,7 +339,7 @@ def train(
         def examine() -> None:
             nonlocal exam
             exam = exam or Validation(run.training, run.folder / SPOTS, run.training.examined, device=device)
-            with trainer.half():
+            with trainer.autocast():
                 row = validate(run, exam, trainer.agent, trainer.progress)
             if report:
                 report(row)

@@ -81,7 +81,7 @@ def validate(run: Run, exam: Validation, agent: Agent, progress: Progress) -> di
     when = {"update": progress.update, "steps": progress.steps}
     for name, its_marks in marks.items():
         run.log({**when, "player": name, **{measure: list(mark) for measure, mark in its_marks.items()}}, EXAMS)
-    return {**when, "exam": {measure: mark.mean for measure, mark in marks["agent"].items()}}
+    return {**when, "validation": {measure: mark.mean for measure, mark in marks["agent"].items()}}
 
 
 def searching(

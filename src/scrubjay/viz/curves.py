@@ -19,9 +19,10 @@ from scrubjay.viz.tournament import COLORS, PAPER
 
 SMOOTHED = 20
 """Updates that a point of a curve is the mean of, at most a tenth of a run."""
-FIRST = ("reward", "play", "loss")
-"""The order of the panels; within a group they are in the log's own order."""
-LEFT_OUT = ("loss/dynamics", "play/success", "play/claim")
+FIRST = ("reward", "play", "charts", "losses", "loss")
+"""The order of the panels; within a group they are in the log's own order. `loss` is in logs of earlier versions, whose
+losses are weighted."""
+LEFT_OUT = ("charts", "losses/dynamics", "loss/dynamics", "play/success", "play/claim")
 """Measures that have no panel of their own unless they are asked for."""
 
 
@@ -30,7 +31,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / LOG
     try:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        if any(not isinstance(row[group], dict) for row in rows for group in FIRST):
+        if any(not isinstance(row[group], dict) for row in rows for group in FIRST[:2]):
             raise ValueError("a line is not an update's")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{folder} has no log to draw: {error}") from error
@@ -41,7 +42,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 def curve(rows: Sequence[dict[str, Any]], group: str, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Steps and running means of a measure, where the log has it."""
-    found = [(row["steps"], row[group][name]) for row in rows if row[group].get(name) is not None]
+    found = [(row["steps"], row[group][name]) for row in rows if row.get(group, {}).get(name) is not None]
     steps, values = np.array(found, float).reshape(-1, 2).T
     width = max(1, min(SMOOTHED, len(values) // 10))
     kernel = np.ones(width) / width
@@ -55,7 +56,7 @@ def measures(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     found: dict[tuple[str, str], None] = {}
     for group in FIRST:
         for row in rows:
-            found |= {(group, name): None for name, value in row[group].items() if value is not None}
+            found |= {(group, name): None for name, value in row.get(group, {}).items() if value is not None}
     return list(found)
 
 
