@@ -148,11 +148,10 @@ def _loss(agent: Agent, said: Step, observation: Observation, action: torch.Tens
     """Actor and critic with the auxiliary losses that all stages share, and those of OH and OM that the heads make."""
     lead, stage = observation.stage.shape, observation.stage
     zeros, everything = torch.zeros(lead, device=stage.device), torch.ones(lead, dtype=torch.bool, device=stage.device)
-    total = sum(
-        actor_critic.actor_critic(
-            said.decision.logits, said.decision.value, action, zeros + 1, zeros, stage != Stage.PS
-        ).values()
+    parts, _ = actor_critic.actor_critic_losses(
+        said.decision.logits, said.decision.value, action, zeros + 1, zeros, stage != Stage.PS
     )
+    total = torch.stack(list(parts.values())).sum()
     expected = agent.expected(said.dirs.flat[:-1], action[:-1])
     recognized = agent.recognized(said.encoded.sir).unflatten(0, lead)
     episode = torch.zeros(lead, dtype=torch.long, device=stage.device)
