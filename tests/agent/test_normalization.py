@@ -13,7 +13,7 @@ from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import FAR, LEAST, SLOWEST, CenterdConv2d, RunningNorm, adapt
 from scrubjay.game.actions import Stage
 from scrubjay.game.observation import NO_ACTION, Observation
-from scrubjay.training.actor_critic import actor_critic
+from scrubjay.training.actor_critic import ActorCriticObjective, actor_critic_losses, prefixed, total_loss
 
 
 def statistics(usual: RunningNorm) -> dict[str, torch.Tensor]:
@@ -237,11 +237,12 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
             action = torch.distributions.Categorical(logits=logits).sample()
             pays = torch.where(action < 20, -1.0, 1.0)
             returns.watch(target[..., None])
-            losses = actor_critic(
-                logits, said.decision.value, action, pays, target, every, normalized=True, unit=returns.deviation
-            )
+            losses, _ = actor_critic_losses(
+                logits, said.decision.value, action, pays, target, every, normalize_advantages=True,
+                return_scale=returns.deviation,
+            )  # fmt: skip
             optimizer.zero_grad()
-            torch.stack(list(losses.values())).sum().backward()
+            total_loss(prefixed("em", losses), ActorCriticObjective().actor_critic_weights("em")).backward()
             optimizer.step()
             if adapts:
                 adapt(agent)
