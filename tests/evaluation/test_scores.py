@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scrubjay.evaluation.scores import grid_of, named, on_grid, score, summaries
+from scrubjay.evaluation.scores import reachable_grid, score, summarize_scores, to_grid_frame
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
@@ -51,9 +51,9 @@ def games(chest) -> tuple[list[Record], list[list[tuple[float, float, bool]]]]:
 def test_coverage_is_the_share_of_positions_and_heights(games, chest):
     """Against the positions themselves, with a tolerance, without any lattice."""
     for record, path in zip(*games, strict=True):
-        grid = grid_of(record, chest)
+        grid = reachable_grid(record, chest)
         # The last step of exploring leads to a place that the loop above does not see: it is in the record.
-        last = on_grid(record, grid, np.array(record.places[LIMITS[Stage.EM] - 1 : LIMITS[Stage.EM]]))[0]
+        last = to_grid_frame(record, grid, np.array(record.places[LIMITS[Stage.EM] - 1 : LIMITS[Stage.EM]]))[0]
         there = grid.positions[(grid.cells == last[:2]).all(1)][0]
         path = [*path, (*there, bool(last[3]))]
         seen = {
@@ -61,7 +61,7 @@ def test_coverage_is_the_share_of_positions_and_heights(games, chest):
             for x, y, standing in path
             for number in np.flatnonzero(np.linalg.norm(grid.positions - (x, y), axis=1) < 0.01).tolist()
         }
-        assert score(record, chest, sight=False).coverage == pytest.approx(len(seen) / (2 * len(grid)))
+        assert score(record, chest, visibility=False).coverage == pytest.approx(len(seen) / (2 * len(grid)))
 
 
 def test_a_game_by_hand(chest):
@@ -73,7 +73,7 @@ def test_a_game_by_hand(chest):
     sought = ["ClaimVisible", "RotateLeft", "RotateLeft"]
     with World([chest], size=SIZE) as world:
         record = played(world, lambda *_: EpisodeSpec("Cup", start), explored + hidden + sought, limits)
-    grid = grid_of(record, chest)
+    grid = reachable_grid(record, chest)
     measures = score(record, chest)
     assert measures.coverage == pytest.approx(3 / (2 * len(grid)))
     # Facing east, three cells each at x = -0.25, 0 and 0.25; the three south of the last place are among them.
@@ -93,12 +93,12 @@ def test_searches_alone_have_no_measures_of_hiding(chest):
     measures = score(record, chest)
     assert record.found and measures.found == 1 and measures.steps == 2 and measures.false_claims == 0
     assert np.isnan(measures.coverage) and np.isnan(measures.placed)
-    assert set(named(measures)) == {"visible_from", "bfs_found", "bfs_steps", "found", "steps", "false_claims"}
+    assert set(measures.to_dict()) == {"visible_from", "bfs_found", "bfs_steps", "found", "steps", "false_claims"}
 
 
 def test_summaries_know_shares_from_numbers(games, chest):
-    scores = [score(record, chest, sight=False) for record in games[0]]
-    means = summaries(scores)
+    scores = [score(record, chest, visibility=False) for record in games[0]]
+    means = summarize_scores(scores)
     assert means["found"].games == len(scores) and 0 <= means["found"].low <= means["found"].high <= 1
     assert means["steps"].mean == pytest.approx(np.mean([each.steps for each in scores]))
     assert means["visible_from"].games == 0

@@ -23,7 +23,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
-from scrubjay.viz.episode import again
+from scrubjay.viz.episode import replay_lines
 from scrubjay.viz.tournament import as_json, as_text, results, write_results
 
 SCENES = ("FloorPlan501", "FloorPlan502")
@@ -101,8 +101,8 @@ def test_searches_begin_as_the_hidings_ended(played):
             hiding = hidden[record.scene, record.goal]
             assert record.deal["pose"] == hiding.pose == hiding.hidden["pose"]
             assert record.start == hiding.start and record.stages()[0] == Stage.S
-    assert len(list(again(hidden[SCENES[0], GOALS[0]]))) > 201
-    assert len(list(again(records[-1]))) == len(records[-1].actions)
+    assert len(list(replay_lines(hidden[SCENES[0], GOALS[0]]))) > 201
+    assert len(list(replay_lines(records[-1]))) == len(records[-1].actions)
 
 
 def test_what_the_hider_left_open_is_in_its_record(chest):

@@ -57,7 +57,7 @@ def check(
         assert outcome.found[0] or steps[Stage.S] == limits[Stage.S]
     with World([room], size=size) as world:
         assert len(list(replay(done[0], world))) == steps.sum()
-    measures = score(done[0], room, sight=False)
+    measures = score(done[0], room, visibility=False)
     assert 0 < measures.coverage <= 1 and measures.found == outcome.found[0]
 
 

@@ -22,7 +22,7 @@ from scrubjay.viz import agent_trace
 from scrubjay.viz.agent_charts import Ground, by_position
 from scrubjay.viz.agent_page import considered_places, outcome_name, telling_moments, trained, write_agent_page
 from scrubjay.viz.agent_trace import AgentTrace, attention, cells_in_room, in_room, open_run, watch
-from scrubjay.viz.episode import Episode, tell
+from scrubjay.viz.episode import Episode, replay_episode
 
 SCENE, LIMITS = "FloorPlan401", np.array([24, 1, 4, 6, 12])
 
@@ -48,17 +48,17 @@ def watched(agent, read) -> AgentTrace:
 
 
 @pytest.fixture(scope="module")
-def story(watched) -> Episode:
-    return tell(watched.record)
+def episode(watched) -> Episode:
+    return replay_episode(watched.record)
 
 
-def test_every_step_of_the_game_has_its_moment(watched, story):
+def test_every_step_of_the_game_has_its_moment(watched, episode):
     assert [moment.action for moment in watched.moments] == watched.record.actions
     assert [moment.stage for moment in watched.moments] == watched.record.stages()
     assert {Stage.EM, Stage.PS, Stage.OH, Stage.S} <= {moment.stage for moment in watched.moments}
     places = [moment.place for moment in watched.moments]
-    assert places[0] == pytest.approx(watched.record.start) and places[1] == pytest.approx(story.steps[0].place)
-    assert (watched.moments[1].picture == story.steps[0].picture).all(), "seen after a step is seen before the next"
+    assert places[0] == pytest.approx(watched.record.start) and places[1] == pytest.approx(episode.steps[0].place)
+    assert (watched.moments[1].picture == episode.steps[0].picture).all(), "seen after a step is seen before the next"
 
 
 def test_a_policy_is_over_the_stages_own_actions(watched):
@@ -144,10 +144,10 @@ def test_outcomes_in_words():
     assert outcome_name(SPOTS + 49 + 7 + 2) == "contained in 2,3 standing"
 
 
-def test_a_plan_shows_all_that_was_visited(story):
-    west, south, east, north = story.compiled.room.bounds
+def test_a_plan_shows_all_that_was_visited(episode):
+    west, south, east, north = episode.compiled.room.bounds
     for known in (np.array([[west, south], [east, north]]), np.array([[west, south]]), np.array([[east, north]])):
-        ground = Ground(story, known)
+        ground = Ground(episode, known)
         assert (np.abs(known - ground.middle) <= ground.reach + 1e-9).all()
 
 
@@ -157,9 +157,9 @@ def test_a_page_says_how_far_the_run_was():
     assert "learns exploration and mapping alone" in said
 
 
-def test_the_page_has_the_whole_game(watched, story, tmp_path):
+def test_the_page_has_the_whole_game(watched, episode, tmp_path):
     path = tmp_path / "index.html"
-    write_agent_page(watched, story, PRESETS["demo"], Progress(1, 2, 3, 4), path)
+    write_agent_page(watched, episode, PRESETS["demo"], Progress(1, 2, 3, 4), path)
     page = path.read_text()
     assert len(page) < 8 * 2**20 and "http" not in page.replace("http://www.w3.org/2000/svg", "")
     frames = json.loads(re.search(r"const frames = (.*);\n", page).group(1))
@@ -207,5 +207,5 @@ def test_an_agent_that_goes_nowhere_has_a_page_too(agent, tmp_path):
     brief = watch(agent, SCENE, "Bread", 2, limits=np.array([1, 1, 1, 1, 1]))
     assert brief.reasons.explored.floor.sum() == 1 and not brief.reasons.elsewhere
     assert len(considered_places(brief.reasons)) == 1
-    write_agent_page(brief, tell(brief.record), PRESETS["seek"], Progress(), tmp_path / "index.html")
+    write_agent_page(brief, replay_episode(brief.record), PRESETS["seek"], Progress(), tmp_path / "index.html")
     assert "learns seeking alone" in (tmp_path / "index.html").read_text()

@@ -19,7 +19,7 @@ from scrubjay.game.record import Recorder
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz import episode_page
-from scrubjay.viz.episode import STAGES, Episode, again, chosen, tell
+from scrubjay.viz.episode import STAGES, Episode, replay_lines, select_steps, replay_episode
 from scrubjay.viz.episode_page import write_episode_page
 from scrubjay.viz.video import HOLD, LINE, RATE, write_video
 from scrubjay.viz.video import SIZE as WIDTH
@@ -58,14 +58,14 @@ def record():
 
 
 @pytest.fixture(scope="module")
-def told(record) -> Episode:
-    return tell(record)
+def episode(record) -> Episode:
+    return replay_episode(record)
 
 
 @pytest.fixture(scope="module")
-def page(told, tmp_path_factory) -> str:
+def page(episode, tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("story") / "new" / "index.html"
-    write_episode_page(told, path)
+    write_episode_page(episode, path)
     assert [file.name for file in path.parent.iterdir()] == ["index.html"]
     return path.read_text()
 
@@ -97,30 +97,30 @@ def test_the_scrubber_goes_through_the_game(page, record):
     assert shown[0]["object"] is None and shown[-1]["object"] is not None
 
 
-def test_a_long_game_is_thinned_out(told, record, tmp_path, monkeypatch):
-    monkeypatch.setattr(episode_page, "FRAMES", 40)
-    write_episode_page(told, tmp_path / "index.html")
+def test_a_long_game_is_thinned_out(episode, record, tmp_path, monkeypatch):
+    monkeypatch.setattr(episode_page, "MAX_FRAMES", 40)
+    write_episode_page(episode, tmp_path / "index.html")
     page = (tmp_path / "index.html").read_text()
     steps = [frame["step"] for frame in frames(page)]
     assert len(steps) == 40 and steps == sorted(set(steps)) and steps[-1] == len(record.actions)
     assert {frame["stage"] for frame in frames(page)} == {title for title, _, _ in STAGES.values()}
 
 
-def test_the_replay_is_told_as_it_was(record, told):
-    assert [step.action for step in told.steps] == record.actions
-    spot = told.of(Stage.PS)[0].place
+def test_the_replay_is_told_as_it_was(record, episode):
+    assert [step.action for step in episode.steps] == record.actions
+    spot = episode.steps_in(Stage.PS)[0].place
     assert spot[:2] == pytest.approx(record.start[:2]), "the hider chose to go back"
-    drop = told.of(Stage.OM)[-1]
-    assert drop.action == "DropObject" and drop.pose[2] < told.of(Stage.OM)[0].pose[2]
-    assert told.steps[-1].pose.tolist() == record.pose
+    drop = episode.steps_in(Stage.OM)[-1]
+    assert drop.action == "DropObject" and drop.pose[2] < episode.steps_in(Stage.OM)[0].pose[2]
+    assert episode.steps[-1].pose.tolist() == record.pose
 
 
-def test_eventful_steps_are_kept(told):
-    steps = told.steps
-    few = chosen(steps, 20)
+def test_eventful_steps_are_kept(episode):
+    steps = episode.steps
+    few = select_steps(steps, 20)
     assert len(few) == 20 and few[-1] is steps[-1]
     assert {"PlaceAt|0,1,1", "DropObject", "ClaimVisible"} <= {step.action for step in few}
-    assert chosen(steps[:5], 20) == steps[:5]
+    assert select_steps(steps[:5], 20) == steps[:5]
 
 
 def test_a_changed_record_is_refused(record):
@@ -128,20 +128,20 @@ def test_a_changed_record_is_refused(record):
     moved = replace(record, pose=[record.pose[0] + 1e-9, *record.pose[1:]])
     for changed in (flipped, moved):
         with pytest.raises(RecordError):
-            tell(changed)
+            replay_episode(changed)
 
 
 def test_a_replay_says_where_it_differs(record):
-    lines = list(again(record))
+    lines = list(replay_lines(record))
     assert len(lines) == len(record.actions) and "ClaimVisible" in lines[-1] and "succeeded" in lines[-1]
     places = [list(place) for place in record.places]
     places[1][0] += 1
     with pytest.raises(RecordError, match=f"step 2 of {len(lines)}, RotateRight in EM: it led to"):
-        list(again(replace(record, places=places)))
+        list(replay_lines(replace(record, places=places)))
     with pytest.raises(RecordError, match=r"step 1 of .*: it opened -1, and 3 when"):
-        list(again(replace(record, opened=[3, *record.opened[1:]])))
+        list(replay_lines(replace(record, opened=[3, *record.opened[1:]])))
     with pytest.raises(RecordError, match="another hash"):
-        list(again(replace(record, hash="0" * 64)))
+        list(replay_lines(replace(record, hash="0" * 64)))
 
 
 def test_the_measures_of_the_game_are_on_the_page(page):
@@ -157,7 +157,7 @@ def test_a_search_alone_is_told(record, tmp_path):
         game = CacheGame(world, lambda *_: replace(record, deal=deal).dealt())
         recorder = Recorder(game, {"hider": "easy", "seeker": "hand"})
         (search,) = recorder.note(game.step(np.array([action_index("ClaimVisible")])))
-    write_episode_page(tell(search), tmp_path / "index.html", "game.mp4")
+    write_episode_page(replay_episode(search), tmp_path / "index.html", "game.mp4")
     page = (tmp_path / "index.html").read_text()
     assert re.findall(r'<h3 id="(\w+)">', page) == ["S"]
     assert "a bread was hidden (easy), the seeker (hand) found it" in page and "The seeker&#39;s way" in page
@@ -165,15 +165,15 @@ def test_a_search_alone_is_told(record, tmp_path):
     assert '<a href="game.mp4">' in page
 
 
-def test_the_video_has_the_whole_game(told, tmp_path):
-    write_video(told, tmp_path / "game.mp4")
+def test_the_video_has_the_whole_game(episode, tmp_path):
+    write_video(episode, tmp_path / "game.mp4")
     with av.open(tmp_path / "game.mp4") as video:
         (stream,) = video.streams.video
         frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(stream)]
         assert stream.codec_context.name == "h264" and stream.average_rate == RATE
-    assert len(frames) == len(told.steps) + RATE * HOLD - 1
+    assert len(frames) == len(episode.steps) + RATE * HOLD - 1
     assert all(frame.shape == (WIDTH + LINE, WIDTH, 3) for frame in frames)
     # None is missing before the fourth from the end, and none is shown twice: its picture is that step's.
-    seen = Image.fromarray(frames[len(told.steps) - 4][:WIDTH]).resize((SIZE, SIZE))
-    gaps = [np.abs(np.asarray(seen, float) - step.picture).mean() for step in told.steps]
+    seen = Image.fromarray(frames[len(episode.steps) - 4][:WIDTH]).resize((SIZE, SIZE))
+    gaps = [np.abs(np.asarray(seen, float) - step.picture).mean() for step in episode.steps]
     assert gaps[-4] == min(gaps) < 8

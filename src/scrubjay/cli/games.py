@@ -55,20 +55,20 @@ def play(
     """
     from scrubjay.evaluation.matches import one_game
     from scrubjay.game.record import save_records
-    from scrubjay.viz.episode import tell
-    from scrubjay.viz.episode_page import facts, measures, write_episode_page
+    from scrubjay.viz.episode import replay_episode
+    from scrubjay.viz.episode_page import describe_metrics, summarize, write_episode_page
     from scrubjay.viz.video import write_video
 
     with err.status("playing"):
         record = one_game(scene, goal, hider, seeker, seed, renderer, spots)
     save_records([record], out / "record.json")
     with err.status("drawing"):
-        story = tell(record, renderer)
+        story = replay_episode(record, renderer)
         if video:
             write_video(story, out / "game.mp4")
         write_episode_page(story, out / "index.html", "game.mp4" if video else "")
-    print(facts(story))
-    for name, value, meaning in measures(story):
+    print(summarize(story))
+    for name, value, meaning in describe_metrics(story):
         print(f"{name:>16} {value:>8}  {meaning}")
     print(out / "index.html")
 
@@ -82,12 +82,12 @@ def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = Fals
     """
     from scrubjay.errors import RecordError
     from scrubjay.game.record import load_records
-    from scrubjay.viz.episode import again
+    from scrubjay.viz.episode import replay_lines
 
     different = 0
     for number, record in enumerate(load_records(records), 1):
         try:
-            for line in again(record):
+            for line in replay_lines(record):
                 if not check:
                     print(line)
             print(f"{number}: {record.goal} in {record.scene}, {len(record.actions)} steps, the same: {record.hash}")
@@ -158,14 +158,14 @@ def story(
     """
     from scrubjay.errors import RecordError
     from scrubjay.game.record import load_records
-    from scrubjay.viz.episode import tell
+    from scrubjay.viz.episode import replay_episode
     from scrubjay.viz.episode_page import write_episode_page
     from scrubjay.viz.video import write_video
 
     found = load_records(records)
     if not 1 <= number <= len(found):
         raise RecordError(f"{records} has {len(found)} records; there is no number {number}")
-    told = tell(found[number - 1], renderer)
+    told = replay_episode(found[number - 1], renderer)
     if video:
         write_video(told, video)
     write_episode_page(told, out, os.path.relpath(video, out.parent) if video else "")

@@ -33,7 +33,7 @@ def rooms(
     """
     from scrubjay.rooms.generate import SCENES, make_room
     from scrubjay.sim.compile import compile_room
-    from scrubjay.viz.picture import tiled, write_picture
+    from scrubjay.viz.picture import tile_pictures, write_picture
     from scrubjay.viz.rooms import survey, tile
 
     chosen = scenes or SCENES
@@ -42,7 +42,7 @@ def rooms(
             print_json(asdict(facts))
         return
     tiles = [tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
-    write_picture(out, tiled(tiles, min(columns, len(tiles))))
+    write_picture(out, tile_pictures(tiles, min(columns, len(tiles))))
     print(out)
 
 

@@ -182,17 +182,17 @@ def watch(
     from scrubjay.viz.agent_page import write_agent_page
     from scrubjay.viz.agent_trace import open_run
     from scrubjay.viz.agent_trace import watch as play
-    from scrubjay.viz.episode import tell
-    from scrubjay.viz.episode_page import facts
+    from scrubjay.viz.episode import replay_episode
+    from scrubjay.viz.episode_page import summarize
 
     agent, training, progress = open_run(run)
     with err.status(f"the agent plays in {scene}"):
         watched = play(agent, scene, goal, seed, renderer)
     save_records([watched.record], out / "record.json")
     with err.status("drawing"):
-        story = tell(watched.record, renderer)
+        story = replay_episode(watched.record, renderer)
         write_agent_page(watched, story, training, progress, out / "index.html")
-    print(facts(story))
+    print(summarize(story))
     print(out / "index.html")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scrubjay.envs.tasks import Task
-from scrubjay.evaluation.scores import score, summaries
+from scrubjay.evaluation.scores import score, summarize_scores
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.metrics import Summary, summary
@@ -31,8 +31,8 @@ def evaluate(
     with World(rooms, games, size=size, device=device) as world:
         records = play_once(world, task, player, seed, progress)
     by_scene = {room.room.scene: room for room in rooms}
-    scores = [score(record, by_scene[record.scene], sight=False) for record in records]
-    found = {name: value for name, value in summaries(scores).items() if value.games}
+    scores = [score(record, by_scene[record.scene], visibility=False) for record in records]
+    found = {name: value for name, value in summarize_scores(scores).items() if value.games}
     if task.stage == Stage.OM:
         found |= by_modality(records)
     return found

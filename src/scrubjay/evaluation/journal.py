@@ -13,7 +13,7 @@ import numpy as np
 
 from scrubjay.errors import RecordError
 from scrubjay.evaluation.matches import Trial
-from scrubjay.evaluation.scores import Score, named
+from scrubjay.evaluation.scores import Score
 from scrubjay.game import metrics
 from scrubjay.game.record import Record, checked
 
@@ -65,7 +65,7 @@ class Journal:
 
     def add_score(self, trial: Trial, place: Record, score: Score) -> None:
         """A hiding place has been looked at: a record of the search there before its first step."""
-        _append(self.folder / HIDINGS, {"record": asdict(place), "score": named(score)})
+        _append(self.folder / HIDINGS, {"record": asdict(place), "score": score.to_dict()})
         self.scores[trial] = score
 
     def has(self, trial: Trial) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Chart
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
@@ -19,26 +18,19 @@ from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import GRID
 from scrubjay.viz.agent_trace import AgentTrace, Moment, Reasons, cells_in_room
 from scrubjay.viz.episode import STAGES, Episode
-from scrubjay.viz.floorplan import WAY, plan
+from scrubjay.viz.floorplan import MARGIN, draw_floorplan
 from scrubjay.viz.page import Figure
-from scrubjay.viz.paths import CHOICE, grid_of
-from scrubjay.viz.picture import INK, PAPER
+from scrubjay.viz.palette import BLUE, HIDING_POSE, INK, PAPER, QUIET, RED
 
 SHARP = 1.5
 """Pixels of a chart for each of the page's."""
 HEAT = "inferno"
 STOPPED = 30
 """Steps of mental trajectories that are drawn, as in the paper's figure."""
-HIGHLIGHTED = ("#c8463c", "#2f69a8", "#3f8a5f")
+HIGHLIGHTED = (RED, BLUE, "#3f8a5f")
 """Colors of the three trajectories that stand out."""
-QUIET = "#6a6f7a"
-NEAREST, MARGIN = 1.0, 0.6
+MIN_EXTENT, BORDER = 1.0, 0.6
 """Metres: plans show at least so far to each side, and so much around what was visited."""
-
-
-def _hex(color: tuple[int, int, int]) -> str:
-    red, green, blue = color
-    return to_hex((red / 255, green / 255, blue / 255))
 
 
 class Sheet:
@@ -47,7 +39,7 @@ class Sheet:
     def __init__(self, columns: int, width: float, height: float, rows: int = 1, share_x: bool = False) -> None:
         """`width` and `height` are in the page's pixels."""
         self.chart = Chart(
-            figsize=(width / 100, height / 100), dpi=100 * SHARP, facecolor=_hex(PAPER), layout="constrained"
+            figsize=(width / 100, height / 100), dpi=100 * SHARP, facecolor=PAPER, layout="constrained"
         )
         self.canvas = FigureCanvasAgg(self.chart)
         self.axes: np.ndarray = self.chart.subplots(rows, columns, squeeze=False, sharex=share_x)
@@ -69,13 +61,13 @@ class Sheet:
 class Ground:
     """The room's plan in meters, pale, and only the part of it that a player got to know."""
 
-    def __init__(self, story: Episode, known: np.ndarray) -> None:
+    def __init__(self, episode: Episode, known: np.ndarray) -> None:
         """`known` (n, 2) are the positions that must be seen."""
-        west, south, east, north = story.compiled.room.bounds
-        self.extent = west - 0.2, east + 0.2, south - 0.2, north + 0.2
-        self.picture = plan(story.compiled, grid_of(story), size=900)
+        west, south, east, north = episode.compiled.room.bounds
+        self.extent = west - MARGIN, east + MARGIN, south - MARGIN, north + MARGIN
+        self.picture = draw_floorplan(episode.compiled, episode.grid, size=900)
         middle = (known.min(0) + known.max(0)) / 2
-        reach = max(NEAREST, (known.max(0) - known.min(0)).max() / 2 + MARGIN)
+        reach = max(MIN_EXTENT, (known.max(0) - known.min(0)).max() / 2 + BORDER)
         # A square, so that all are of one size; it stays within the plan where that is large enough.
         span = max(self.extent[1] - self.extent[0], self.extent[3] - self.extent[2])
         self.reach = min(reach, span / 2)
@@ -90,22 +82,22 @@ class Ground:
         axes.set_axis_off()
 
 
-def visited_ground(story: Episode, reasons: Reasons) -> Ground:
+def visited_ground(episode: Episode, reasons: Reasons) -> Ground:
     """The plan about all that the hider visited."""
     cells = reasons.explored.floor[0].nonzero().numpy()
-    return Ground(story, cells_in_room(story.start, reasons.explored, cells))
+    return Ground(episode, cells_in_room(episode.start, reasons.explored, cells))
 
 
-def attention_chart(story: Episode, moments: Sequence[Moment]) -> Figure:
+def attention_chart(episode: Episode, moments: Sequence[Moment]) -> Figure:
     """At some moments, what was seen and how much of the four heads' attention went where in the map."""
     sheet = Sheet(len(moments), 250 * len(moments), 510, rows=2)
     places = np.array([moment.place[:2] for moment in moments])
-    ground = Ground(story, np.concatenate([places, *(moment.remembered for moment in moments)]))
+    ground = Ground(episode, np.concatenate([places, *(moment.remembered for moment in moments)]))
     for column, moment in enumerate(moments):
         above, below = sheet.axes[:, column]
         above.imshow(moment.picture)
         above.set_axis_off()
-        above.set_title(STAGES[moment.stage][0], fontsize=9, color=_hex(INK))
+        above.set_title(STAGES[moment.stage][0], fontsize=9, color=INK)
         ground.draw(below)
         positions, weights = by_position(moment)
         if len(positions):
@@ -126,19 +118,19 @@ def by_position(moment: Moment) -> tuple[np.ndarray, np.ndarray]:
     return positions, np.bincount(which.ravel(), moment.attention.mean(0), len(positions))
 
 
-def glance_chart(story: Episode, reasons: Reasons) -> Figure:
+def glance_chart(episode: Episode, reasons: Reasons) -> Figure:
     """The scores of all places at a glance, and how they are if the seeker begins elsewhere."""
     row, column = reasons.explored.start[0, :2].tolist()
     maps = [((row, column), reasons.scores), *reasons.elsewhere]
-    sheet, ground = Sheet(len(maps), 320 * len(maps) + 60, 345), visited_ground(story, reasons)
+    sheet, ground = Sheet(len(maps), 320 * len(maps) + 60, 345), visited_ground(episode, reasons)
     quarter, rows, columns = np.nonzero(np.isfinite(reasons.scores))
     places = np.stack([rows, columns, quarter], -1)
     values = np.array([scores[quarter, rows, columns] for _, scores in maps])
     for axes, (start, _), of_places in zip(sheet.axes[0], maps, values, strict=True):
         ground.draw(axes)
-        shown = _wedges(axes, story, reasons, places, of_places, (values.min(), values.max()))
-        x, y = cells_in_room(story.start, reasons.explored, np.array(start))
-        for color, width in (("white", 4), (_hex(INK), 2)):
+        shown = _wedges(axes, episode, reasons, places, of_places, (values.min(), values.max()))
+        x, y = cells_in_room(episode.start, reasons.explored, np.array(start))
+        for color, width in (("white", 4), (INK, 2)):
             axes.plot(x, y, "s", mfc="none", mec=color, mew=width, ms=10)
         axes.set_title("as it is" if start == (row, column) else "seeker elsewhere", fontsize=9, color=QUIET)
     sheet.scale(shown, list(sheet.axes[0]), "score")
@@ -149,11 +141,11 @@ def glance_chart(story: Episode, reasons: Reasons) -> Figure:
 
 
 def _wedges(
-    axes: Axes, story: Episode, reasons: Reasons, places: np.ndarray, values: np.ndarray, limits: tuple[float, float]
+    axes: Axes, episode: Episode, reasons: Reasons, places: np.ndarray, values: np.ndarray, limits: tuple[float, float]
 ) -> PolyCollection:
     """A triangle for each of places (n, 3), row, column and quarter, that points where it faces, colored by values."""
-    middle = cells_in_room(story.start, reasons.explored, places[:, :2])
-    turn = story.start.rotation + 90 * places[:, 2]
+    middle = cells_in_room(episode.start, reasons.explored, places[:, :2])
+    turn = episode.start.rotation + 90 * places[:, 2]
     sides = [middle + GRID / np.sqrt(2) * facing_vector(turn + angle) for angle in (-45, 45)]
     corners = list(np.stack([middle, *sides], 1))
     triangles = PolyCollection(corners, array=values, cmap=HEAT, edgecolors="none", zorder=2)
@@ -162,7 +154,7 @@ def _wedges(
     return triangles
 
 
-def rollouts_chart(story: Episode, reasons: Reasons, seed: int = 0) -> Figure:
+def rollouts_chart(episode: Episode, reasons: Reasons, seed: int = 0) -> Figure:
     """The places thought through, and mental seekers where the object is found soonest, latest, and as was chosen."""
     choice = reasons.choice
     real = choice.real[0].nonzero()[:, 0].numpy()
@@ -171,22 +163,22 @@ def rollouts_chart(story: Episode, reasons: Reasons, seed: int = 0) -> Figure:
     names: dict[int, list[str]] = {chosen: ["chosen"]}
     names.setdefault(order[0], []).append("soonest found")
     names.setdefault(order[-1], []).append("latest found")
-    sheet, ground = Sheet(1 + len(names), 260 * (1 + len(names)) + 60, 300), visited_ground(story, reasons)
+    sheet, ground = Sheet(1 + len(names), 260 * (1 + len(names)) + 60, 300), visited_ground(episode, reasons)
     first, *others = sheet.axes[0]
     ground.draw(first)
-    shown = _wedges(first, story, reasons, places[real], expected[real], (expected[real].min(), expected[real].max()))
-    facing = facing_vector(story.start.rotation + 90 * places[real][:, 2])
-    labels = cells_in_room(story.start, reasons.explored, places[real][:, :2]) + 0.9 * GRID * facing
+    shown = _wedges(first, episode, reasons, places[real], expected[real], (expected[real].min(), expected[real].max()))
+    facing = facing_vector(episode.start.rotation + 90 * places[real][:, 2])
+    labels = cells_in_room(episode.start, reasons.explored, places[real][:, :2]) + 0.9 * GRID * facing
     for number, (x, y) in zip(real, labels, strict=True):
-        text = first.text(x, y, str(number + 1), fontsize=8, ha="center", va="center", color=_hex(INK), clip_on=True)
+        text = first.text(x, y, str(number + 1), fontsize=8, ha="center", va="center", color=INK, clip_on=True)
         text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
-    first.set_title("the places, by number", fontsize=9, color=_hex(INK))
+    first.set_title("the places, by number", fontsize=9, color=INK)
     for axes, (number, name) in zip(others, names.items(), strict=True):
         ground.draw(axes)
-        _draw_paths(axes, story, reasons, number, seed)
+        _draw_paths(axes, episode, reasons, number, seed)
         found = choice.rollouts.found.view(*choice.outcomes.shape, -1)[0, number].float().mean()
         title = f"{number + 1}: {', '.join(name)}\n{expected[number]:.1f} steps expected, {100 * found:.0f} % find it"
-        axes.set_title(title, fontsize=9, color=_hex(INK))
+        axes.set_title(title, fontsize=9, color=INK)
     sheet.scale(shown, first, "expected steps")
     return sheet.picture(
         f"Imagined seekers, stopped after {STOPPED} steps. The star is the place that the object would be hidden from; "
@@ -194,7 +186,7 @@ def rollouts_chart(story: Episode, reasons: Reasons, seed: int = 0) -> Figure:
     )
 
 
-def _draw_paths(axes: Axes, story: Episode, reasons: Reasons, number: int, seed: int) -> None:
+def _draw_paths(axes: Axes, episode: Episode, reasons: Reasons, number: int, seed: int) -> None:
     """The mental trajectories after all outcomes imagined at a place, one of each in color."""
     choice, rng = reasons.choice, np.random.default_rng(seed)
     width, draws = reasons.explored.visited.shape[-1], choice.outcomes.shape[-1]
@@ -203,13 +195,13 @@ def _draw_paths(axes: Axes, story: Episode, reasons: Reasons, number: int, seed:
         path = path[path >= 0]
         cells = np.stack([path // width, path % width], -1)
         # All walk on the same grid: moved a little, they can be told apart.
-        lines.append(cells_in_room(story.start, reasons.explored, cells) + rng.uniform(-0.3, 0.3, 2) * GRID)
+        lines.append(cells_in_room(episode.start, reasons.explored, cells) + rng.uniform(-0.3, 0.3, 2) * GRID)
     axes.add_collection(LineCollection(lines, colors=QUIET, linewidths=0.6, alpha=0.35))
     for color, line in zip(HIGHLIGHTED, lines[:: len(lines) // draws], strict=True):
         axes.plot(*line.T, color=color, lw=1.8)
         axes.plot(*line[-1], "o", color=color, ms=5)
-    x, y = cells_in_room(story.start, reasons.explored, choice.places[0, number, :2].numpy())
-    axes.plot(x, y, "*", color=_hex(CHOICE), mec="white", ms=15)
+    x, y = cells_in_room(episode.start, reasons.explored, choice.places[0, number, :2].numpy())
+    axes.plot(x, y, "*", color=HIDING_POSE, mec="white", ms=15)
 
 
 def hittable_chart(watched: AgentTrace) -> Figure:
@@ -246,7 +238,7 @@ def manipulation_chart(watched: AgentTrace) -> Figure | None:
         side = len(moment.picture) / 7
         corner = ((column - 1) * side - 0.5, (row - 1) * side - 0.5)
         axes.add_patch(Rectangle(corner, side, side, fill=False, ec="white", lw=2))
-        axes.set_title(moment.action, fontsize=9, color=_hex(INK))
+        axes.set_title(moment.action, fontsize=9, color=INK)
     sheet.scale(shown, list(sheet.axes[0]), "can be placed")
     target = f"{MODALITIES[modality]}, row {row}, column {column}"
     return sheet.picture(f"The last manipulation, {len(moments)} steps. Its target, framed: {target}.")
@@ -293,7 +285,7 @@ def _over(axes: Axes, picture: np.ndarray, grid: np.ndarray, limits: tuple[float
 
 
 def _player(axes: Axes, moment: Moment) -> None:
-    x, y = moment.place.x, moment.place.y
+    x, y = moment.place[:2]
     facing = 0.35 * facing_vector(moment.place.rotation)
-    axes.plot([x, x + facing[0]], [y, y + facing[1]], color=_hex(WAY), lw=2.5, solid_capstyle="round")
-    axes.plot(x, y, "P", color=_hex(WAY), mec="white", ms=10)
+    axes.plot([x, x + facing[0]], [y, y + facing[1]], color=RED, lw=2.5, solid_capstyle="round")
+    axes.plot(x, y, "P", color=RED, mec="white", ms=10)

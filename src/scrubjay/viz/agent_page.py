@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import itertools
 import os
 from typing import Any
 
@@ -25,12 +23,11 @@ from scrubjay.viz.agent_charts import (
     rollouts_chart,
 )
 from scrubjay.viz.agent_trace import AgentTrace, Moment, Reasons
-from scrubjay.viz.episode import STAGES, Episode, chosen
-from scrubjay.viz.episode_page import facts, measures
-from scrubjay.viz.floorplan import plan
-from scrubjay.viz.page import Figure, template
-from scrubjay.viz.paths import PLAN_SIZE, grid_of, hand_chart, spot_on_plan, way_plan
-from scrubjay.viz.picture import encoded
+from scrubjay.viz.episode import STAGES, Episode, select_steps
+from scrubjay.viz.episode_page import describe_metrics, plan_percent, summarize
+from scrubjay.viz.floorplan import draw_floorplan
+from scrubjay.viz.page import Figure, color_bands, encode_frame, load_template
+from scrubjay.viz.paths import PLAN_SIZE, hand_chart, path_plan
 
 FRAMES = 360
 """At most, of the scrubber."""
@@ -43,30 +40,30 @@ ALONE = {"explore": Stage.EM, "manipulate": Stage.OM, "seek": Stage.S}
 
 
 def write_agent_page(
-    watched: AgentTrace, story: Episode, training: TrainConfig, progress: Progress, path: str | os.PathLike[str]
+    watched: AgentTrace, episode: Episode, training: TrainConfig, progress: Progress, path: str | os.PathLike[str]
 ) -> None:
-    """Writes the page; `story` is the game's record, told."""
-    shown = [step.number for step in chosen(story.steps, FRAMES)]
-    write_atomically(path, template("agent_page.html").render(
-        title=f"What the agent does: {story.record.goal} in {story.record.scene}",
-        facts=facts(story),
+    """Writes the page; `episode` is the game's record, told."""
+    shown = [step.number for step in select_steps(episode.steps, FRAMES)]
+    write_atomically(path, load_template("agent_page.html").render(
+        title=f"What the agent does: {episode.record.goal} in {episode.record.scene}",
+        facts=summarize(episode),
         training=trained(training, progress),
-        measures=measures(story),
+        metrics=describe_metrics(episode),
         sharp=SHARP,
-        frames=[_frame(story, watched.moments[number], number) for number in shown],
+        frames=[_frame(episode, watched.moments[number], number) for number in shown],
         total=len(watched.moments),
-        bands=_bands([watched.moments[number].stage for number in shown]),
-        map=Figure(plan(story.compiled, grid_of(story), size=PLAN_SIZE), "Where the player is."),
+        bands=color_bands(STAGES[watched.moments[number].stage].color for number in shown),
+        map=Figure(draw_floorplan(episode.compiled, episode.grid, size=PLAN_SIZE), "the agent on the floor plan"),
         course=course_chart(watched),
         legend=[(STAGES[stage][0], STAGES[stage][1]) for stage in Stage if watched.of(stage)],
-        ways=[way_plan(story, seeker) for seeker in (False, True)],
-        attention=attention_chart(story, telling_moments(watched)),
-        glance=glance_chart(story, watched.reasons),
+        ways=[path_plan(episode, seeker) for seeker in (False, True)],
+        attention=attention_chart(episode, telling_moments(watched)),
+        glance=glance_chart(episode, watched.reasons),
         places=considered_places(watched.reasons),
-        rollouts=rollouts_chart(story, watched.reasons),
+        rollouts=rollouts_chart(episode, watched.reasons),
         hittable=hittable_chart(watched),
         manipulation=manipulation_chart(watched),
-        hand=hand_chart(story),
+        hand=hand_chart(episode),
     ))  # fmt: skip
 
 
@@ -127,30 +124,21 @@ def outcome_name(outcome: int) -> str:
     return f"{MODALITIES[modality]} {row + 1},{column + 1} {how}"
 
 
-def _bands(stages: list[Stage]) -> list[tuple[str, int]]:
-    """Colors and lengths of the stretches of one stage."""
-    return [(STAGES[stage][1], len(list(run))) for stage, run in itertools.groupby(stages)]
-
-
-def _frame(story: Episode, moment: Moment, number: int) -> dict[str, Any]:
+def _frame(episode: Episode, moment: Moment, number: int) -> dict[str, Any]:
     """A frame of the scrubber: what was seen, what was done with which probability, what was attended to."""
     title, color, _ = STAGES[moment.stage]
     positions, weights = by_position(moment)
     most = np.argsort(-weights)[:ATTENDED]
     likely = np.argsort(-moment.probabilities)[: LIKELY if moment.stage != Stage.PS else 0]
     return dict(
-        image=base64.b64encode(encoded(moment.picture, "WEBP")).decode(),
+        image=encode_frame(moment.picture),
         step=number + 1, stage=title, color=color, action=moment.action, failed=not moment.success,
         chance=_rounded(100 * moment.chance, 1), value=_rounded(moment.value, 3), entropy=_rounded(moment.entropy, 3),
         likely=[[NAMES[i], round(100 * float(moment.probabilities[i]), 1)] for i in likely],
-        player=_percent(story, moment.place.x, moment.place.y), turn=round(moment.place.rotation, 1),
-        attended=[[*_percent(story, *positions[i]), round(float(weights[i] / weights.max()), 2)] for i in most],
+        player=plan_percent(episode, *moment.place[:2]), turn=round(moment.place.rotation, 1),
+        attended=[[*plan_percent(episode, *positions[i]), round(float(weights[i] / weights.max()), 2)] for i in most],
         nothing=round(100 * float(1 - weights.sum())),
     )  # fmt: skip
-
-
-def _percent(story: Episode, x: float, y: float) -> list[float]:
-    return [round(100 * share, 1) for share in spot_on_plan(story.compiled, x, y)]
 
 
 def _rounded(value: float, digits: int) -> float | None:

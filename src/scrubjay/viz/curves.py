@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from scrubjay.errors import RunError
 from scrubjay.files import write_atomically
 from scrubjay.training.run import LOG
-from scrubjay.viz.tournament import COLORS, PAPER
+from scrubjay.viz.palette import PAPER, RULE, SERIES
 
 SMOOTHED = 20
 """Updates that a point of a curve is the mean of, at most a tenth of a run."""
@@ -82,10 +82,10 @@ def draw(folders: Sequence[Path], path: Path, only: Sequence[str] = ()) -> None:
         for number, (label, rows) in enumerate(logs.items()):
             steps, values = curve(rows, group, name)
             if len(steps):
-                at.plot(steps / 1e3, values, color=COLORS[(number + 3) % len(COLORS)], label=label, lw=1.6)
+                at.plot(steps / 1e3, values, color=SERIES[(number + 3) % len(SERIES)], label=label, lw=1.6)
         at.set_title(f"{group}: {name.replace('_', ' ')}", fontsize=10, loc="left")
         at.spines[["top", "right"]].set_visible(False)
-        at.grid(True, color="#ddd8cc", lw=0.7)
+        at.grid(True, color=RULE, lw=0.7)
         at.set_xlabel("thousand steps of play", fontsize=8)
         at.tick_params(labelsize=8)
     for at in axes[len(panels) :]:

@@ -16,11 +16,11 @@ from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose, hand_directions
 from scrubjay.sim.world import MOVES, World
-from scrubjay.viz.episode import tell
-from scrubjay.viz.episode_page import facts, write_episode_page
-from scrubjay.viz.floorplan import plan
+from scrubjay.viz.episode import replay_episode
+from scrubjay.viz.episode_page import summarize, write_episode_page
+from scrubjay.viz.floorplan import draw_floorplan
 from scrubjay.viz.page import Figure, Section, write_page
-from scrubjay.viz.picture import dollhouse
+from scrubjay.viz.picture import render_dollhouse
 from scrubjay.viz.video import write_video
 
 SHOWN = ("FloorPlan1", "FloorPlan201", "FloorPlan301", "FloorPlan401", "FloorPlan501")
@@ -42,17 +42,17 @@ def write_game(out: Path, renderer: str, console: Console) -> Path:
     console.print(f"playing a game in {STAGE}: {HIDER} hides a {GOAL.lower()}, {SEEKER} seeks it")
     record = one_game(STAGE, GOAL, HIDER, SEEKER, SEED, renderer)
     save_records([record], out / "record.json")
-    story = tell(record, renderer)
-    console.print(facts(story))
-    write_video(story, out / "game.mp4")
-    write_episode_page(story, out / "index.html", "game.mp4")
+    episode = replay_episode(record, renderer)
+    console.print(summarize(episode))
+    write_video(episode, out / "game.mp4")
+    write_episode_page(episode, out / "index.html", "game.mp4")
     return out / "index.html"
 
 
 def write_rooms(out: Path, renderer: str, console: Console) -> Path:
     """Builds rooms, walks through one, hides an object there, and writes the page."""
     console.print("building a room of each type")
-    rooms = [Figure(dollhouse(compile_room(make_room(scene)), 300, renderer), scene) for scene in SHOWN]
+    rooms = [Figure(render_dollhouse(compile_room(make_room(scene)), 300, renderer), scene) for scene in SHOWN]
     with World([STAGE], renderer=renderer) as world:
         console.print(f"walking through {STAGE}, drawn with {world.renderer.name}")
         drawer, place = _drawer(world)
@@ -61,7 +61,7 @@ def write_rooms(out: Path, renderer: str, console: Console) -> Path:
         console.print(f"hiding a {GOAL.lower()} in {world.rooms[0].things[world.rooms[0].openables[drawer].thing]}")
         hiding = _hide(world, drawer)
         facts = f"{len(way) - 1} actions on the way. Drawn with {world.renderer.name}."
-        route = Figure(plan(world.rooms[0], world.reachable[0], way), "The way to the drawer.")
+        route = Figure(draw_floorplan(world.rooms[0], world.reachable[0], way), "The way to the drawer.")
     page = out / "rooms.html"
     write_page(page, "Scrubjay: rooms that can be acted in", facts, [
         Section("Rooms", "One of each type, made from a seed.", rooms),

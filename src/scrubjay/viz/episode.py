@@ -1,50 +1,68 @@
-"""A recorded game, replayed to be told: its steps, what was seen at each, and a choice of them."""
+"""A recorded game, replayed with what the players saw at each step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from scrubjay.errors import RecordError
+from scrubjay.evaluation.scores import reachable_grid
 from scrubjay.game.actions import Stage
 from scrubjay.game.record import Record, replay
+from scrubjay.rooms.floor import Grid
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.viz.picture import shrunk
+from scrubjay.viz.palette import BLUE, GREEN, ORANGE, RED, VIOLET
+from scrubjay.viz.picture import shrink_picture
 
 PICTURE_SIZE = 224
-"""Pixels at most that are kept of what was seen, along a side."""
+"""Edge in pixels to which larger frames are shrunk."""
+
+
+class StageStyle(NamedTuple):
+    """How pages present a stage."""
+
+    title: str
+    color: str
+    text: str
+
+
 STAGES = {
-    Stage.EM: ("Exploration and mapping", "#78aa8c", "The hider gets to know the room."),
-    Stage.PS: (
+    Stage.EM: StageStyle("Exploration and mapping", GREEN, "The hider explores the room."),
+    Stage.PS: StageStyle(
         "Perspective simulation",
-        "#8a7fb5",
-        "The hider chooses where to hide from: steps right and ahead, quarter turns, standing.",
+        VIOLET,
+        "The hider chooses a pose to hide the object from: steps right and ahead, quarter turns, standing.",
     ),
-    Stage.OH: ("Object hiding", "#dfa04f", "The hider opens, closes, and says where the object should go."),
-    Stage.OM: ("Object manipulation", "#c8463c", "The object is in the hand; each attempt begins with a PlaceAt."),
-    Stage.S: ("Seeking", "#2f69a8", "The seeker begins where the hider began."),
+    Stage.OH: StageStyle("Object hiding", ORANGE, "The hider opens and closes things and picks a target for the object."),
+    Stage.OM: StageStyle("Object manipulation", RED, "The object is in the hand. Each attempt starts with a PlaceAt."),
+    Stage.S: StageStyle("Seeking", BLUE, "The seeker starts where the hider started."),
 }
-_PLAIN = ("Move", "Rotate", "Stand", "Crouch")
+ROUTINE_ACTIONS = ("Move", "Rotate", "Stand", "Crouch")
 
 
 @dataclass(frozen=True)
-class Step:
-    """What an action did, and what was seen then."""
+class EpisodeStep:
+    """An action, its result, and what was seen afterwards."""
 
     number: int
+    """From 0."""
     stage: Stage
     action: str
     success: bool
     hit: bool
     place: AgentPose
+    """Of the agent, afterwards."""
     pose: np.ndarray
+    """(7,): of the object, afterwards."""
     opened: tuple[int, ...]
-    """Numbers of the openables that it opened."""
+    """Openables that this step opened."""
     picture: np.ndarray
+    """(H, W, 3) uint8."""
 
     @property
     def result(self) -> str:
@@ -52,22 +70,22 @@ class Step:
 
     @property
     def eventful(self) -> bool:
-        """More than walking, turning and moving the hand, and it worked."""
-        return self.success and not self.action.startswith(_PLAIN)
+        """A successful action other than walking, turning or moving the hand."""
+        return self.success and not self.action.startswith(ROUTINE_ACTIONS)
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A game as it was replayed."""
+    """A replayed game."""
 
     record: Record
     compiled: CompiledRoom
-    steps: list[Step]
+    steps: list[EpisodeStep]
     container: int
-    """The id of the thing that held the object when the hider was done, or -1."""
-    drawn_with: str
+    """Id of the thing that contained the object when the hider was done, or -1."""
+    renderer: str
 
-    def of(self, *stages: Stage) -> list[Step]:
+    def steps_in(self, *stages: Stage) -> list[EpisodeStep]:
         return [step for step in self.steps if step.stage in stages]
 
     @property
@@ -75,13 +93,18 @@ class Episode:
         return self.record.start
 
     @property
+    def grid(self) -> Grid:
+        """The reachable grid with everything closed."""
+        return reachable_grid(self.record, self.compiled)
+
+    @property
     def contained_in(self) -> str:
         return self.compiled.things[self.container] if self.container >= 0 else "nothing"
 
 
-def tell(record: Record, renderer: str = "auto") -> Episode:
-    """Replays a record and keeps what is shown of it; RecordError if it does not replay."""
-    steps: list[Step] = []
+def replay_episode(record: Record, renderer: str = "auto", picture_size: int = PICTURE_SIZE) -> Episode:
+    """Replays a record and keeps a frame of every step; RecordError if it does not replay."""
+    steps: list[EpisodeStep] = []
     container = -1
     dealt = record.dealt()
     with World([record.scene], renderer=renderer, size=record.size) as world:
@@ -90,46 +113,47 @@ def tell(record: Record, renderer: str = "auto") -> Episode:
             stage = Stage(outcome.stage[0])
             opened: tuple[int, ...] = ()
             if outcome.finished[0] and steps:
-                # The next game has begun; a claim changes nothing, so the last picture is still right.
+                # The next game has already started. A claim changes nothing, so the last frame still holds.
                 picture = steps[-1].picture
             else:
                 picture = game.look().rgb[0].cpu().numpy()
-                picture = shrunk(picture, PICTURE_SIZE) if record.size > PICTURE_SIZE else picture.copy()
+                picture = shrink_picture(picture, picture_size) if record.size > picture_size else picture.copy()
                 place = world.agent_pose(0)
                 opened = tuple(np.flatnonzero(world.state.open[0] & ~is_open).tolist())
                 is_open = world.state.open[0].copy()
             if number == 0 or (game.stage[0] != stage and not outcome.finished[0]):
                 container = int(world.contained()[0])
-            done = bool(outcome.success[0])
-            steps.append(Step(number, stage, record.actions[number], done, bool(outcome.hit[0]), place,
-                              outcome.pose[0].copy(), opened, picture))  # fmt: skip
+            success = bool(outcome.success[0])
+            steps.append(EpisodeStep(number, stage, record.actions[number], success, bool(outcome.hit[0]), place,
+                                     outcome.pose[0].copy(), opened, picture))  # fmt: skip
         return Episode(record, world.rooms[0], steps, container, world.renderer.name)
 
 
-def again(record: Record) -> Iterator[str]:
-    """Replays a record as it was drawn and says what each step did; RecordError where anything is not as recorded."""
+def replay_lines(record: Record) -> Iterator[str]:
+    """Replays a record with its own renderer and yields a line per step; RecordError at the first difference."""
     with World([record.scene], renderer=record.renderer.lower(), size=record.size) as world:
         for number, (_, outcome) in enumerate(replay(record, world)):
             name, stage = record.actions[number] or "nothing", Stage(outcome.stage[0])
             where = f"step {number + 1} of {len(record.actions)}, {name} in {stage.name}"
             place, opened = outcome.place[0].tolist(), int(outcome.opened[0])
             if place != record.places[number]:
-                raise RecordError(f"{where}: it led to {place}, and to {record.places[number]} when it was recorded")
+                raise RecordError(f"{where}: it led to {place}, recorded was {record.places[number]}")
             if opened != record.opened[number]:
-                raise RecordError(f"{where}: it opened {opened}, and {record.opened[number]} when it was recorded")
+                raise RecordError(f"{where}: it opened {opened}, recorded was {record.opened[number]}")
             yield f"{number + 1:4} {stage.name:2} {name:18} {'succeeded' if outcome.success[0] else 'failed'}"
 
 
-def chosen(steps: list[Step], most: int) -> list[Step]:
-    """Some of the steps in their order, the last always: eventful ones for up to half, the others evenly spread."""
-    if len(steps) <= most:
+def select_steps(steps: list[EpisodeStep], count: int) -> list[EpisodeStep]:
+    """At most `count` steps in order, always the last: up to half of them eventful ones, the others evenly spaced."""
+    if len(steps) <= count:
         return steps
     events = [i for i, step in enumerate(steps[:-1]) if step.eventful]
-    kept = {len(steps) - 1, *(events[i] for i in spread(len(events), (most - 1) // 2))}
+    kept = {len(steps) - 1, *(events[i] for i in spaced_indices(len(events), (count - 1) // 2))}
     others = [i for i in range(len(steps)) if i not in kept]
-    kept |= {others[i] for i in spread(len(others), most - len(kept))}
+    kept |= {others[i] for i in spaced_indices(len(others), count - len(kept))}
     return [steps[i] for i in sorted(kept)]
 
 
-def spread(count: int, most: int) -> list[int]:
-    return list(range(count)) if count <= most else np.linspace(0, count - 1, most).round().astype(int).tolist()
+def spaced_indices(length: int, count: int) -> list[int]:
+    """At most `count` evenly spaced indices of a list, with both ends."""
+    return list(range(length)) if length <= count else np.linspace(0, length - 1, count).round().astype(int).tolist()

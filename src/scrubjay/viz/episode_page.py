@@ -1,154 +1,152 @@
-"""The page of a game: storyboard, plans, the hand's way, measures and a scrubber, in one file."""
+"""The page of a game: scrubber, metrics, storyboard, paths and the hand's path, in one file."""
 
 from __future__ import annotations
 
-import base64
-import io
-import itertools
 import os
+from typing import Any
 
 import numpy as np
-from PIL import Image
 
-from scrubjay.evaluation.scores import named, score
+from scrubjay.evaluation.scores import score
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
 from scrubjay.sim.pose import AgentPose
-from scrubjay.viz.episode import STAGES, Episode, Step, chosen
-from scrubjay.viz.floorplan import plan
-from scrubjay.viz.page import Figure, template
-from scrubjay.viz.paths import PLAN_SIZE, grid_of, hand_chart, spot_on_plan, way_plan
+from scrubjay.viz.episode import STAGES, Episode, EpisodeStep, select_steps
+from scrubjay.viz.floorplan import draw_floorplan, plan_fraction
+from scrubjay.viz.page import Figure, color_bands, encode_frame, load_template
+from scrubjay.viz.paths import PLAN_SIZE, hand_chart, path_plan
 
-FRAMES, KEY_FRAMES = 400, 6
-"""At most, of the scrubber and of each stage on the storyboard."""
-NAMED = 4
-"""Things that were opened, at most."""
-MEASURES = {
-    "coverage": "of the reachable positions and heights were visited while exploring",
-    "coverage_plus": "of them are a step ahead of visited places, or beside that",
-    "opened": "of what opens was opened while exploring",
-    "hit_target": "of the manipulations put the object exactly where it was to go",
-    "placed": "the object was placed, and did not just fall from the hand",
-    "visible_from": "of the reachable places show the hidden object",
-    "bfs_found": "a breadth-first search that sees through what opens finds it",
-    "bfs_steps": "of the positions are looked from until it does",
-    "found": "the seeker found it",
-    "steps": "of the seeker, 500 if it did not find it",
-    "false_claims": "claims of the seeker that failed",
+MAX_FRAMES, MAX_KEY_FRAMES = 400, 6
+"""Of the scrubber, and of each stage on the storyboard."""
+MAX_NAMES = 4
+"""Opened things that are listed by name."""
+METRICS = {
+    "coverage": "of the reachable positions, standing and crouching, were visited while exploring",
+    "coverage_plus": "of them were visited, or lie one step ahead of a visited pose or beside that",
+    "opened": "of the openables were opened while exploring",
+    "hit_target": "of the manipulations put the object exactly at their target",
+    "placed": "the object was placed, not just dropped",
+    "visible_from": "of the reachable poses see the hidden object",
+    "bfs_found": "a breadth-first searcher that sees through openables finds it",
+    "bfs_steps": "of the positions are searched until it does",
+    "found": "the seeker found the object",
+    "steps": "taken by the seeker, 500 if it did not find the object",
+    "false_claims": "failed claims of the seeker",
 }
-"""What the page says of the paper's measures."""
-YES_OR_NO, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
+"""What the paper's metrics mean, for the page."""
+BINARY, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
 
 
-def write_episode_page(story: Episode, path: str | os.PathLike[str], video: str = "") -> None:
-    """Writes a game's page, which needs no other file; it links to a video if there is one beside it."""
-    record, dealt = story.record, story.record.dealt()
-    shown = chosen(story.steps, FRAMES)
-    walks = [seeker for seeker in (False, True) if story.of(*([Stage.S] if seeker else set(Stage) - {Stage.S}))]
-    write_atomically(path, template("episode_page.html").render(
+def write_episode_page(episode: Episode, path: str | os.PathLike[str], video: str = "") -> None:
+    """Writes a game's page as one file, with a link to a video beside it if there is one."""
+    record, dealt = episode.record, episode.record.dealt()
+    shown = select_steps(episode.steps, MAX_FRAMES)
+    players = [seeker for seeker in (False, True) if any((step.stage == Stage.S) == seeker for step in episode.steps)]
+    write_atomically(path, load_template("episode_page.html").render(
         title=f"{record.goal} in {record.scene}",
-        facts=facts(story),
-        numbers=_numbers(story),
-        measures=measures(story),
-        stages=[_stage(story, stage) for stage in Stage if dealt.first <= stage <= dealt.last or story.of(stage)],
-        bands=[(STAGES[stage][1], len(list(run))) for stage, run in itertools.groupby(shown, lambda step: step.stage)],
-        frames=[_frame(story, step) for step in shown],
-        total=len(story.steps),
+        facts=summarize(episode),
+        summary=_summary_rows(episode),
+        metrics=describe_metrics(episode),
+        stages=[_stage(episode, stage) for stage in Stage
+                if dealt.first <= stage <= dealt.last or episode.steps_in(stage)],
+        bands=color_bands(STAGES[step.stage].color for step in shown),
+        frames=[_frame(episode, step) for step in shown],
+        total=len(episode.steps),
         object=record.goal,
-        map=Figure(plan(story.compiled, grid_of(story), size=PLAN_SIZE), "Where the player is."),
-        plans=[way_plan(story, seeker) for seeker in walks],
-        hider=bool(story.of(Stage.OH, Stage.OM)),
-        hand=hand_chart(story),
+        map=Figure(draw_floorplan(episode.compiled, episode.grid, size=PLAN_SIZE), "the player on the floor plan"),
+        plans=[path_plan(episode, seeker) for seeker in players],
+        hider=bool(episode.steps_in(Stage.OH, Stage.OM)),
+        hand=hand_chart(episode),
         video=video,
     ))  # fmt: skip
 
 
-def facts(story: Episode) -> str:
-    record, players = story.record, story.record.players
+def summarize(episode: Episode) -> str:
+    """A sentence or two: who played, and how it ended."""
+    record, players = episode.record, episode.record.players
     who = {role: f"the {role} ({players[role]})" if role in players else f"the {role}" for role in ("hider", "seeker")}
-    said = [f"A game of Cache: {who['hider']} had a {record.goal.lower()} to hide"]
+    clauses = [f"A game of Cache: {who['hider']} had a {record.goal.lower()} to hide"]
     if record.dealt().first == Stage.S:
-        said = [f"A search: a {record.goal.lower()} was hidden ({players.get('hider', 'by nobody known')})"]
-    if story.of(Stage.S):
-        said.append(f"{who['seeker']} {'found it' if record.found else 'did not find it'}")
-    return f"{', '.join(said)}. {len(story.steps)} steps, drawn with {story.drawn_with}."
+        clauses = [f"A search: a {record.goal.lower()} was hidden ({players.get('hider', 'hider unknown')})"]
+    if episode.steps_in(Stage.S):
+        clauses.append(f"{who['seeker']} {'found it' if record.found else 'did not find it'}")
+    return f"{', '.join(clauses)}. {len(episode.steps)} steps, rendered with {episode.renderer}."
 
 
-def measures(story: Episode) -> list[tuple[str, str, str]]:
-    """The paper's measures that the game has: names, values, meanings."""
-    values = named(score(story.record, story.compiled))
+def describe_metrics(episode: Episode) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each of the paper's metrics that the game has."""
+    values = score(episode.record, episode.compiled).to_dict()
     return [
-        (name.replace("_plus", "+").replace("_", " "), _value(name, values[name]), meaning)
-        for name, meaning in MEASURES.items()
+        (name.replace("_plus", "+").replace("_", " "), _format(name, values[name]), meaning)
+        for name, meaning in METRICS.items()
         if name in values
     ]
 
 
-def _value(name: str, value: float) -> str:
-    if name in YES_OR_NO:
+def _format(name: str, value: float) -> str:
+    if name in BINARY:
         return "yes" if value else "no"
     return f"{value:.0f}" if name in COUNTS else f"{100 * value:.1f} %"
 
 
-def _numbers(story: Episode) -> list[tuple[str, str]]:
-    """Labels and what stands behind them."""
-    record, seeking = story.record, story.of(Stage.S)
-    hiding = [step for step in story.steps if step.stage != Stage.S]
-    numbers = []
+def _summary_rows(episode: Episode) -> list[tuple[str, str]]:
+    """Labels and values under the title."""
+    record, seeking = episode.record, episode.steps_in(Stage.S)
+    hiding = [step for step in episode.steps if step.stage != Stage.S]
+    rows = []
     if seeking:
-        done = f"found after {len(seeking)} steps" if record.found else f"not found in {len(seeking)} steps"
-        numbers.append(("Result", done))
-    if story.of(Stage.OH, Stage.OM, Stage.S):
-        away = float(np.hypot(record.pose[0] - story.start.x, record.pose[1] - story.start.y))
-        numbers += [("Object contained in", story.contained_in), ("Start to object", f"{away:.2f} m")]
+        result = f"found after {len(seeking)} steps" if record.found else f"not found in {len(seeking)} steps"
+        rows.append(("Result", result))
+    if episode.steps_in(Stage.OH, Stage.OM, Stage.S):
+        distance = float(np.linalg.norm(np.subtract(record.pose[:2], episode.start[:2])))
+        rows += [("Object contained in", episode.contained_in), ("Distance from start to object", f"{distance:.2f} m")]
     if hiding:
-        attempts = f"{len(record.hits)}, {sum(hit for hit, _ in record.hits)} on target"
-        numbers.append(("Attempts to place it", attempts))
-        numbers.append(("Walked by the hider", f"{_walked(story.start, story.of(Stage.EM)):.2f} m"))
-        numbers.append(("Opened by the hider", _opened(story, hiding)))
+        hits = sum(hit for hit, _ in record.hits)
+        rows.append(("Manipulations", f"{len(record.hits)}, {hits} on target"))
+        rows.append(("Walked by the hider", f"{_path_length(episode.start, episode.steps_in(Stage.EM)):.2f} m"))
+        rows.append(("Opened by the hider", _opened_names(episode, hiding)))
     if seeking:
-        numbers.append(("Walked by the seeker", f"{_walked(story.start, seeking):.2f} m"))
-        numbers.append(("Opened by the seeker", _opened(story, seeking)))
-    return numbers
+        rows.append(("Walked by the seeker", f"{_path_length(episode.start, seeking):.2f} m"))
+        rows.append(("Opened by the seeker", _opened_names(episode, seeking)))
+    return rows
 
 
-def _opened(story: Episode, steps: list[Step]) -> str:
+def _opened_names(episode: Episode, steps: list[EpisodeStep]) -> str:
     numbers = list(dict.fromkeys(number for step in steps for number in step.opened))
-    names = [f"{story.compiled.things[story.compiled.openables[n].thing]} ({n})" for n in numbers[:NAMED]]
-    more = [f"{len(numbers) - NAMED} more"] if len(numbers) > NAMED else []
+    compiled = episode.compiled
+    names = [f"{compiled.things[compiled.openables[n].thing]} ({n})" for n in numbers[:MAX_NAMES]]
+    more = [f"{len(numbers) - MAX_NAMES} more"] if len(numbers) > MAX_NAMES else []
     return ", ".join(names + more) or "nothing"
 
 
-def _walked(start: AgentPose, steps: list[Step]) -> float:
+def _path_length(start: AgentPose, steps: list[EpisodeStep]) -> float:
     points = np.array([place[:2] for place in (start, *(step.place for step in steps))])
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
 
 
-def _stage(story: Episode, stage: Stage) -> dict:
+def _stage(episode: Episode, stage: Stage) -> dict[str, Any]:
     """A row of the storyboard."""
-    title, color, text = STAGES[stage]
-    steps = story.of(stage)
-    keys = chosen(steps, KEY_FRAMES)
-    figures = [(_webp(step.picture), step.number + 1, step.action, step.result) for step in keys]
-    worked = sum(step.success for step in steps)
-    return dict(name=stage.name, title=title, color=color, text=text, steps=len(steps), worked=worked, figures=figures)
+    steps = episode.steps_in(stage)
+    frames = [
+        (encode_frame(step.picture), step.number + 1, step.action, step.result)
+        for step in select_steps(steps, MAX_KEY_FRAMES)
+    ]
+    successes = sum(step.success for step in steps)
+    return dict(name=stage.name, **STAGES[stage]._asdict(), steps=len(steps), successes=successes, frames=frames)
 
 
-def _frame(story: Episode, step: Step) -> dict:
-    """A frame of the scrubber: the picture, words, and where on the plan player and object are."""
-    title, color, _ = STAGES[step.stage]
-    x, y = spot_on_plan(story.compiled, step.place.x, step.place.y)
-    there = step.stage >= Stage.OH and step.pose[2] < story.compiled.room.height
+def _frame(episode: Episode, step: EpisodeStep) -> dict[str, Any]:
+    """A frame of the scrubber; `player` and `object` are percentages of the plan's width and height."""
+    style = STAGES[step.stage]
+    in_room = step.stage >= Stage.OH and step.pose[2] < episode.compiled.room.height
     return dict(
-        image=_webp(step.picture), step=step.number + 1, stage=title, color=color,
+        image=encode_frame(step.picture), step=step.number + 1, stage=style.title, color=style.color,
         action=step.action, result=step.result, failed=not step.success, turn=round(step.place.rotation, 1),
-        player=[round(100 * x, 2), round(100 * y, 2)],
-        object=[round(100 * part, 2) for part in spot_on_plan(story.compiled, *step.pose[:2])] if there else None,
+        player=plan_percent(episode, *step.place[:2]),
+        object=plan_percent(episode, *step.pose[:2]) if in_room else None,
     )  # fmt: skip
 
 
-def _webp(picture: np.ndarray) -> str:
-    """A picture as it stands in the page: half as large as a JPEG that looks the same."""
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "WEBP", quality=80, method=2)
-    return base64.b64encode(buffer.getvalue()).decode()
+def plan_percent(episode: Episode, x: float, y: float) -> list[float]:
+    """Where on the plan a point is, in percent of its width and height."""
+    return [round(100 * share, 2) for share in plan_fraction(episode.compiled, x, y)]

@@ -13,9 +13,9 @@ from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.viz.floorplan import plan
+from scrubjay.viz.floorplan import draw_floorplan
 from scrubjay.viz.page import Figure, Section
-from scrubjay.viz.picture import depth_colors, dollhouse, id_colors, labeled, normal_colors
+from scrubjay.viz.picture import depth_colors, id_colors, label_picture, normal_colors, render_dollhouse
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def survey(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Facts]]:
 
 def tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
     """A room's picture on the contact sheet."""
-    return labeled(dollhouse(compiled, size, renderer), compiled.room.scene)
+    return label_picture(render_dollhouse(compiled, size, renderer), compiled.room.scene)
 
 
 def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
@@ -61,11 +61,11 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
     ways = ways_to_open(compiled, grid)
     with World([compiled], renderer=renderer) as world:
         spot = _widest(world)
-        drawing = plan(compiled, grid, [spot], [bool(way) for way in ways])
+        drawing = draw_floorplan(compiled, grid, [spot], [bool(way) for way in ways])
         sections = [
             Section("Plan", "Green dots: the reachable grid. Orange: openables, by number; red ones cannot be opened.",
                     [Figure(drawing, "North is up; the agent is red."),
-                     Figure(dollhouse(compiled, 460, renderer), "The room from above.")]),
+                     Figure(render_dollhouse(compiled, 460, renderer), "The room from above.")]),
             Section("What an agent sees", "Standing and crouching, looking north, east, south and west.",
                     _around(world, spot)),
             Section("One view, four ways", "", _kinds(world, spot)),

@@ -1,24 +1,25 @@
-// A scrubber through the frames of a game. The page has `frames`, and a function `show` that begins with `showStep`.
-const at = id => document.getElementById(id);
-const scrubber = at("scrubber");
+// Steps through the frames of a game. The page defines `frames` and a function `show` that calls `showStep` first.
+const byId = id => document.getElementById(id);
+const scrubber = byId("scrubber");
 let timer = null;
 
 function showStep(frame) {
-  at("picture").src = "data:image/webp;base64," + frame.image;
-  at("number").textContent = "Step " + frame.step;
-  const patch = document.createElement("i");
-  patch.style.background = frame.color;
-  at("stage").replaceChildren(patch, frame.stage);
-  at("result").className = frame.failed ? "failed" : "";
-  const player = at("player").style;
-  [player.left, player.top] = frame.player.map(share => share + "%");
+  byId("picture").src = "data:image/webp;base64," + frame.image;
+  byId("number").textContent = "Step " + frame.step;
+  const swatch = document.createElement("i");
+  swatch.className = "swatch";
+  swatch.style.background = frame.color;
+  byId("stage").replaceChildren(swatch, frame.stage);
+  byId("result").className = frame.failed ? "failed" : "";
+  const player = byId("player").style;
+  [player.left, player.top] = frame.player.map(percent => percent + "%");
   player.transform = "rotate(" + frame.turn + "deg)";
 }
 
 function stop() {
   clearInterval(timer);
   timer = null;
-  at("play").textContent = "Play";
+  byId("play").textContent = "Play";
 }
 
 function go(by) {
@@ -29,10 +30,10 @@ function go(by) {
 }
 
 scrubber.addEventListener("input", () => { stop(); show(); });
-at("play").addEventListener("click", () => {
+byId("play").addEventListener("click", () => {
   if (timer) return stop();
   if (Number(scrubber.value) === frames.length - 1) scrubber.value = 0;
-  at("play").textContent = "Pause";
+  byId("play").textContent = "Pause";
   timer = setInterval(() => go(1), 120);
 });
 document.addEventListener("keydown", event => {

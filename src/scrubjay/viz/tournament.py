@@ -16,13 +16,12 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
-from scrubjay.evaluation.scores import summaries
+from scrubjay.evaluation.scores import summarize_scores
 from scrubjay.evaluation.tournament import Hiding
 from scrubjay.files import write_atomically
 from scrubjay.game.metrics import Summary, summary
+from scrubjay.viz.palette import INK, PAPER, RULE, SERIES
 
-COLORS = ("#b9b3a6", "#dfa04f", "#78aa8c", "#2f69a8", "#8a7fb5", "#c8463c")
-INK, PAPER = "#262a32", "#faf9f6"
 MEASURES = {
     "placed": "placed",
     "hit_target": "target hit",
@@ -52,7 +51,7 @@ def results(hidings: Sequence[Hiding]) -> dict[str, Any]:
         by_hider.setdefault(hiding.hider, []).append(hiding)
     return {
         "hidings": {
-            hider: {name: value for name, value in summaries([h.score for h in some]).items() if name in MEASURES}
+            hider: {name: value for name, value in summarize_scores([h.score for h in some]).items() if name in MEASURES}
             for hider, some in by_hider.items()
         },
         "searches": {
@@ -124,13 +123,13 @@ def plot(found: dict[str, Any], path: Path, title: str = "") -> None:
         at = np.arange(len(rows)) + (number - (len(seekers) - 1) / 2) * width
         mean = 100 * np.array([row.mean for row in rows])
         ends = [100 * np.array([row.low for row in rows]), 100 * np.array([row.high for row in rows])]
-        color = COLORS[number % len(COLORS)]
+        color = SERIES[number % len(SERIES)]
         axes.bar(at, mean, 0.9 * width, color=color, label=seeker)
         axes.errorbar(at, mean, [mean - ends[0], ends[1] - mean], fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5)
     axes.set(ylim=(0, 100), ylabel="found, %", xlabel="hider, or difficulty of the spots", title=title)
     axes.set_xticks(range(len(searches)), list(searches))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.yaxis.grid(True, color="#ddd8cc", lw=0.8)
+    axes.yaxis.grid(True, color=RULE, lw=0.8)
     axes.set_axisbelow(True)
     axes.legend(title="seeker", frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), alignment="left")
     buffer = io.BytesIO()

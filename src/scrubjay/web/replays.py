@@ -15,8 +15,8 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.record import Record, checked, replay
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.viz.floorplan import plan
-from scrubjay.viz.picture import encoded
+from scrubjay.viz.floorplan import draw_floorplan
+from scrubjay.viz.picture import encode_picture
 from scrubjay.web.database import new_token
 from scrubjay.web.opponents import Opponents, internals_of, next_step
 from scrubjay.web.trial import SEEK, Trial
@@ -170,9 +170,9 @@ class Replays:
             moved_on = outcome.finished[0] or (outcome.stage[0] != Stage.S and game.stage[0] == Stage.S)
             if not moved_on:
                 # Else the next game or the search has begun already; the step before it changes nothing that is seen.
-                place, frame = list(world.agent_pose(0)), encoded(game.look().rgb[0].cpu().numpy(), "JPEG")
+                place, frame = list(world.agent_pose(0)), encode_picture(game.look().rgb[0].cpu().numpy(), "JPEG")
             elif not frame:
-                frame = encoded(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")
+                frame = encode_picture(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")
             told.frames.append(frame)
             told.steps.append(_step(record, number, outcome, place))
             told.progress = begun + (1 - begun) * number / total
@@ -181,7 +181,7 @@ class Replays:
         for _ in steps:
             pass
         compiled = world.rooms[0]
-        told.plan = encoded(plan(compiled, _grid(compiled, record), size=PLAN_SIZE))
+        told.plan = encode_picture(draw_floorplan(compiled, _grid(compiled, record), size=PLAN_SIZE))
         told.facts = {
             "scene": record.scene, "goal": record.goal, "found": record.found, "players": record.players,
             "size": record.size, "bounds": list(compiled.room.bounds), "start": list(record.start),

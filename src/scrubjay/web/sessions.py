@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from scrubjay.game.actions import Stage
-from scrubjay.viz.picture import encoded
+from scrubjay.viz.picture import encode_picture
 from scrubjay.web import pointing
 from scrubjay.web.database import spec_from_json, spec_to_json
 from scrubjay.web.opponents import Opponents, dealt, internals_of, next_step
@@ -261,7 +261,7 @@ class Sessions:
         state = b"".join(values.tobytes() for values in vars(trial.state).values())
         if session.drawn[0] != state:
             trial.bind(self.rooms.world(session.row["scene"]))
-            session.drawn = state, encoded(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
+            session.drawn = state, encode_picture(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
             self._map(session)
         return session.drawn[1]
 
