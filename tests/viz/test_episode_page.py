@@ -1,4 +1,4 @@
-"""Stories: the page shows the whole game, the video too, and a record that does not replay is refused."""
+"""Episodes: page and video show the whole game, and a record that does not replay is refused."""
 
 import base64
 import io
@@ -19,7 +19,7 @@ from scrubjay.game.record import Recorder
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz import episode_page
-from scrubjay.viz.episode import STAGES, Episode, replay_lines, select_steps, replay_episode
+from scrubjay.viz.episode import STAGES, Episode, replay_episode, replay_lines, select_steps
 from scrubjay.viz.episode_page import write_episode_page
 from scrubjay.viz.video import HOLD, LINE, RATE, write_video
 from scrubjay.viz.video import SIZE as WIDTH
@@ -29,7 +29,7 @@ SIZE, MOST = 56, 8 * 2**20
 
 @pytest.fixture(scope="module")
 def record():
-    """The hider takes a step, comes back by its choice, drops the object before itself; the seeker claims it."""
+    """The hider takes a step, returns in PS, and drops the object in front of itself; the seeker claims it."""
     with World(["FloorPlan9"], size=SIZE) as world:
         grid = world.reachable[0]
         middle = world.rooms[0].floor.clearance(grid.positions).argmax()
@@ -64,7 +64,7 @@ def episode(record) -> Episode:
 
 @pytest.fixture(scope="module")
 def page(episode, tmp_path_factory) -> str:
-    path = tmp_path_factory.mktemp("story") / "new" / "index.html"
+    path = tmp_path_factory.mktemp("episode") / "new" / "index.html"
     write_episode_page(episode, path)
     assert [file.name for file in path.parent.iterdir()] == ["index.html"]
     return path.read_text()
@@ -106,7 +106,7 @@ def test_a_long_game_is_thinned_out(episode, record, tmp_path, monkeypatch):
     assert {frame["stage"] for frame in frames(page)} == {title for title, _, _ in STAGES.values()}
 
 
-def test_the_replay_is_told_as_it_was(record, episode):
+def test_an_episode_has_the_steps_of_its_record(record, episode):
     assert [step.action for step in episode.steps] == record.actions
     spot = episode.steps_in(Stage.PS)[0].place
     assert spot[:2] == pytest.approx(record.start[:2]), "the hider chose to go back"
@@ -131,27 +131,27 @@ def test_a_changed_record_is_refused(record):
             replay_episode(changed)
 
 
-def test_a_replay_says_where_it_differs(record):
+def test_a_replay_reports_the_first_difference(record):
     lines = list(replay_lines(record))
     assert len(lines) == len(record.actions) and "ClaimVisible" in lines[-1] and "succeeded" in lines[-1]
     places = [list(place) for place in record.places]
     places[1][0] += 1
     with pytest.raises(RecordError, match=f"step 2 of {len(lines)}, RotateRight in EM: it led to"):
         list(replay_lines(replace(record, places=places)))
-    with pytest.raises(RecordError, match=r"step 1 of .*: it opened -1, and 3 when"):
+    with pytest.raises(RecordError, match=r"step 1 of .*: it opened -1, recorded was 3"):
         list(replay_lines(replace(record, opened=[3, *record.opened[1:]])))
     with pytest.raises(RecordError, match="another hash"):
         list(replay_lines(replace(record, hash="0" * 64)))
 
 
-def test_the_measures_of_the_game_are_on_the_page(page):
-    rows = dict(re.findall(r"<tr><th>(.*?)</th><td>(.*?)</td>", page))
+def test_the_metrics_of_the_game_are_on_the_page(page):
+    rows = dict(re.findall(r'<tr><th>(.*?)</th><td class="number">(.*?)</td>', page))
     assert rows["Found"] == "yes" and rows["Steps"] == "4" and rows["False claims"] == "1"
     assert 0 < float(rows["Coverage"].removesuffix(" %")) < 5, "two positions of many"
 
 
-def test_a_search_alone_is_told(record, tmp_path):
-    """Only what a game has is on its page; here the seeker claims at once, and has seen nothing before."""
+def test_a_search_alone_has_a_page(record, tmp_path):
+    """The page shows only the stages that the game has; here the seeker claims at once."""
     deal = {**record.deal, "first": "S", "last": "S", **record.hidden}
     with World([record.scene], size=SIZE) as world:
         game = CacheGame(world, lambda *_: replace(record, deal=deal).dealt())
@@ -160,8 +160,8 @@ def test_a_search_alone_is_told(record, tmp_path):
     write_episode_page(replay_episode(search), tmp_path / "index.html", "game.mp4")
     page = (tmp_path / "index.html").read_text()
     assert re.findall(r'<h3 id="(\w+)">', page) == ["S"]
-    assert "a bread was hidden (easy), the seeker (hand) found it" in page and "The seeker&#39;s way" in page
-    assert "In the hand" not in page and "The hider&#39;s way" not in page
+    assert "a bread was hidden (easy), the seeker (hand) found it" in page and "The seeker&#39;s path" in page
+    assert "In the hand" not in page and "The hider&#39;s path" not in page
     assert '<a href="game.mp4">' in page
 
 

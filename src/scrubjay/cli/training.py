@@ -180,19 +180,18 @@ def watch(
     """
     from scrubjay.game.record import save_records
     from scrubjay.viz.agent_page import write_agent_page
-    from scrubjay.viz.agent_trace import open_run
-    from scrubjay.viz.agent_trace import watch as play
+    from scrubjay.viz.agent_trace import load_run_agent, trace_agent
     from scrubjay.viz.episode import replay_episode
     from scrubjay.viz.episode_page import summarize
 
-    agent, training, progress = open_run(run)
+    agent, training, progress = load_run_agent(run)
     with err.status(f"the agent plays in {scene}"):
-        watched = play(agent, scene, goal, seed, renderer)
-    save_records([watched.record], out / "record.json")
+        trace = trace_agent(agent, scene, goal, seed, renderer)
+    save_records([trace.record], out / "record.json")
     with err.status("drawing"):
-        story = replay_episode(watched.record, renderer)
-        write_agent_page(watched, story, training, progress, out / "index.html")
-    print(summarize(story))
+        episode = replay_episode(trace.record, renderer)
+        write_agent_page(trace, episode, training, progress, out / "index.html")
+    print(summarize(episode))
     print(out / "index.html")
 
 

@@ -38,13 +38,20 @@ class Trial:
 
 
 def one_game(
-    scene: str, goal: str, hider: str, seeker: str, seed: int = 0, renderer: str = "auto", spots: Path | None = None
+    scene: str,
+    goal: str,
+    hider: str,
+    seeker: str,
+    seed: int = 0,
+    renderer: str = "auto",
+    spots: Path | None = None,
+    size: int = 224,
 ) -> Record:
     """A game of scripted players, by name. A difficulty in the hider's place is a search for one of its spots."""
     check_names("hider", [hider], (*HIDERS, *DIFFICULTIES))
     hides, seeks = None if hider in DIFFICULTIES else make_hider(hider, seed), make_seeker(seeker, seed)
     deals: EpisodeSampler = RandomEpisodes(seed, (goal,))
-    with World([scene], renderer=renderer) as world:
+    with World([scene], renderer=renderer, size=size) as world:
         if hides is None:
             room = world.rooms[0]
             some = load_spots(spots_file(spots, scene, goal), scene, goal) if spots else make_spots(room, goal, QUICK)

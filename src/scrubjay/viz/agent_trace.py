@@ -1,7 +1,4 @@
-"""One whole game of a run's agent, watched from inside: what it attended to, what it expected, what it thought through.
-
-The agent plays as it does everywhere; what is kept beside the game are the numbers that its networks made on the way.
-"""
+"""One whole game of an agent with the internals of its networks: policy, value, attention, perspective simulation."""
 
 from __future__ import annotations
 
@@ -32,73 +29,72 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress, load_checkpoint, newest, training_of
 
 OTHER_STARTS = 2
-"""How many other starts of the seeker are tried out in PS, as the paper's figure does."""
+"""Other starts of the seeker for which PS is scored too, as in the paper's figure."""
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What the agent made of what it saw, before it acted."""
+class TraceStep:
+    """One step: what the agent saw, and what its networks computed before it acted."""
 
     stage: Stage
     action: str
-    """Its name; in PS, `PS` and the four numbers of the place."""
+    """Its name; in PS, `PS` and the four numbers of the pose."""
     success: bool
     picture: np.ndarray
-    """(H, W, 3) uint8: what it saw."""
+    """(H, W, 3) uint8: the observation."""
     place: AgentPose
-    """Where it was."""
+    """Of the agent."""
     probabilities: np.ndarray
-    """(219,): the policy; 0 in PS, which has none."""
+    """(219,): the policy; zeros in PS, which has none."""
     value: float
     hittable: np.ndarray
-    """(3, 7, 7): the probabilities that a manipulation with this target would succeed."""
+    """(3, 7, 7): predicted probability that a manipulation hits each target."""
     remembered: np.ndarray
-    """(N, 2): the positions x and y of what is in the map; some have several places."""
+    """(N, 2): the positions of the map's entries; a position has an entry for each heading and height seen."""
     attention: np.ndarray
-    """(4, N): the weights that each head gives to these; what is left of 1 goes to nothing at all."""
+    """(4, N): each head's weights; the rest up to 1 is on the null entry."""
 
     @property
-    def chance(self) -> float:
-        """The probability of the action that was taken; PS has its own, in `Reasons`."""
+    def probability(self) -> float:
+        """The policy's probability of the action taken; NaN in PS."""
         return float(self.probabilities[NAMES.index(self.action)]) if self.stage != Stage.PS else float("nan")
 
     @property
     def entropy(self) -> float:
-        """Of the policy, as a share of the largest that the stage allows: 1 is blind chance."""
+        """The policy's entropy divided by that of a uniform policy over the stage's actions."""
         p = self.probabilities[self.probabilities > 0]
         return float(-(p * np.log(p)).sum() / np.log(ALLOWED[self.stage].sum())) if len(p) else float("nan")
 
 
 @dataclass(frozen=True)
-class Reasons:
-    """What was thought in PS, and so why the hider went where it did."""
+class HidingDecision:
+    """Perspective simulation: which poses the hider compared, and which it chose."""
 
     choice: Choice
     explored: Explored
-    elsewhere: list[tuple[tuple[int, int], np.ndarray]]
-    """The scores (4, h, w) at a glance if the seeker began elsewhere: row and column of the start, scores."""
+    other_starts: list[tuple[tuple[int, int], np.ndarray]]
+    """Quick scores (4, h, w) for other starts of the seeker, each with the start's row and column."""
 
     @property
     def scores(self) -> np.ndarray:
-        """(4, h, w): at a glance; -inf where the hider never was."""
+        """(4, h, w): the quick scores of all poses; -inf where the hider never was."""
         return self.choice.scores[0].cpu().numpy()
 
 
 @dataclass(frozen=True)
 class AgentTrace:
-    """A whole game, with what the agent made of it."""
+    """A whole game with the agent's internals."""
 
     record: Record
-    moments: list[Moment]
-    """One for each step."""
-    reasons: Reasons
+    steps: list[TraceStep]
+    hiding: HidingDecision
 
-    def of(self, *stages: Stage) -> list[Moment]:
-        return [moment for moment in self.moments if moment.stage in stages]
+    def steps_in(self, *stages: Stage) -> list[TraceStep]:
+        return [step for step in self.steps if step.stage in stages]
 
 
-def open_run(folder: str | os.PathLike[str]) -> tuple[Agent, TrainConfig, Progress]:
-    """A run's newest agent, what it is trained with, and how far it was; RunError if there is none."""
+def load_run_agent(folder: str | os.PathLike[str]) -> tuple[Agent, TrainConfig, Progress]:
+    """The agent of a run's newest checkpoint, the run's config and progress; RunError if there is none."""
     training = training_of(folder)
     agent = Agent(AGENTS[training.agent])
     progress = load_checkpoint(newest(folder), agent, {})
@@ -106,104 +102,110 @@ def open_run(folder: str | os.PathLike[str]) -> tuple[Agent, TrainConfig, Progre
 
 
 @torch.no_grad()
-def watch(
+def trace_agent(
     agent: Agent, scene: str, goal: str, seed: int = 0, renderer: str = "auto", limits: np.ndarray = LIMITS
 ) -> AgentTrace:
-    """Plays a whole game, the agent as hider and as seeker. The same seed plays the same game."""
-    deals, generator = RandomEpisodes(seed, (goal,)), torch.Generator().manual_seed(seed)
+    """Plays a whole game with the agent as hider and seeker. The same seed plays the same game."""
+    episodes, generator = RandomEpisodes(seed, (goal,)), torch.Generator().manual_seed(seed)
     with World([scene], size=agent.config.image_size, renderer=renderer) as world:
-        game = CacheGame(world, deals, limits)
+        game = CacheGame(world, episodes, limits)
         recorder, state = Recorder(game, {"hider": "agent", "seeker": "agent"}), agent.initial_state(1)
-        moments: list[Moment] = []
+        steps: list[TraceStep] = []
         records: list[Record] = []
-        reasons: Reasons | None = None
+        hiding: HidingDecision | None = None
         while not records:
-            # OpenGL draws the next picture over this one.
-            seen, before = tree.map(torch.clone, observe(game)), state
-            said = agent.act(before, seen, torch.tensor([not moments]))
-            state, place = said.state, np.zeros((1, 4), int)
-            probabilities = said.decision.logits[0].double().softmax(-1)
+            # OpenGL reuses its buffers: copy the observation.
+            observation, before = tree.map(torch.clone, observe(game)), state
+            output = agent.act(before, observation, torch.tensor([not steps]))
+            state, place = output.state, np.zeros((1, 4), int)
+            probabilities = output.decision.logits[0].double().softmax(-1)
             action = np.array([int(torch.multinomial(probabilities, 1, generator=generator))])
             if game.stage[0] == Stage.PS:
                 action[0] = NOTHING
-                place, reasons = _think(agent, state, seen, generator)
+                place, hiding = _simulate_perspectives(agent, state, observation, generator)
             start, here = AgentPose(*game.start[0]), world.agent_pose(0)
             outcome = game.step(action, place)
             records = recorder.note(outcome, place)
-            moments.append(_moment(agent, before, said, seen, start, here, bool(outcome.success[0])))
+            steps.append(_trace_step(agent, before, output, observation, start, here, bool(outcome.success[0])))
     (record,) = records
-    named = [replace(moment, action=name) for moment, name in zip(moments, record.actions, strict=True)]
-    assert reasons is not None, "a whole game has PS"
-    return AgentTrace(record, named, reasons)
+    steps = [replace(step, action=name) for step, name in zip(steps, record.actions, strict=True)]
+    assert hiding is not None, "a whole game has PS"
+    return AgentTrace(record, steps, hiding)
 
 
-def attention(agent: Agent, before: MemoryState, said: Step) -> tuple[Entries, torch.Tensor]:
-    """What could be read from the maps in a step of B games, and the weights (B, 4, M) with which it was.
+def attention_weights(agent: Agent, before: MemoryState, output: Step) -> tuple[Entries, torch.Tensor]:
+    """The map entries of B games that a step could read, and the heads' weights (B, 4, M) over them.
 
-    `Entries.attend` computes the same weights and keeps only what they sum up to.
+    `Entries.attend` computes the same weights but returns only the weighted sum.
     """
-    entries, stage = before.metric_map.entries, said.state.stage
+    entries, stage = before.metric_map.entries, output.state.stage
     emptied = (stage != before.stage) & ((stage == EM) | (stage == S))
     entries = replace(entries, written=entries.written & ~emptied[:, None])
-    keys = agent.memory.reader.asks(said.dirs.grid.mean((-2, -1))).unflatten(-1, (HEADS, -1))
+    keys = agent.memory.reader.asks(output.dirs.grid.mean((-2, -1))).unflatten(-1, (HEADS, -1))
     scores = torch.einsum("bhc,bmc->bhm", keys, entries.values) * keys.shape[-1] ** -0.5
     scores = scores.masked_fill(~entries.written[:, None], -torch.inf)
     return entries, F.pad(scores, (1, 0)).softmax(-1)[..., 1:]
 
 
-def in_room(start: AgentPose, steps: np.ndarray) -> np.ndarray:
-    """Positions x and y (..., 2) of steps right and ahead of a game's start (..., 2)."""
+def to_room_frame(start: AgentPose, steps: np.ndarray) -> np.ndarray:
+    """Positions (..., 2) in the room, of steps (..., 2) right and ahead of a game's start."""
     facing, right = facing_vector(start.rotation), right_vector(start.rotation)
     return np.array(start[:2]) + GRID * (steps[..., :1] * right + steps[..., 1:] * facing)
 
 
-def cells_in_room(start: AgentPose, explored: Explored, cells: np.ndarray) -> np.ndarray:
-    """Positions x and y (..., 2) of rows and columns (..., 2) of the first game's map in PS."""
+def cells_to_room_frame(start: AgentPose, explored: Explored, cells: np.ndarray) -> np.ndarray:
+    """Positions (..., 2) in the room, of rows and columns (..., 2) of the first game's map in PS."""
     row, column = explored.start[0, :2].tolist()
-    return in_room(start, np.stack([cells[..., 1] - column, row - cells[..., 0]], -1))
+    return to_room_frame(start, np.stack([cells[..., 1] - column, row - cells[..., 0]], -1))
 
 
-def _moment(
-    agent: Agent, before: MemoryState, said: Step, seen: Observation, start: AgentPose, here: AgentPose, success: bool
-) -> Moment:
-    """What is kept of a step; its action is named when the game is over."""
-    stage = Stage(int(seen.stage[0]))
-    entries, weights = attention(agent, before, said)
+def _trace_step(
+    agent: Agent,
+    before: MemoryState,
+    output: Step,
+    observation: Observation,
+    start: AgentPose,
+    here: AgentPose,
+    success: bool,
+) -> TraceStep:
+    """A step whose action is not filled in yet: records have the names."""
+    stage = Stage(int(observation.stage[0]))
+    entries, weights = attention_weights(agent, before, output)
     written = entries.written[0]
-    probabilities = said.decision.logits[0].softmax(-1).numpy()
-    return Moment(
+    probabilities = output.decision.logits[0].softmax(-1).numpy()
+    return TraceStep(
         stage=stage,
         action="",
         success=success,
-        picture=seen.image[0].numpy(),
+        picture=observation.image[0].numpy(),
         place=here,
         probabilities=np.where(stage == Stage.PS, 0, probabilities),
-        value=float(said.decision.value[0]),
-        hittable=said.decision.hittable[0].sigmoid().numpy(),
-        remembered=in_room(start, unpack(entries.keys[0, written])[:, :2].numpy()),
+        value=float(output.decision.value[0]),
+        hittable=output.decision.hittable[0].sigmoid().numpy(),
+        remembered=to_room_frame(start, unpack(entries.keys[0, written])[:, :2].numpy()),
         attention=weights[0][:, written].numpy(),
     )
 
 
-def _think(
-    agent: Agent, state: MemoryState, seen: Observation, generator: torch.Generator
-) -> tuple[np.ndarray, Reasons]:
-    """Perspective simulation: where the hider goes, (1, 4), and why."""
-    place, choice, explored = agent.choose(state, seen, torch.tensor([0]), generator)
-    elsewhere = []
-    for row, column in _far_apart(explored):
+def _simulate_perspectives(
+    agent: Agent, state: MemoryState, observation: Observation, generator: torch.Generator
+) -> tuple[np.ndarray, HidingDecision]:
+    """Runs PS: the chosen pose (1, 4), and what led to it."""
+    place, choice, explored = agent.choose(state, observation, torch.tensor([0]), generator)
+    other_starts = []
+    for row, column in _distant_positions(explored):
         moved = replace(explored, start=torch.tensor([[row, column, 0, 1]]))
         scores = agent.perspective.scores(agent.perspective.survey(moved), explored.places)
-        elsewhere.append(((row, column), scores[0].numpy()))
-    return place.numpy(), Reasons(choice, explored, elsewhere)
+        other_starts.append(((row, column), scores[0].numpy()))
+    return place.numpy(), HidingDecision(choice, explored, other_starts)
 
 
-def _far_apart(explored: Explored) -> list[tuple[int, int]]:
+def _distant_positions(explored: Explored) -> list[tuple[int, int]]:
     """Visited positions, row and column: the farthest from the start, and the farthest from both, if they differ."""
     floor = explored.floor[0].nonzero().numpy()
     kept = [explored.start[0, :2].numpy()]
     while len(kept) <= OTHER_STARTS:
-        gaps = np.min([np.linalg.norm(floor - each, axis=1) for each in kept], axis=0)
+        gaps = np.min([np.linalg.norm(floor - position, axis=1) for position in kept], axis=0)
         if not gaps.max():
             break
         kept.append(floor[gaps.argmax()])

@@ -38,7 +38,9 @@ STAGES = {
         VIOLET,
         "The hider chooses a pose to hide the object from: steps right and ahead, quarter turns, standing.",
     ),
-    Stage.OH: StageStyle("Object hiding", ORANGE, "The hider opens and closes things and picks a target for the object."),
+    Stage.OH: StageStyle(
+        "Object hiding", ORANGE, "The hider opens and closes things and picks a target for the object."
+    ),
     Stage.OM: StageStyle("Object manipulation", RED, "The object is in the hand. Each attempt starts with a PlaceAt."),
     Stage.S: StageStyle("Seeking", BLUE, "The seeker starts where the hider started."),
 }

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import Grid, frame
+from scrubjay.rooms.room import Thing
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.viz.palette import FURNITURE, GREEN, INK, OPENABLE, OUTLINE, PAPER, RED, UNREACHABLE
@@ -70,7 +71,7 @@ class FloorPlan:
         """Draws a dotted straight line: nobody walked it."""
         ends = np.array(self._pixels([start[:2], end[:2]]))
         count = max(2, int(np.linalg.norm(ends[1] - ends[0]) / (9 * SUPERSAMPLING)))
-        for x, y in np.linspace(*ends, count):
+        for x, y in np.linspace(ends[0], ends[1], count):
             self._disc(x, y, 1.2, color)
 
     def ring(self, pose: AgentPose, color: str) -> None:
@@ -154,7 +155,7 @@ def plan_fraction(compiled: CompiledRoom, x: float, y: float) -> tuple[float, fl
     return (x - west + MARGIN) / (east - west + 2 * MARGIN), (north + MARGIN - y) / (north - south + 2 * MARGIN)
 
 
-def footprint(thing) -> np.ndarray:
+def footprint(thing: Thing) -> np.ndarray:
     """The corners (4, 3) of a thing's underside, in the room."""
     position, turn = frame(thing)
     corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * np.array(thing.size) / 2

@@ -35,7 +35,7 @@ def path_plan(episode: Episode, seeker: bool) -> Figure:
     caption = (
         "The seeker's path, from the square to the red dot. Blue: where the object ended up."
         if seeker
-        else "The hider's path, from the square. Violet: the pose it chose to hide from. Blue: where the object ended up."
+        else "The hider's path, from the square. Violet: the pose chosen to hide from. Blue: where the object ended up."
     )
     return Figure(plan.picture, caption)
 

@@ -51,7 +51,9 @@ def results(hidings: Sequence[Hiding]) -> dict[str, Any]:
         by_hider.setdefault(hiding.hider, []).append(hiding)
     return {
         "hidings": {
-            hider: {name: value for name, value in summarize_scores([h.score for h in some]).items() if name in MEASURES}
+            hider: {
+                name: value for name, value in summarize_scores([h.score for h in some]).items() if name in MEASURES
+            }
             for hider, some in by_hider.items()
         },
         "searches": {
