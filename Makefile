@@ -30,13 +30,13 @@ test-all: setup
 check: lint test
 
 lint: setup
-	$(BIN)/ruff format --check src tests scripts
-	$(BIN)/ruff check src tests scripts
+	$(BIN)/ruff format --check src tests scripts examples
+	$(BIN)/ruff check src tests scripts examples
 	$(BIN)/mypy
 
 format: setup
-	$(BIN)/ruff format src tests scripts
-	$(BIN)/ruff check --fix src tests scripts
+	$(BIN)/ruff format src tests scripts examples
+	$(BIN)/ruff check --fix src tests scripts examples
 
 bench: setup
 	$(BIN)/scrubjay bench world

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrubjay.api import evaluate, load_agent, play, replay, train
     from scrubjay.envs.cache import cache_env
     from scrubjay.errors import ScrubjayError
-    from scrubjay.game.actions import Stage
+    from scrubjay.game.actions import Stage, action_index
     from scrubjay.game.cache import CacheGame, StepResult
     from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
     from scrubjay.game.observation import Observation, observe
@@ -35,7 +35,7 @@ _MODULES = {
     "scrubjay.api": ("evaluate", "load_agent", "play", "replay", "train"),
     "scrubjay.envs.cache": ("cache_env",),
     "scrubjay.errors": ("ScrubjayError",),
-    "scrubjay.game.actions": ("Stage",),
+    "scrubjay.game.actions": ("Stage", "action_index"),
     "scrubjay.game.cache": ("CacheGame", "StepResult"),
     "scrubjay.game.episode": ("EpisodeSpec", "RandomEpisodes"),
     "scrubjay.game.observation": ("Observation", "observe"),
@@ -52,7 +52,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "GOALS", "SCENES", "Agent", "AgentConfig", "AgentPlayer", "AgentPose", "CacheGame", "EpisodeSpec", "Observation",
     "Player", "RandomEpisodes", "RandomPlayer", "Record", "Room", "ScrubjayError", "Stage", "StepResult", "Thing",
-    "TrainConfig", "World", "__version__", "cache_env", "evaluate", "load_agent", "load_records", "load_room",
+    "TrainConfig", "World", "__version__", "action_index", "cache_env", "evaluate", "load_agent", "load_records", "load_room",
     "make_room", "observe", "play", "replay", "save_agent", "save_records", "save_room", "train",
 ]  # fmt: skip
 
