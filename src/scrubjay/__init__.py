@@ -52,8 +52,8 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "GOALS", "SCENES", "Agent", "AgentConfig", "AgentPlayer", "AgentPose", "CacheGame", "EpisodeSpec", "Observation",
     "Player", "RandomEpisodes", "RandomPlayer", "Record", "Room", "ScrubjayError", "Stage", "StepResult", "Thing",
-    "TrainConfig", "World", "__version__", "action_index", "cache_env", "evaluate", "load_agent", "load_records", "load_room",
-    "make_room", "observe", "play", "replay", "save_agent", "save_records", "save_room", "train",
+    "TrainConfig", "World", "__version__", "action_index", "cache_env", "evaluate", "load_agent", "load_records",
+    "load_room", "make_room", "observe", "play", "replay", "save_agent", "save_records", "save_room", "train",
 ]  # fmt: skip
 
 
