@@ -1,8 +1,8 @@
-# `make demo` and `make test` do everything on a fresh machine: environment, installation, and the job itself.
+# `make demo` and `make test` work on a fresh machine: they create the environment and install into it first.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all check lint format bench clean
+.PHONY: setup demo test test-all check lint format docs bench clean
 
 setup: .venv/.installed
 
@@ -12,7 +12,8 @@ setup: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Trains for about two minutes, anew each time. One thread: on a busy machine two are many times slower for small networks.
+# Trains for about two minutes, from scratch each time. One thread: with two, small networks are many times slower on a
+# busy machine.
 demo: export OMP_NUM_THREADS = 1
 demo: setup
 	rm -rf out/demo/run
@@ -37,6 +38,11 @@ lint: setup
 format: setup
 	$(BIN)/ruff format src tests scripts examples
 	$(BIN)/ruff check --fix src tests scripts examples
+
+# The site, as HTML without anything from the network; a warning is an error.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "Done: open out/site/index.html."
 
 bench: setup
 	$(BIN)/scrubjay bench world

@@ -6,20 +6,23 @@ import contextlib
 import io
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
-WIDTH = "100"
+WIDTH = "96"
 """Columns of the commands' help."""
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds pages that are generated, or kept outside docs/."""
     files.append(File.generated(config, "commands.md", content=command_reference()))
+    files.append(File.generated(config, "examples.md", content=examples_page()))
     for path in (*(ROOT / "results").iterdir(), *(ROOT / name for name in TOP_PAGES)):
         files.append(File.generated(config, str(path.relative_to(ROOT)), abs_src_path=str(path)))
     return files
@@ -32,33 +35,42 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return markdown.replace("](../docs/", "](../")
     if source in TOP_PAGES:
         return markdown.replace("](docs/", "](")
-    return re.sub(r"\]\(((?:\.\./)+)(results/|CHANGELOG\.md|CONTRIBUTING\.md)", r"](\1\2", markdown).replace("](../results/", "](results/")
+    markdown = markdown.replace("](../examples/README.md)", "](examples.md)")
+    return re.sub(r"\]\(\.\./(?=results/|CHANGELOG|CONTRIBUTING)", "](", markdown)
 
 
 def command_reference() -> str:
     """Every command's help, as the command line prints it."""
-    from scrubjay.cli.main import COMMANDS, MEASURES
-
-    names = [[function.__name__] for function in COMMANDS] + [["bench", function.__name__] for function in MEASURES]
+    names = [[name] for name in subcommands([]) if name != "bench"]
+    names += [["bench", name] for name in subcommands(["bench"])]
     parts = [f"## scrubjay {' '.join(name)}\n\n```text\n{help_of(name)}\n```\n" for name in names]
     return "# Commands\n\nEvery command's `--help`.\n\n" + "\n".join(parts)
 
 
+def examples_page() -> str:
+    """The examples' table, and their code."""
+    folder = ROOT / "examples"
+    code = [f"## {path.name}\n\n```python\n{path.read_text()}```\n" for path in sorted(folder.glob("*.py"))]
+    return "\n".join([(folder / "README.md").read_text(), *code])
+
+
+def subcommands(arguments: list[str]) -> list[str]:
+    """The names of a command's subcommands, from its usage line."""
+    usage = re.search(r"\{([\w,-]+)\}", help_of(arguments))
+    assert usage, f"scrubjay {' '.join(arguments)} lists no subcommands"
+    return usage[1].split(",")
+
+
 def help_of(arguments: list[str]) -> str:
     """What `scrubjay ARGUMENTS --help` prints."""
-    from scrubjay.cli import main
+    from scrubjay.cli.main import main
 
-    import sys
-
-    kept = sys.argv, {name: os.environ.get(name) for name in ("COLUMNS", "NO_COLOR")}
-    sys.argv = ["scrubjay", *arguments, "--help"]
-    os.environ.update(COLUMNS=WIDTH, NO_COLOR="1")
     out = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-            main.main()
-    finally:
-        sys.argv = kept[0]
-        for name, value in kept[1].items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    with (
+        mock.patch.object(sys, "argv", ["scrubjay", *arguments, "--help"]),
+        mock.patch.dict(os.environ, COLUMNS=WIDTH, NO_COLOR="1"),
+        contextlib.redirect_stdout(out),
+        contextlib.suppress(SystemExit),
+    ):
+        main()
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).rstrip()

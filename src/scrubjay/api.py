@@ -63,7 +63,7 @@ def play(
     *,
     seed: int = 0,
     size: int = 224,
-    limits: Sequence[int] = tuple(LIMITS.tolist()),
+    limits: Sequence[int] | None = None,
     renderer: str = "auto",
     device: str = "cpu",
 ) -> Record:
@@ -77,7 +77,7 @@ def play(
         goal: One of `scrubjay.GOALS`.
         seed: Seeds the episode and both players.
         size: Image size in pixels, a multiple of 7.
-        limits: The most steps of each stage: E&M, PS, OH, OM, S.
+        limits: The most steps of each stage: E&M, PS, OH, OM, S; by default the paper's 200, 1, 15, 50, 500.
         renderer: `auto`, `opengl` or `warp`.
         device: `cpu`, `cuda` or `cuda:N`.
     """
@@ -91,7 +91,7 @@ def play(
         if searching:
             episodes = SpotEpisodes([make_spots(room, goal, QUICK)], (goal,), (str(hider),), seed)
         trial = Trial(room.room.scene, _name(hider), _name(seeker), episodes(world, 0))
-        ((_, record),) = matches(world, [trial], Sides(hides, seeks), np.asarray(limits))
+        ((_, record),) = matches(world, [trial], Sides(hides, seeks), LIMITS if limits is None else np.asarray(limits))
     return record
 
 
