@@ -12,9 +12,7 @@ import scrubjay
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(scrubjay.__file__).parent
-PAGES = sorted(
-    path for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("results/*.md"), *ROOT.glob("examples/*.md")]
-)  # fmt: skip
+PAGES = sorted(path for kind in ("*.md", "docs/**/*.md", "results/*.md", "examples/*.md") for path in ROOT.glob(kind))
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE.parent)}
 ORDER = ["rooms", "sim", "game", "agent", "players", "spots", "envs", "evaluation", "training", "api.py"]
 
