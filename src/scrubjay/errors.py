@@ -1,5 +1,12 @@
 """Errors that a user can cause. A message says in one sentence what to change; the command line prints just that."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class ScrubjayError(Exception):
     """Base class of the package's errors."""
@@ -55,3 +62,15 @@ class StudyError(ScrubjayError, ValueError):
 
 class DatabaseError(ScrubjayError, ValueError):
     """A file that is not a study database of this version."""
+
+
+def explain(error: ValidationError) -> str:
+    """The first problem of a failed pydantic validation as one sentence, with the field's path."""
+    problem = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "value_error":  # Our own validators name the field themselves where it helps.
+        words = str(problem["ctx"]["error"])
+        return words if not where or words.startswith(where) else f"{where}: {words}"
+    words = problem["msg"][0].lower() + problem["msg"][1:]
+    given = "" if problem["type"] in ("missing", "unexpected_keyword_argument") else f", not {problem['input']!r}"
+    return f"{where}: {words}{given}" if where else f"{words}{given}"

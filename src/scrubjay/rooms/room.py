@@ -1,72 +1,91 @@
-"""What a household room is, as plain data. No engine in it.
+"""A household room as plain data, free of any engine.
 
-Lengths are meters. Positions are (x, y, z): x east, y north, z up; the paper's (x, z, y). A yaw is in degrees,
-clockwise seen from above, like an agent's rotation: a thing with yaw 0 has its front to the north, with yaw 90 to the
-east.
+Lengths are in meters. Positions are (x, y, z): x east, y north, z up (the paper's (x, z, y)). Yaws are in degrees,
+clockwise seen from above, like an agent's rotation: a thing with yaw 0 faces north, with yaw 90 east.
+
+The constraints at the fields hold for room files. They are not checked when code builds a room, which generators do in
+loops; `check` is.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from scrubjay.errors import RoomError
+from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter, ValidationError
+
+from scrubjay.errors import RoomError, explain
 from scrubjay.files import write_atomically
 
 GOALS = ("Bread", "Cup", "Knife", "Plunger", "Tomato")
-"""The five objects that can be hidden. A room never holds one of them as furniture, so a goal is never ambiguous."""
+"""The five objects that can be hidden. No room holds one of them as furniture, so a goal is never ambiguous."""
 
 ROOM_TYPES = ("kitchen", "living_room", "bedroom", "bathroom", "foyer")
+"""Each has a module of its name in `rooms/generate`. Append new types: their numbers seed the rooms."""
 FORMAT = 1
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+Positive = Annotated[float, Field(gt=0)]
+Point = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Thing:
     """An object of the room: a type of the catalog that fills a box."""
 
-    name: str
+    name: Annotated[str, Field(min_length=1)]
     """Unique in its room, like `Drawer_3`."""
     type: str
     """One of the catalog's types."""
-    position: tuple[float, float, float]
-    """The middle of the box's bottom face."""
+    position: Point
+    """The center of the box's bottom face."""
     yaw: float
-    """Degrees, clockwise from above; 0 has the front to the north."""
-    size: tuple[float, float, float]
-    """Width, depth, height of the box at yaw 0: along x, y, z."""
-    seed: int = 0
-    """Everything random in the shape comes from this."""
+    """Degrees, clockwise from above; 0 faces north."""
+    size: tuple[Positive, Positive, Positive]
+    """Width, depth and height of the box at yaw 0: along x, y and z."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seeds everything random in the shape."""
     style: dict[str, str] = field(default_factory=dict)
-    """Materials by role (`wood`, `front`, `fabric` ...), so that things of one room match."""
+    """Materials by role (`wood`, `front`, `fabric` ...), so that a room's things match."""
     inside: str = ""
-    """The name of the thing it stands on or lies in; things in a drawer slide along with it."""
+    """The name of the thing it stands on or lies in; things in a drawer move with it."""
     options: dict[str, float] = field(default_factory=dict)
-    """Numbers that a type's shape takes beside its box, such as the hinge's side."""
+    """Further numbers for the type's shape, such as the hinge's side."""
+
+    __pydantic_config__ = STRICT
 
 
 @dataclass(frozen=True)
 class Lamp:
-    """A light without shadows. Every room has the same number of them: the renderers are compiled for it."""
+    """A light without shadows. All rooms have the same number of lamps, since renderers are compiled for it."""
 
-    direction: tuple[float, float, float]
-    """Where its light goes."""
-    color: tuple[float, float, float]
+    direction: Point
+    """In which its light shines."""
+    color: Annotated[Point, Field(validation_alias=AliasChoices("color", "colour"))]
+    """RGB; files written before version 0.2 spell it `colour`."""
+
+    __pydantic_config__ = STRICT
 
 
 @dataclass(frozen=True)
 class Room:
-    """A household room: an outline on the floor, and things."""
+    """A household room: a floor outline and the things in it."""
 
     scene: str
     """`FloorPlan12`, or `kitchen-81723` for a room from any other seed."""
     type: str
-    outline: tuple[tuple[float, float], ...]
-    """The floor's corners (x, y), counter-clockwise; every wall is along x or y."""
-    height: float
+    """One of `ROOM_TYPES`."""
+    outline: Annotated[tuple[tuple[float, float], ...], Field(min_length=4)]
+    """The floor's corners (x, y), counter-clockwise; all walls are along x or y."""
+    height: Positive
     things: tuple[Thing, ...]
     lamps: tuple[Lamp, ...]
+
+    __pydantic_config__ = STRICT
 
     def __post_init__(self) -> None:
         check(self)
@@ -103,7 +122,7 @@ def save_room(room: Room, path: str | os.PathLike[str]) -> None:
 
 
 def load_room(path: str | os.PathLike[str]) -> Room:
-    """Reads a room written by `save_room`; RoomError says what is wrong with any other file."""
+    """Reads a room written by `save_room`. Raises RoomError for any other file."""
     try:
         data = json.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -111,19 +130,12 @@ def load_room(path: str | os.PathLike[str]) -> Room:
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise RoomError(f"{path}: not a room file of format {FORMAT}")
     try:
-        things = tuple(_record(Thing, item) for item in data.pop("things"))
-        lamps = tuple(_record(Lamp, item) for item in data.pop("lamps"))
-        outline = tuple((float(x), float(y)) for x, y in data.pop("outline"))
-        return Room(things=things, lamps=lamps, outline=outline, **data)
-    except RoomError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RoomError(f"{path}: a broken room file: {error}") from error
+        # As JSON again: strict validation takes lists for tuples only there.
+        return _schema().validate_json(json.dumps(data))
+    except ValidationError as error:
+        raise RoomError(f"{path}: a broken room file: {explain(error)}") from error
 
 
-def _record(kind: type, item: dict):
-    known = {f.name for f in fields(kind)}
-    if unknown := set(item) - known:
-        raise RoomError(f"unknown {kind.__name__.lower()} fields {sorted(unknown)}; allowed are {sorted(known)}")
-    values = {key: tuple(float(v) for v in value) if isinstance(value, list) else value for key, value in item.items()}
-    return kind(**values)
+@cache
+def _schema() -> TypeAdapter[Room]:
+    return TypeAdapter(Room)
