@@ -1,14 +1,17 @@
 """What is counted while an agent learns: whole games only, and games of all ages are played at once."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 
 from scrubjay.envs.tasks import Explore
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.stages import LIMITS
 from scrubjay.sim.world import World
 from scrubjay.training.config import changed
-from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
+from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.trainer import Trainer
 
 GAMES = 6
@@ -54,3 +57,21 @@ def test_training_begins_with_games_of_all_ages_the_same_for_the_same_seed():
     trainer.close()
     assert len(set(ages[0].tolist())) > 4
     assert (ages[0] == ages[1]).all()
+
+
+def test_episodic_returns_by_hand():
+    """One game: the end of a staggered exploration, a whole one, and a manipulation that the next rollout ends."""
+    em, om = int(Stage.EM), int(Stage.OM)
+    returns, stats = EpisodicReturns(1), EpisodeStats()
+    for stage, dones in (
+        ([em, em, em, om], [True, False, True, False]),
+        ([om, em, em, em], [True, False, False, False]),
+    ):
+        rollout = SimpleNamespace(
+            reward=torch.tensor([[1.0], [2.0], [4.0], [8.0]]), ended=torch.tensor(dones)[:, None],
+            observation=SimpleNamespace(stage=torch.tensor(stage)[:, None]),
+        )  # fmt: skip
+        returns.add(rollout, (Stage.EM, Stage.OM), stats)
+    assert stats.take() == {
+        "em/episodic_return": 6, "em/episodic_length": 2, "om/episodic_return": 9, "om/episodic_length": 2,
+    }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from scrubjay.game.episode import EpisodeSampler
 from scrubjay.game.stages import LIMITS
 from scrubjay.sim.pose import HEIGHTS
 from scrubjay.sim.world import World
+from scrubjay.training.rollout import Rollout
 
 
 class EpisodeStats:
@@ -40,6 +42,33 @@ class EpisodeStats:
         """How many have ended; from now on they are counted anew."""
         games, self.games = self.games, 0
         return games
+
+
+class EpisodicReturns:
+    """Undiscounted returns and lengths of stage episodes in B games, summed over rollouts."""
+
+    def __init__(self, games: int) -> None:
+        # By stage, because manipulations interrupt OH's episodes.
+        self._returns, self._lengths = np.zeros((len(Stage), games)), np.zeros((len(Stage), games), int)
+        self._whole = np.zeros(games, bool)
+        """False until a game's first, staggered episode has ended."""
+
+    def add(self, rollout: Rollout, stages: Sequence[Stage], stats: EpisodeStats) -> None:
+        """Adds `em/episodic_return` and `em/episodic_length` of the episodes that end in a rollout."""
+        rewards, dones, stage = (x.cpu().numpy() for x in (rollout.reward, rollout.ended, rollout.observation.stage))
+        games = np.arange(len(self._whole))
+        for t in range(len(rewards)):
+            self._returns[stage[t], games] += rewards[t]
+            self._lengths[stage[t], games] += 1
+            if not dones[t].any():
+                continue
+            for each in stages:
+                done = dones[t] & (stage[t] == each)
+                whole, name = done & self._whole, each.name.lower()
+                stats.add(f"{name}/episodic_return", self._returns[each, whole])
+                stats.add(f"{name}/episodic_length", self._lengths[each, whole])
+                self._returns[each, done], self._lengths[each, done] = 0, 0
+            self._whole |= dones[t]
 
 
 class TrackedGame(CacheGame):

@@ -105,8 +105,8 @@ def train_asynchronously(
                     raise TrainingError("a worker has ended; the last checkpoint, if there is one, is intact") from None
                 continue
             progress = Progress(
-                progress.update + 1, progress.steps + row["its_steps"], progress.games + row["its_games"],
-                progress.seconds + row["its_seconds"] / workers,
+                progress.update + 1, progress.steps + row["worker_steps"], progress.games + row["worker_games"],
+                progress.seconds + row["worker_seconds"] / workers,
             )  # fmt: skip
             games.value = progress.games
             row |= {"update": progress.update, "steps": progress.steps, "games": progress.games}
@@ -152,8 +152,8 @@ def _work(
                 row = worker.update(collector, replay)
                 now = worker.progress
                 rows.put(row | {
-                    "worker": rank, "its_steps": row["steps"] - before.steps, "its_games": now.games - before.games,
-                    "its_seconds": now.seconds - before.seconds,
+                    "worker": rank, "worker_steps": row["steps"] - before.steps,
+                    "worker_games": now.games - before.games, "worker_seconds": now.seconds - before.seconds,
                 })  # fmt: skip
     finally:
         rows.cancel_join_thread()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,9 @@ from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.distributed import Group
 from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import dynamics_losses
-from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
+from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.hiding_learner import HidingLearner
-from scrubjay.training.learner import Learner
+from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.metrics import MeanMetrics, to_floats
 from scrubjay.training.replay import Replay, triplets_of
 from scrubjay.training.rollout import Collector, Rollout
@@ -72,7 +72,7 @@ class Trainer:
         self.optimizers = optimizers_of(self.agent, training)
         self.progress = Progress()
         self.graph: CudaGraphLearner | None = None
-        self.tally = EpisodeStats()
+        self.tally, self.episodes = EpisodeStats(), EpisodeStats()
         scenes = self.group.share(training.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
         self.task: Task = training.task_of() or searching(scenes, training, folder)
@@ -100,6 +100,7 @@ class Trainer:
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
         caches = [TrackedGame(world, sampler, self.tally, np.array(self.training.limits)) for world in self.worlds]
+        self.returns = EpisodicReturns(sum(map(len, caches)))
         ages = np.random.default_rng(seeds[4])
         for game in caches:
             game.stagger(ages)
@@ -141,6 +142,7 @@ class Trainer:
         losses = to_floats(metrics)
         now = time.perf_counter()
         steps = rollout.action.numel() * self.group.size
+        self.returns.add(rollout, ROLLOUT_STAGES, self.episodes)
         self.progress = Progress(
             self.progress.update + 1,
             self.progress.steps + steps,
@@ -153,15 +155,23 @@ class Trainer:
             "games": self.progress.games,
             "seconds": round(self.progress.seconds, 2),
             "memory_mib": memory(self.device),
-            "charts": {
+            "charts": self.episodes.take()
+            | self._learning_rates(losses)
+            | {
                 "SPS": round(steps / (now - start), 1),
                 "collect_share": round((collected - start) / (now - start), 3),
-                "learning_rate": self.training.learning_rate,
             },
             "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
             "losses": losses,
             "play": self.tally.take(),
         }
+
+    def _learning_rates(self, losses: Mapping[str, float]) -> dict[str, float]:
+        """Those of the optimizers that took steps in this update."""
+        rates = {name: optimizer.param_groups[0]["lr"] for name, optimizer in self.optimizers.items()}
+        others = {f"{name}/learning_rate": rate for name, rate in rates.items() if name != "play"}
+        used = {name: rate for name, rate in others.items() if name.replace("learning_rate", "grad_norm") in losses}
+        return {"learning_rate": rates["play"], **used}
 
     def train_rollout(self, rollout: Rollout) -> Metrics:
         """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics."""
