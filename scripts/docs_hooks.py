@@ -19,6 +19,14 @@ WIDTH = "96"
 """Columns of the commands' help."""
 
 
+def on_config(config: Any) -> Any:
+    """Adds a section with all guides to the navigation."""
+    if guides := sorted((ROOT / "docs" / "guides").glob("*.md")):
+        after = next(number for number, entry in enumerate(config.nav) if "Examples" in entry) + 1
+        config.nav.insert(after, {"Guides": [str(path.relative_to(ROOT / "docs")) for path in guides]})
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Adds pages that are generated, or kept outside docs/."""
     files.append(File.generated(config, "commands.md", content=command_reference()))
@@ -35,8 +43,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return markdown.replace("](../docs/", "](../")
     if source in TOP_PAGES:
         return markdown.replace("](docs/", "](")
-    markdown = markdown.replace("](../examples/README.md)", "](examples.md)")
-    return re.sub(r"\]\(\.\./(?=results/|CHANGELOG|CONTRIBUTING)", "](", markdown)
+    outside = r"\]\(((?:\.\./)*)\.\./(?=results/|examples/|CHANGELOG|CONTRIBUTING)"
+    return re.sub(outside, r"](\1", markdown).replace("examples/README.md)", "examples.md)")
 
 
 def command_reference() -> str:
