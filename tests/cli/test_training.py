@@ -11,11 +11,11 @@ import time
 import pytest
 
 from scrubjay.cli.main import main
-from scrubjay.training.config import changed
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Run, checkpoints
 from scrubjay.training.trainer import train
 
-SMALL = ["--scenes", "FloorPlan401", "--copies", "2", "--chunk", "2", "--interval", "2"]
+SMALL = ["--scenes", "FloorPlan401", "--copies", "2", "--minibatch-games", "2", "--checkpoint-interval", "2"]
 
 
 def command(*words: str, **more) -> list[str]:
@@ -51,7 +51,7 @@ def test_a_run_is_trained_resumed_and_refused(tmp_path, monkeypatch, capsys):
     assert again.returncode == 2 and "is a run already" in again.stderr and "Traceback" not in again.stderr
     other = ["train", "demo", "--out", str(tmp_path / "other"), "--copies", "0"]
     code, _, errors = said_by(monkeypatch, capsys, *other)
-    assert code == 2 and "copies: at least 1" in errors and not (tmp_path / "other").exists()
+    assert code == 2 and "copies: input should be greater than 0" in errors and not (tmp_path / "other").exists()
     code, printed, _ = said_by(monkeypatch, capsys, "train", "--resume", str(out))
     assert code == 0 and json.loads(printed)["update"] == 2
 
@@ -71,7 +71,7 @@ def test_an_interrupted_run_saves(tmp_path):
     assert process.returncode == 0, stderr
     said = json.loads(stdout.splitlines()[-1])
     assert said["update"] >= 2 and checkpoints(out)[-1].name == f"{said['update']:08d}"
-    assert "go on with" in stderr
+    assert "continue with" in stderr
 
 
 def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsys):
@@ -87,7 +87,11 @@ def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsy
     assert code == 2 and "--start: for a new run" in said
     other = str(tmp_path / "other")
     code, _, said = said_by(monkeypatch, capsys, "train", "explore", "--out", other, "--start", str(first))
-    assert code == 2 and "other sizes than 'paper'" in said and not (tmp_path / "other").exists()
+    assert (
+        code == 2
+        and "its networks differ from the run's in image_size (112, not 224)" in said
+        and not (tmp_path / "other").exists()
+    )
     code, _, said = said_by(monkeypatch, capsys, "train", "demo", "--out", other, "--start", str(tmp_path / "nowhere"))
     assert code == 2 and "nowhere" in said and not (tmp_path / "other").exists()
 
@@ -96,7 +100,7 @@ def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsy
     ("words", "said"),
     [
         (("--scenes", "FloorPlan999"), "unknown scene 'FloorPlan999'"), (("--scenes", "kitchen-abc"), "unknown scene"),
-        (("--asynchronous", "-1"), "asynchronous: 0 or more"), (("--seed", str(2**64)), "a seed is below 2^63"),
+        (("--asynchronous", "-1"), "asynchronous: 0 or more"), (("--seed", str(2**64)), "seed: input should be less"),
         (("--copies", "100000000"), "copies: at most 65,536 games"), (("--minutes", "0"), "minutes: a number above 0"),
         (("--minutes", "nan"), "minutes: a number above 0"), (("--device", "tpu"), "unknown device 'tpu'"),
         (("--resume", "somewhere", "--updates", "3"), "--updates: for a new run"),
@@ -116,7 +120,7 @@ def test_workers_do_not_learn_beside_processes_of_torchrun(tmp_path, monkeypatch
 
 
 def test_what_cannot_be_measured_is_said_before_rooms_are_built(tmp_path, monkeypatch, capsys):
-    Run.begin(tmp_path / "run", changed("demo")).close()
+    Run.begin(tmp_path / "run", TrainConfig.preset("demo")).close()
     for words, said in (
         ((), "has no checkpoint yet"),
         (("--device", "tpu"), "unknown device"),
@@ -138,7 +142,8 @@ def test_hiding_spots_that_are_missing_leave_no_run_behind(tmp_path, monkeypatch
 def test_a_runs_agent_is_measured_beside_players_without_networks(tmp_path):
     out = tmp_path / "run"
     started = Run.begin(
-        out, changed("demo", task="manipulate", scenes=("FloorPlan401",), copies=2, updates=1, length=4)
+        out,
+        TrainConfig.preset("demo", task="manipulate", scenes=("FloorPlan401",), copies=2, updates=1, unroll_length=4),
     )
     train(started)
     started.close()
@@ -157,7 +162,7 @@ def test_two_processes_learn_together(tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [*torchrun, "-m", "scrubjay", "train", "demo", "--out", str(out), "--updates", "2", "--copies", "2",
-         "--chunk", "2", "--interval", "1", "--scenes", "FloorPlan401", "FloorPlan402"],
+         "--minibatch-games", "2", "--checkpoint-interval", "1", "--scenes", "FloorPlan401", "FloorPlan402"],
         capture_output=True, text=True, timeout=400, env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -169,8 +174,8 @@ def test_two_processes_learn_together(tmp_path):
 def test_workers_that_do_not_wait_for_each_other(tmp_path):
     out = tmp_path / "run"
     done = run(
-        "train", "demo", "--out", str(out), "--updates", "4", "--copies", "2", "--chunk", "2", "--interval", "2",
-        "--scenes", "FloorPlan401", "FloorPlan402", "--asynchronous", "2",
+        "train", "demo", "--out", str(out), "--updates", "4", "--copies", "2", "--minibatch-games", "2",
+        "--checkpoint-interval", "2", "--scenes", "FloorPlan401", "FloorPlan402", "--asynchronous", "2",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
@@ -190,7 +195,7 @@ def test_workers_end_with_their_run(how, tmp_path):
         "FloorPlan401",
         "--copies",
         "2",
-        "--interval",
+        "--checkpoint-interval",
         "100",
         "--asynchronous",
         "2",

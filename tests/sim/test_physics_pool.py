@@ -19,7 +19,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.sim.build import build_room
 from scrubjay.sim.physics_pool import Processes
 from scrubjay.sim.world import World
-from scrubjay.training.config import changed
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Run
 from scrubjay.training.trainer import Trainer, physics_processes, train
@@ -225,9 +225,10 @@ def test_processes_are_as_many_as_cores_allow(monkeypatch, task, cores, beside, 
     assert physics_processes(task, group) == expected
 
 
-MANIPULATING = changed(
-    "demo", task="manipulate", scenes=("FloorPlan401",), copies=16, length=10, chunk=16, updates=1, interval=1,
-    dynamics_batches=0,
+MANIPULATING = TrainConfig.preset(
+    "demo", task="manipulate", scenes=("FloorPlan401",), copies=16, unroll_length=10, minibatch_games=16, updates=1,
+    checkpoint_interval=1,
+    replay_batches=0,
 )  # fmt: skip
 
 

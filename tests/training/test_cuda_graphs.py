@@ -5,19 +5,23 @@ import copy
 import pytest
 import torch
 
+from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import adapt, usual_parts
 from scrubjay.training.actor_critic import total_loss
-from scrubjay.training.config import changed
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
-SMALL = {"agent": "small", "scenes": ("FloorPlan401",), "copies": 8, "length": 8, "chunk": 4, "examined": 0}
+TINY = {
+    "agent": SMALL, "scenes": ("FloorPlan401",), "copies": 8, "unroll_length": 8, "minibatch_games": 4,
+    "validation_games": 0,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("task", ["explore", "manipulate", "seek"])
 def test_a_recorded_step_is_the_same_step(task, tmp_path):
-    trainer = Trainer(changed(task, candidates=4, **SMALL), "cuda", folder=tmp_path)
+    trainer = Trainer(TrainConfig.preset(task, spot_candidates=4, **TINY), "cuda", folder=tmp_path)
     collector, _ = trainer.segment()
     plain = copy.deepcopy(trainer.learner)
     recorded = None

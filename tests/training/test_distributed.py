@@ -11,7 +11,7 @@ import torch
 from safetensors import torch as safetensors
 
 from scrubjay.game.actions import action_index
-from scrubjay.training.config import TrainConfig, changed, from_json, to_json
+from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.distributed import Group, group_of
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.replay import Triplets
@@ -19,13 +19,15 @@ from scrubjay.training.trainer import Trainer
 
 SCENES = ("FloorPlan401", "FloorPlan402")
 # Three rooms for two processes: one has twice as many games.
-EXPLORE = changed(
-    "demo", scenes=(*SCENES, "FloorPlan403"), copies=2, length=4, chunk=2, updates=3, interval=2, replay_size=256,
-    dynamics_batches=3,
+EXPLORE = TrainConfig.preset(
+    "demo", scenes=(*SCENES, "FloorPlan403"), copies=2, unroll_length=4, minibatch_games=2, updates=3,
+    checkpoint_interval=2, replay_size=256,
+    replay_batches=3,
 )  # fmt: skip
-CACHE = changed(
-    "demo", task="cache", scenes=SCENES, copies=3, length=8, chunk=3, updates=8, interval=4, replay_size=64,
-    limits=(6, 1, 2, 3, 4), finished=2,
+CACHE = TrainConfig.preset(
+    "demo", task="cache", scenes=SCENES, copies=3, unroll_length=8, minibatch_games=3, updates=8,
+    checkpoint_interval=4, replay_size=64,
+    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
 )  # fmt: skip
 
 
@@ -91,7 +93,7 @@ def test_two_processes_that_see_different_rooms_end_with_the_same_agent(tmp_path
 @pytest.mark.parametrize("early", [5000, 2])
 def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_path):
     """Also where it is early only until the second game of all is over."""
-    training = changed("demo", **{**vars(CACHE), "hiding": HidingObjective(early=early)})
+    training = TrainConfig.preset("demo", **{**vars(CACHE), "hiding": HidingObjective(early=early)})
     (first, rows), (second, others) = learned_by_two(training, tmp_path)
     assert_same_agent(first, second)
     for some in (rows, others):

@@ -10,7 +10,7 @@ from scrubjay.envs.tasks import Explore
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.stages import LIMITS
 from scrubjay.sim.world import World
-from scrubjay.training.config import changed
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.trainer import Trainer
 
@@ -52,7 +52,7 @@ def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world
 
 
 def test_training_begins_with_games_of_all_ages_the_same_for_the_same_seed():
-    trainer = Trainer(changed("demo", scenes=("FloorPlan401",), copies=8, dynamics_batches=0))
+    trainer = Trainer(TrainConfig.preset("demo", scenes=("FloorPlan401",), copies=8, replay_batches=0))
     ages = [trainer.segment()[0].caches[0].time[:, Stage.EM] for _ in range(2)]
     trainer.close()
     assert len(set(ages[0].tolist())) > 4

@@ -10,7 +10,7 @@ import torch
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, surveyed
-from scrubjay.agent.config import SMALL
+from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.agent.mental_seeker import CLAIM, SEEKER_ACTIONS
 from scrubjay.agent.metric_map import unpack
@@ -24,7 +24,7 @@ from scrubjay.game.stages import LIMITS
 from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
 from scrubjay.training.actor_critic import total_loss
-from scrubjay.training.config import changed
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.hiding_buffer import Finished, FinishedGames, Hiding, HidingBuffer, Seeking
 from scrubjay.training.hiding_learner import (
     HidingLearner,
@@ -369,9 +369,10 @@ def weighed(thing) -> int:
     return sum(weighed(getattr(thing, f.name)) for f in fields(thing)) if is_dataclass(thing) else 0
 
 
-TINY = changed(
-    "demo", task="cache", scenes=("FloorPlan401",), copies=3, length=8, chunk=3, updates=8, interval=4, replay_size=64,
-    limits=(6, 1, 2, 3, 4), finished=2,
+TINY = TrainConfig.preset(
+    "demo", task="cache", scenes=("FloorPlan401",), copies=3, unroll_length=8, minibatch_games=3, updates=8,
+    checkpoint_interval=4, replay_size=64,
+    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
 )  # fmt: skip
 
 
@@ -402,11 +403,16 @@ def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
     assert len(one) == 2 and one == other
 
 
-@pytest.mark.parametrize("change", [{"limits": (6, 2, 2, 3, 4)}, {"limits": (6, 1)}, {"finished": 0},
-                                    {"perspective_rate": 0.0}, {"agent": "paper", "finished": 10_000}])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stage_limits": (6, 2, 2, 3, 4)}, {"stage_limits": (6, 1)}, {"hiding_minibatch": 0},
+        {"perspective_learning_rate": 0.0}, {"agent": PAPER, "hiding_minibatch": 10_000},
+    ],
+)  # fmt: skip
 def test_impossible_numbers_are_refused(change):
     with pytest.raises(ValueError, match=next(reversed(change))):
-        changed("cache", **change)
+        TrainConfig.preset("cache", **change)
     with pytest.raises(ValueError, match="gamma and gae_lambda"):
         HidingObjective(gamma=1.5)
 

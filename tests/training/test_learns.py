@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from scrubjay.agent.config import SMALL
 from scrubjay.envs.tasks import Manipulate, Seek
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
@@ -20,7 +21,7 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import make_spots
 from scrubjay.training.agent_player import AgentPlayer
-from scrubjay.training.config import WholeGames, changed
+from scrubjay.training.config import TrainConfig, WholeGames
 from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
@@ -34,8 +35,9 @@ SHORT = tuple(np.where(np.arange(len(Stage)) == Stage.S, 60, LIMITS).tolist())
 MOMENTS = (1, 1, 15, 1, 2)
 """Limits of games that are almost all hiding: of a manipulation's one action, only a drop can place anything."""
 TOY = {
-    "agent": "small", "scenes": (ROOM,), "copies": 8, "length": 32, "chunk": 8, "learning_rate": 1e-3, "examined": 0,
-    "dynamics_batches": 0, "augmented": False, "turned": False, "interval": 10_000, "updates": 10_000,
+    "agent": SMALL, "scenes": (ROOM,), "copies": 8, "unroll_length": 32, "minibatch_games": 8, "learning_rate": 1e-3,
+    "validation_games": 0, "replay_batches": 0, "augment": False, "rotate_grid": False, "checkpoint_interval": 10_000,
+    "updates": 10_000,
 }  # fmt: skip
 
 
@@ -87,7 +89,7 @@ def played(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
     tally = EpisodeStats()
     size = trainer.agent.config.image_size
     with World(trainer.rooms, 8, size=size) as world:
-        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), tally, np.array(trainer.training.limits))
+        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), tally, np.array(trainer.training.stage_limits))
         while tally.games < games:
             game.step(*player(game, np.ones(len(game), bool)))
     return tally.take()
@@ -106,7 +108,7 @@ def compared(trainer: Trainer, games: int) -> tuple[dict[str, float], dict[str, 
 
 
 def test_an_explorer_covers_more_than_random():
-    trainer = Trainer(changed("explore", **TOY))
+    trainer = Trainer(TrainConfig.preset("explore", **TOY))
     learned(trainer, 40)
     agent, random = compared(trainer, 16)
     assert agent["coverage"] > 1.5 * random["coverage"], (agent, random)
@@ -114,7 +116,7 @@ def test_an_explorer_covers_more_than_random():
 
 
 def test_a_manipulator_hits_its_target_more_often_than_random():
-    trainer = Trainer(changed("manipulate", **TOY | {"length": 16}))
+    trainer = Trainer(TrainConfig.preset("manipulate", **TOY | {"unroll_length": 16}))
     trainer.task = OneTarget()
     learned(trainer, 60)
     agent, random = compared(trainer, 200)
@@ -125,9 +127,9 @@ def test_a_manipulator_hits_its_target_more_often_than_random():
 def test_a_seeker_finds_more_than_random():
     """In one spot, which is known by what is around it: the object itself is a few pixels in these small images."""
     objective = Objective(clip_coef=0.2, normalize_advantages=True, claiming=1.0)
-    changes = {"limits": SHORT, "objective": objective, "chunk": 2, "learning_rate": 5e-4}
+    changes = {"stage_limits": SHORT, "objective": objective, "minibatch_games": 2, "learning_rate": 5e-4}
     # Searches need spots before they begin; any other task lets them be given here.
-    trainer = Trainer(changed("explore", **TOY | changes))
+    trainer = Trainer(TrainConfig.preset("explore", **TOY | changes))
     spots = make_spots(trainer.rooms[0], "Bread", 40, 0)
     one = replace(spots, spots={**spots.spots, "easy": spots.spots["easy"][:1]})
     trainer.task = Seek(spots=[one], goals=("Bread",), difficulties=("easy",))
@@ -144,14 +146,15 @@ def test_a_hider_places_its_object_more_often_than_random():
     mental seekers learn fast, and the real one by its rewards alone.
     """
     changes = {
-        "limits": MOMENTS, "chunk": 2, "epochs": 1, "finished": 8, "perspective_rate": 1e-2,
+        "stage_limits": MOMENTS, "minibatch_games": 2, "epochs": 1, "hiding_minibatch": 8,
+        "perspective_learning_rate": 1e-2,
         "objective": Objective(
             clip_coef=0.2, normalize_advantages=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
         ),
         # Manipulations count as games too: none of these is late.
         "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True, spatial=1.0, early=100_000),
     }  # fmt: skip
-    trainer = Trainer(changed("cache", **TOY | changes))
+    trainer = Trainer(TrainConfig.preset("cache", **TOY | changes))
     trainer.task = CrouchedManipulations()
     learned(trainer, 8)
     trainer.task = CrouchedGames()
@@ -180,7 +183,7 @@ def test_every_way_to_run_learns(how, tmp_path):
     coverage = [row["play"]["coverage"] for row in rows if "coverage" in row["play"]]
     tally = EpisodeStats()
     with World(build_rooms([ROOM, "FloorPlan402"]), 4, size=112) as world:
-        game, player = TrackedGame(world, changed("demo").task_of().sampler(0), tally), RandomPlayer(0)
+        game, player = TrackedGame(world, TrainConfig.preset("demo").make_task().sampler(0), tally), RandomPlayer(0)
         while tally.games < 16:
             game.step(*player(game, np.ones(len(game), bool)))
     random = tally.take()["coverage"]

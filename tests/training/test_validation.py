@@ -13,14 +13,15 @@ from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.errors import SpotError
 from scrubjay.training.agent_player import AgentPlayer
-from scrubjay.training.config import TASKS, changed
+from scrubjay.training.config import TASKS, TrainConfig
 from scrubjay.training.run import Progress, Run, checkpoints
 from scrubjay.training.trainer import Trainer, train
 from scrubjay.training.validation import SCRIPTED, Validation, searching
 
 SCENE = "FloorPlan421"
-TINY = changed(
-    "demo", task="manipulate", scenes=("FloorPlan401",), copies=2, length=4, chunk=2, updates=4, interval=2,
+TINY = TrainConfig.preset(
+    "demo", task="manipulate", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4,
+    checkpoint_interval=2,
     replay_size=64,
 )  # fmt: skip
 SEEK = replace(TINY, task="seek", candidates=2)

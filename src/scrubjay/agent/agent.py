@@ -15,7 +15,8 @@ from torch import nn
 from scrubjay import tree
 from scrubjay.agent import weights
 from scrubjay.agent.config import PAPER, AgentConfig
-from scrubjay.agent.encoder import Encoded, Encoder, ImageEncoder
+from scrubjay.agent.encoder import Encoded, ImageEncoder
+from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.heads import Decision, Heads
 from scrubjay.agent.memory import ANY, DynamicRepresentation, Memory, MemoryState
 from scrubjay.agent.metric_map import CAPACITY, Entries
@@ -60,10 +61,10 @@ class Agent(nn.Module):
     """All networks of a player of Cache, hider and seeker in one."""
 
     def __init__(self, config: AgentConfig = PAPER, encoder: nn.Module | None = None) -> None:
-        """`encoder` takes the place of the paper's: an `ImageEncoder` with this config's image size and channels."""
+        """`encoder` replaces the one that the config names: an `ImageEncoder` of this image size and SIR."""
         super().__init__()
         self.config = config
-        self.encoder = encoder or Encoder(config)
+        self.encoder = encoder or make_encoder(config)
         self.memory, self.heads = Memory(config), Heads(config)
         self.perspective, self.dynamics = PerspectiveSimulation(config), Dynamics(config)
         # For self-prediction: what is expected of an action, and what was seen, as vectors of the same length.
@@ -167,10 +168,16 @@ def save_agent(agent: Agent, folder: str | os.PathLike[str]) -> None:
     weights.save(agent, agent.config, folder)
 
 
-def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None) -> Agent:
-    """The agent that `save_agent` wrote; WeightsError says which field is wrong of any other folder."""
+def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None, trust_code: bool = False) -> Agent:
+    """The agent in a folder of weights or of a training run (its newest checkpoint); WeightsError says what is wrong.
+
+    `encoder` is the module to fill if the agent was saved with one of your own. An agent whose config names a Python
+    class as its encoder is loaded only with `trust_code`.
+    """
     config, tensors = weights.load(folder)
+    if encoder is None:
+        check_trusted(config, trust_code)
     assert encoder is None or isinstance(encoder, nn.Module)
-    agent = Agent(config, encoder)
+    agent = Agent(config, encoder or make_encoder(config, load_weights=False))
     weights.fill(agent, tensors)
     return agent

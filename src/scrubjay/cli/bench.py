@@ -133,4 +133,4 @@ def learning(
 
     check_device(device)
     places = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
-    print_json(measure(trainings(preset, numbers, chunk=chunk, spots=spots, **places), device, updates, err))
+    print_json(measure(trainings(preset, numbers, minibatch_games=chunk, spots=spots, **places), device, updates, err))

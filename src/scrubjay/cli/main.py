@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable
 
 import tyro
+from pydantic import ValidationError
 from rich.markup import escape
 
 from scrubjay.cli import bench, games, rooms, training, web
 from scrubjay.cli.terminal import err
-from scrubjay.errors import ScrubjayError
+from scrubjay.errors import ScrubjayError, explain
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
-    games.tournament, training.train, training.evaluate, training.watch, training.curves, web.serve,
+    games.tournament, training.evaluate, training.watch, training.curves, web.serve,
     web.participants, web.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
@@ -22,18 +23,31 @@ MEASURES: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 
 
+def train() -> None:
+    """Trains an agent; `scrubjay train PRESET --help` lists a flag for every field of the run's config."""
+    # For the list of commands alone: `main` parses its flags, which take as long to import as torch.
+
+
 def main() -> None:
-    """Runs a command; what the user did wrong is said in one line, without a traceback."""
+    """Runs a command; a user's mistake is reported in one line, without a traceback."""
+    words = sys.argv[1:]
     app, measures = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
     for command in COMMANDS:
         app.command(command)
+    app.command(train)
     for measure in MEASURES:
         measures.command(measure)
     app.command(measures, name="bench", help="Measurements of speed and memory.")
     try:
-        app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")
-    except (ScrubjayError, ValueError, OSError) as error:
-        err.print(f"[red]scrubjay:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
+        if words[:1] == ["train"]:
+            from scrubjay.cli.train import main as train_main
+
+            train_main(words[1:])
+        else:
+            app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")
+    except (ScrubjayError, ValueError, OSError, ImportError) as error:
+        message = explain(error) if isinstance(error, ValidationError) else str(error)
+        err.print(f"[red]scrubjay:[/red] {escape(message)}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

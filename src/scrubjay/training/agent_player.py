@@ -60,6 +60,8 @@ def resized(image: torch.Tensor, size: int) -> torch.Tensor:
     return smooth.round().clamp(0, 255).byte().permute(0, 2, 3, 1)
 
 
-def load_player(folder: str | os.PathLike[str], seed: int = 0, device: str = "cpu") -> AgentPlayer:
-    """The agent of a run's newest checkpoint, or of a folder with weights, as a player."""
-    return AgentPlayer(load_agent(newest(folder)).to(device), seed)
+def load_player(
+    folder: str | os.PathLike[str], seed: int = 0, device: str = "cpu", trust_code: bool = False
+) -> AgentPlayer:
+    """The agent of a run's newest checkpoint, or of a folder of weights, as a player."""
+    return AgentPlayer(load_agent(newest(folder), trust_code=trust_code).to(device), seed)

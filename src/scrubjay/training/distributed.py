@@ -97,7 +97,7 @@ class TorchGroup(Group):
         try:
             if self.rank == 0:
                 run = open_run()
-                found = [run.folder, run.training]
+                found = [run.folder, run.config]
         finally:
             # Whatever happened, the others are waiting to hear of it.
             distributed.broadcast_object_list(found)

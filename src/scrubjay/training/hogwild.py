@@ -18,7 +18,6 @@ import torch
 from torch import multiprocessing
 
 from scrubjay.agent.agent import Agent
-from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.agent.normalization import usual_parts
 from scrubjay.errors import TrainingError
 from scrubjay.training.actor_critic import Losses, Weights
@@ -71,9 +70,9 @@ def train_asynchronously(
     """Trains a run with some workers on this machine's cores, to its end or until `stop`."""
     if workers < 1:
         raise ValueError(f"asynchronous: at least one worker, not {workers}")
-    training = run.training
+    training = run.config
     torch.manual_seed(training.seed)
-    agent = Agent(AGENTS[training.agent])
+    agent = Agent(training.agent)
     optimizers = optimizers_of(agent, training)
     for optimizer in optimizers.values():
         _begin_moments(optimizer)
@@ -113,7 +112,7 @@ def train_asynchronously(
             run.log(row)
             if report:
                 report(row)
-            if progress.update % training.interval == 0:
+            if progress.update % training.checkpoint_interval == 0:
                 run.save(agent, optimizers, progress)
     finally:
         ending.set()
@@ -145,7 +144,7 @@ def _work(
     try:
         while not ending.is_set():
             collector, replay = worker.segment()
-            for _ in range(training.interval):
+            for _ in range(training.checkpoint_interval):
                 if ending.is_set() or (parent and not parent.is_alive()):
                     return
                 worker.progress = before = replace(worker.progress, games=games.value)

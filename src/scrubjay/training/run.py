@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,12 +23,13 @@ from torch import nn
 
 from scrubjay.agent import weights
 from scrubjay.agent.agent import Agent, load_agent
-from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.encoders import check_encoder, check_trusted
 from scrubjay.errors import RunError
 from scrubjay.files import write_atomically
 from scrubjay.training.config import TrainConfig, from_json, to_json
 
-VERSION = 3
+VERSION = 4
 KEPT = 3
 """Checkpoints that are kept: the newest ones."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
@@ -53,36 +54,41 @@ class Progress:
 class Run:
     """A folder that one process at a time trains into."""
 
-    def __init__(self, folder: Path, training: TrainConfig, lock: IO[str] | None = None) -> None:
-        self.folder, self.training, self._lock = folder, training, lock
+    def __init__(self, folder: Path, config: TrainConfig, lock: IO[str] | None = None) -> None:
+        self.folder, self.config, self._lock = folder, config, lock
 
     @classmethod
     def begin(
-        cls, folder: str | os.PathLike[str], training: TrainConfig, start: str | os.PathLike[str] | None = None
+        cls, folder: str | os.PathLike[str], config: TrainConfig, start: str | os.PathLike[str] | None = None
     ) -> Run:
-        """A new run in a folder that is not one yet; `start` has the agent to begin with: a run, or weights."""
+        """Creates a run in a new folder; `start` is a run, or a folder of weights, whose agent it begins with."""
         folder = Path(folder)
         if (folder / CONFIG).exists():
-            raise RunError(f"{folder} is a run already: go on with --resume {folder}, or choose another folder")
+            raise RunError(f"{folder} is a run already: continue it with --resume {folder}, or choose another folder")
+        check_encoder(config.agent)
         agent = load_agent(newest(start)) if start else None
-        if agent and agent.config != AGENTS[training.agent]:
-            raise RunError(f"{start}: its networks have other sizes than {training.agent!r}")
+        if agent and agent.config != config.agent:
+            raise RunError(f"{start}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
         folder.mkdir(parents=True, exist_ok=True)
-        run = cls(folder, training, _locked(folder))
+        run = cls(folder, config, _locked(folder))
         if agent:
             # Its first checkpoint, with optimizers that have not seen anything yet. Without a config it is no run, so
             # that one whose first checkpoint could not be written is never gone on with.
             run.save(agent, {}, Progress())
-        about = {"version": VERSION, "commit": _commit(), "training": json.loads(to_json(training))}
+        about = {"version": VERSION, "commit": _commit(), "config": json.loads(to_json(config))}
         write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
         return run
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> Run:
-        """A run to go on with; RunError if it is none, damaged, of another version or in use."""
+    def open(cls, folder: str | os.PathLike[str], trust_code: bool = False) -> Run:
+        """Opens a run to continue it; RunError if it is none, damaged, of another version or in use.
+
+        A run whose encoder is a Python class is opened only with `trust_code`.
+        """
         folder = Path(folder)
-        training = training_of(folder)
-        return cls(folder, training, _locked(folder))
+        config = read_config(folder)
+        check_trusted(config.agent, trust_code)
+        return cls(folder, config, _locked(folder))
 
     def close(self) -> None:
         if self._lock:
@@ -136,17 +142,21 @@ class Run:
         return load_checkpoint(found[-1], agent, optimizers)
 
 
-def training_of(folder: str | os.PathLike[str]) -> TrainConfig:
+def read_config(folder: str | os.PathLike[str]) -> TrainConfig:
     """A run's config; RunError says what is wrong."""
     path = Path(folder) / CONFIG
     try:
         about = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise RunError(f"{folder} is not a run: {error}") from error
-    if not isinstance(about, dict) or about.get("version") != VERSION:
-        raise RunError(f"{path}: not a run of version {VERSION}")
+    version = about.get("version") if isinstance(about, dict) else None
+    if version != VERSION:
+        raise RunError(
+            f"{path}: a run of version {version}; this program continues version {VERSION}. "
+            f"Begin a new run with its agent: scrubjay train PRESET --start {folder}"
+        )
     try:
-        return from_json(about.get("training"))
+        return from_json(json.dumps(about.get("config")))
     except ValueError as error:
         raise RunError(f"{path}: {error}") from error
 
@@ -160,7 +170,7 @@ def newest(folder: str | os.PathLike[str]) -> Path:
     """The newest checkpoint of a run, RunError if it has none; any other folder itself."""
     found = checkpoints(folder)
     if not found and (Path(folder) / CONFIG).exists():
-        raise RunError(f"{folder} has no checkpoint yet: go on with scrubjay train --resume {folder}")
+        raise RunError(f"{folder} has no checkpoint yet: continue it with scrubjay train --resume {folder}")
     return [Path(folder), *found][-1]
 
 
@@ -234,7 +244,11 @@ def _commit() -> str:
     return found.stdout.strip()
 
 
-def parameters_of(*modules: nn.Module) -> list[nn.Parameter]:
-    """The parameters of some modules, each once."""
-    seen = {id(p): p for module in modules for p in module.parameters()}
-    return list(seen.values())
+def trainable_parameters(*modules: nn.Module) -> list[nn.Parameter]:
+    """Parameters of some modules that are not frozen, each once."""
+    return list(dict.fromkeys(p for module in modules for p in module.parameters() if p.requires_grad))
+
+
+def _difference(one: AgentConfig, other: AgentConfig) -> str:
+    names = [field.name for field in fields(AgentConfig) if getattr(one, field.name) != getattr(other, field.name)]
+    return ", ".join(f"{name} ({getattr(one, name)}, not {getattr(other, name)})" for name in names)

@@ -21,7 +21,7 @@ from torch import nn
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
-from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.heads import ACTING
 from scrubjay.agent.normalization import adapt, usual_parts
 from scrubjay.envs.tasks import Task
@@ -45,7 +45,7 @@ from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.metrics import MeanMetrics, to_floats
 from scrubjay.training.replay import Replay, triplets_of
 from scrubjay.training.rollout import Collector, Rollout
-from scrubjay.training.run import SPOTS, Progress, Run, parameters_of
+from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
 from scrubjay.training.validation import Validation, searching, validate
 
 Report = Callable[[dict[str, Any]], None]
@@ -58,14 +58,19 @@ class Trainer:
     """An agent, its optimizers, and the worlds that it plays in."""
 
     def __init__(
-        self, training: TrainConfig, device: str = "cpu", group: Group | None = None, folder: Path | None = None
+        self,
+        training: TrainConfig,
+        device: str = "cpu",
+        group: Group | None = None,
+        folder: Path | None = None,
+        pretrained: bool = True,
     ) -> None:
-        """`folder` is where hiding spots are kept that are made for seeking."""
+        """`folder` keeps the hiding spots made for seeking; without `pretrained` the encoder's weights come later."""
         self.training, self.device, self.group = training, device, group or Group()
         # Sequences have the same shape every time: it pays to find out which kernels are fastest for it.
         torch.backends.cudnn.benchmark = device.startswith("cuda")
         torch.manual_seed(training.seed)
-        self.agent = Agent(AGENTS[training.agent]).to(device)
+        self.agent = Agent(training.agent, make_encoder(training.agent, pretrained)).to(device)
         self.learner = Learner(self.agent, training.objective)
         self.distributed = self.group.wrapped(self.learner)
         self.hiding = HidingLearner(self.agent, training.hiding)
@@ -75,7 +80,7 @@ class Trainer:
         self.tally, self.episodes = EpisodeStats(), EpisodeStats()
         scenes = self.group.share(training.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
-        self.task: Task = training.task_of() or searching(scenes, training, folder)
+        self.task: Task = training.make_task() or searching(scenes, training, folder)
         halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
         size = self.agent.config.image_size
@@ -99,17 +104,18 @@ class Trainer:
         seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
-        caches = [TrackedGame(world, sampler, self.tally, np.array(self.training.limits)) for world in self.worlds]
+        limits = np.array(self.training.stage_limits)
+        caches = [TrackedGame(world, sampler, self.tally, limits) for world in self.worlds]
         self.returns = EpisodicReturns(sum(map(len, caches)))
         ages = np.random.default_rng(seeds[4])
         for game in caches:
             game.stagger(ages)
         whole = self.training.task == "cache"
         collector = Collector(
-            self.agent, caches, int(seeds[2]), self.training.augmented, self.autocast, valued=whole, hiding=whole,
+            self.agent, caches, int(seeds[2]), self.training.augment, self.autocast, valued=whole, hiding=whole,
             recorded=self.device.startswith("cuda") and not whole,
         )  # fmt: skip
-        if not self.training.dynamics_batches:
+        if not self.training.replay_batches or not self.agent.encoder.has_skips:
             return collector, None
         return collector, Replay(
             self.agent.config.image_size, self.training.replay_size, self.device, seed=int(seeds[3])
@@ -123,7 +129,7 @@ class Trainer:
         training = self.training
         while self.progress.update < training.updates and self._all(not stop()):
             collector, replay = self.segment()
-            due = (self.progress.update // training.interval + 1) * training.interval
+            due = (self.progress.update // training.checkpoint_interval + 1) * training.checkpoint_interval
             while self.progress.update < min(due, training.updates) and self._all(not stop()):
                 report(self.update(collector, replay))
             save()
@@ -131,7 +137,7 @@ class Trainer:
     def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
         """Collects one rollout and trains on it; returns a row of metrics."""
         start = time.perf_counter()
-        rollout = collector.collect(self.training.length)
+        rollout = collector.collect(self.training.unroll_length)
         collected = time.perf_counter()
         metrics = self.train_rollout(rollout)
         if collector.books:
@@ -195,15 +201,15 @@ class Trainer:
     def _minibatches(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
         """Games of each minibatch: as many minibatches in all processes, even if their numbers of games differ."""
         if self.group.size == 1:
-            return order.split(self.training.chunk)
-        wanted = self.group.most(-(-len(order) // self.training.chunk), self.device)
+            return order.split(self.training.minibatch_games)
+        wanted = self.group.most(-(-len(order) // self.training.minibatch_games), self.device)
         fewest = -self.group.most(-len(order), self.device)
         return order.tensor_split(min(wanted, fewest))
 
     def _uses_cuda_graph(self, batch: Rollout) -> bool:
         """Whole games vary in stages, and the last minibatch may be smaller: those run without the graph."""
         alone = self.device.startswith("cuda") and self.group.size == 1 and self.training.task != "cache"
-        return alone and (self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.training.chunk)
+        return alone and (self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.training.minibatch_games)
 
     def _replay_cuda_graph(self, batch: Rollout) -> tuple[Losses, Metrics]:
         """Losses, with the parameters' gradients set, from a CUDA graph captured on the first minibatch."""
@@ -213,7 +219,7 @@ class Trainer:
 
     def train_hiding(self, collector: Collector) -> Metrics:
         """Optimizer steps of OH and PS on finished games, in full batches; mean losses and diagnostics."""
-        shelf, count, mean = collector.shelf, self.training.finished, MeanMetrics()
+        shelf, count, mean = collector.shelf, self.training.hiding_minibatch, MeanMetrics()
         objective = self.training.hiding
         while self._all(len(shelf) >= count):
             games, early = shelf.take(count), self.progress.games < objective.early
@@ -242,7 +248,7 @@ class Trainer:
     def train_dynamics(self, replay: Replay) -> Metrics:
         """Optimizer steps on a few batches of visual dynamics replay; mean losses."""
         mean, batches = MeanMetrics(), replay.epoch()
-        for _ in range(self.training.dynamics_batches):
+        for _ in range(self.training.replay_batches):
             batch = next(batches, None)
             if not self._all(batch is not None) or batch is None:
                 break
@@ -283,7 +289,7 @@ class Trainer:
         total = torch.stack([loss.detach().float() for loss in losses.values()]).sum()
         every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
-        norm = nn.utils.clip_grad_norm_(parameters, self.training.largest_gradient)
+        norm = nn.utils.clip_grad_norm_(parameters, self.training.max_grad_norm)
         if not torch.isfinite(norm + total):
             wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
             raise NotFiniteError(wrong or ["the gradient"], batch)
@@ -304,21 +310,21 @@ def optimizers_of(agent: Agent, training: TrainConfig) -> dict[str, torch.optim.
 
     The first and the last both change the encoder.
     """
-    last = parameters_of(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
-    others = {id(p) for p in (*parameters_of(agent.dynamics, agent.perspective), *last)}
+    last = trainable_parameters(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
+    others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *last)}
     played = [
-        {"params": [p for p in agent.parameters() if id(p) not in others]},
-        {"params": last, "lr": training.last_layers * training.learning_rate},
+        {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},
+        {"params": last, "lr": training.head_lr_scale * training.learning_rate},
     ]
-    replayed = parameters_of(agent.encoder, agent.dynamics)
+    replayed = trainable_parameters(agent.encoder, agent.dynamics)
 
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
         return torch.optim.Adam(parameters, rate, training.betas, amsgrad=True)
 
     return {
         "play": adam(played, training.learning_rate),
-        "perspective": adam(agent.perspective.parameters(), training.perspective_rate),
-        "dynamics": adam(replayed, training.dynamics_rate),
+        "perspective": adam(agent.perspective.parameters(), training.perspective_learning_rate),
+        "dynamics": adam(replayed, training.dynamics_learning_rate),
     }
 
 
@@ -335,7 +341,8 @@ def train(
     `exam` takes the place of the run's own, which is made when it is first held.
     """
     group = group or Group()
-    with contextlib.closing(Trainer(run.training, device, group, run.folder / SPOTS)) as trainer:
+    pretrained = not checkpoints(run.folder)
+    with contextlib.closing(Trainer(run.config, device, group, run.folder / SPOTS, pretrained)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimizers)
         if group.rank == 0:
             run.rewind(trainer.progress)
@@ -343,12 +350,12 @@ def train(
         def save() -> None:
             if group.rank == 0:
                 run.save(trainer.agent, trainer.optimizers, trainer.progress)
-                if run.training.examined:
+                if run.config.validation_games:
                     examine()
 
         def examine() -> None:
             nonlocal exam
-            exam = exam or Validation(run.training, run.folder / SPOTS, run.training.examined, device=device)
+            exam = exam or Validation(run.config, run.folder / SPOTS, run.config.validation_games, device=device)
             with trainer.autocast():
                 row = validate(run, exam, trainer.agent, trainer.progress)
             if report:
@@ -371,7 +378,7 @@ def train(
             raise TrainingError(f"{error}; the last checkpoint is intact") from error
         except torch.cuda.OutOfMemoryError as error:
             raise TrainingError(
-                f"the GPU's memory is full with {run.training.games} games in chunks of {run.training.chunk}: "
+                f"the GPU's memory is full with {run.config.games} games in chunks of {run.config.minibatch_games}: "
                 "use fewer copies or a smaller chunk; the last checkpoint is intact"
             ) from error
         return trainer.progress

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.agent.agent import Agent
-from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.envs.tasks import Seek, Task
 from scrubjay.evaluation.evaluate import evaluate
 from scrubjay.game.metrics import Summary
@@ -50,12 +49,12 @@ class Validation:
     ) -> None:
         """Some games in each of the rooms; `folder` keeps the hiding spots that are made for searches."""
         self.training, self.games, self.seed, self.device = training, games, seed, device
-        self.task: Task = training.task_of() or searching(scenes, training, folder, difficulties)
+        self.task: Task = training.make_task() or searching(scenes, training, folder, difficulties)
         self.rooms = build_rooms(list(scenes))
 
     def marks(self, player: Player) -> dict[str, Summary]:
         """How well a player does, by measure."""
-        size = AGENTS[self.training.agent].image_size
+        size = self.training.agent.image_size
         return evaluate(player, self.task, self.rooms, self.games, self.seed, size, self.device)
 
     def scripted(self, name: str) -> Player:
@@ -75,7 +74,7 @@ def validate(run: Run, exam: Validation, agent: Agent, progress: Progress) -> di
     """Lets the agent sit an exam, and the first time the others too; all marks go into the run's folder."""
     players: dict[str, Player] = {"agent": AgentPlayer(agent, exam.seed)}
     if {row["player"] for row in run.rows(EXAMS)} <= {"agent"}:
-        players |= {name: exam.scripted(name) for name in SCRIPTED[run.training.task]}
+        players |= {name: exam.scripted(name) for name in SCRIPTED[run.config.task]}
     marks = {name: exam.marks(player) for name, player in players.items()}
     agent.train()
     when = {"update": progress.update, "steps": progress.steps}
@@ -96,8 +95,8 @@ def searching(
     else:
         with tempfile.TemporaryDirectory() as scratch:
             make_all(
-                scenes, GOALS, folder or scratch, candidates=training.candidates, seed=training.seed,
+                scenes, GOALS, folder or scratch, candidates=training.spot_candidates, seed=training.seed,
                 processes=min(os.cpu_count() or 1, len(scenes)),
             )  # fmt: skip
             spots = load_all(folder or scratch, scenes)
-    return Seek(turned=training.turned, spots=spots, difficulties=tuple(difficulties or training.difficulties))
+    return Seek(turned=training.rotate_grid, spots=spots, difficulties=tuple(difficulties or training.difficulties))

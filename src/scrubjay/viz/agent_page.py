@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.agent.config import preset_name
 from scrubjay.agent.hiding_outcomes import NONE, SPOTS
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import MODALITIES, NAMES, Stage, target_of
@@ -71,9 +72,9 @@ def describe_training(training: TrainConfig, progress: Progress) -> str:
     """How far the run was, and which stages it does not train."""
     rooms = len(training.scenes)
     text = (
-        f"The run ({training.task}, {training.agent} networks, {rooms} room{'s' if rooms > 1 else ''}) was at update "
-        f"{progress.update:,} of {training.updates:,}: {progress.steps:,} steps and {progress.games:,} finished games "
-        f"in {progress.seconds / 60:.1f} minutes."
+        f"The run ({training.task}, {preset_name(training.agent)} networks, {rooms} room{'s' if rooms > 1 else ''}) "
+        f"was at update {progress.update:,} of {training.updates:,}: {progress.steps:,} steps and "
+        f"{progress.games:,} finished games in {progress.seconds / 60:.1f} minutes."
     )
     if training.task in TRAINED_STAGE:
         text += f" It trains {STAGES[TRAINED_STAGE[training.task]].title.lower()} only; the other stages are untrained."

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, Step
-from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.memory import EM, MemoryState, S
 from scrubjay.agent.metric_map import HEADS, Entries, unpack
 from scrubjay.agent.perspective import Choice, Explored
@@ -26,7 +26,7 @@ from scrubjay.rooms.floor import GRID
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.run import Progress, load_checkpoint, newest, training_of
+from scrubjay.training.run import Progress, load_checkpoint, newest, read_config
 
 OTHER_STARTS = 2
 """Other starts of the seeker for which PS is scored too, as in the paper's figure."""
@@ -93,12 +93,13 @@ class AgentTrace:
         return [step for step in self.steps if step.stage in stages]
 
 
-def load_run_agent(folder: str | os.PathLike[str]) -> tuple[Agent, TrainConfig, Progress]:
-    """The agent of a run's newest checkpoint, the run's config and progress; RunError if there is none."""
-    training = training_of(folder)
-    agent = Agent(AGENTS[training.agent])
+def load_run_agent(folder: str | os.PathLike[str], trust_code: bool = False) -> tuple[Agent, TrainConfig, Progress]:
+    """A run's newest agent, its config and its progress; RunError if there is none."""
+    config = read_config(folder)
+    check_trusted(config.agent, trust_code)
+    agent = Agent(config.agent, make_encoder(config.agent, load_weights=False))
     progress = load_checkpoint(newest(folder), agent, {})
-    return agent.eval(), training, progress
+    return agent.eval(), config, progress
 
 
 @torch.no_grad()

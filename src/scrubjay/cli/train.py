@@ -1,0 +1,187 @@
+"""`scrubjay train`. Every field of `TrainConfig` is a flag; the preset's values are the defaults.
+
+A module of its own: the flags need the config's class, which takes as long to import as torch.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.cli.terminal import err, print_json
+from scrubjay.errors import TrainingError
+from scrubjay.sim.render.make import check_device
+from scrubjay.spots.episodes import load_all
+from scrubjay.training.config import PRESETS, VALIDATION, TrainConfig
+from scrubjay.training.distributed import group_of
+from scrubjay.training.hogwild import train_asynchronously
+from scrubjay.training.metrics import scalars
+from scrubjay.training.run import Run, checkpoints
+from scrubjay.training.trainer import train
+
+AgentName = Literal["paper", "small"]
+PresetName = Literal["demo", "explore", "manipulate", "seek", "cache"]
+SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
+"""Measures on the progress line, where a run has them."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Trains an agent. Every field of the run's config is a flag, with the preset's value as its default.
+
+    A run is a folder. Ctrl-C writes a checkpoint; --resume continues. Under torchrun, processes train together.
+    """
+
+    preset: tyro.conf.Positional[PresetName] = "demo"
+    """What is learned, and the defaults of all other flags. It comes first."""
+    out: Path = Path("out/run")
+    """The folder of a new run."""
+    resume: Path | None = None
+    """The folder of a run to continue, with its own config."""
+    start: Path | None = None
+    """A run, or a folder of weights, whose agent the new run begins with."""
+    device: str = "cpu"
+    """cpu, cuda or cuda:N."""
+    minutes: float | None = None
+    """Stop after this time, as Ctrl-C would."""
+    asynchronous: int = 0
+    """Train with this many HOGWILD! workers on the CPU, as the paper does; 0 trains synchronously."""
+    trust_code: bool = False
+    """Allow a run whose encoder is python:... to import that code."""
+    agent: Annotated[AgentName | None, tyro.conf.arg(name="agent")] = None
+    """Sizes of the networks: the paper's or a small version; --agent.FIELD changes one of them."""
+    config: Annotated[TrainConfig, tyro.conf.arg(name="")] = PRESETS["demo"]
+
+
+def main(words: Sequence[str]) -> None:
+    """Parses the words after `scrubjay train` and trains."""
+    default = defaults(words)
+    command = tyro.cli(Command, args=words, default=default, prog="scrubjay train")
+    if command.preset != default.preset:
+        raise ValueError(f"name the preset first: scrubjay train {command.preset} ...")
+    given = _changed(command.config, default.config)
+    given += [name for name in ("start", "agent") if getattr(command, name)]
+    if command.resume and given:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(f"{flags}: for a new run; --resume continues one with its own config and agent")
+    run_command(command)
+
+
+def defaults(words: Sequence[str]) -> Command:
+    """The command with the fields of the preset, and of the networks, that the words name."""
+
+    @dataclass
+    class Sizes:
+        agent: AgentName | None = None
+
+    preset: Any = words[0] if words and words[0] in PRESETS else "demo"
+    sizes, _ = tyro.cli(Sizes, args=words, return_unknown_args=True, add_help=False)
+    config = PRESETS[preset]
+    return Command(preset, config=replace(config, agent=AGENTS[sizes.agent]) if sizes.agent else config)
+
+
+def run_command(command: Command) -> None:
+    """Trains what a command asks for."""
+    config, resume, minutes, asynchronous = command.config, command.resume, command.minutes, command.asynchronous
+    check_device(command.device)
+    if minutes is not None and not 0 < minutes < float("inf"):
+        raise ValueError(f"minutes: a number above 0, not {minutes}")
+    if asynchronous < 0 or (asynchronous and "RANK" in os.environ):
+        raise ValueError("asynchronous: 0 or more workers of one process; under torchrun training is synchronous")
+    if config.spots and not resume:
+        # Missing spots are reported before there is a run.
+        load_all(config.spots, [*config.scenes, *(VALIDATION if config.validation_games else ())])
+
+    def open_run() -> Run:
+        return Run.open(resume, command.trust_code) if resume else Run.begin(command.out, config, command.start)
+
+    group, device = group_of(command.device)
+    run = group.opened(open_run)
+    until = time.monotonic() + 60 * minutes if minutes else float("inf")
+    try:
+        with _interrupts() as interrupted, _progress(run.folder, run.config.updates, group.rank == 0) as report:
+
+            def stop() -> bool:
+                return bool(interrupted) or time.monotonic() > until
+
+            if asynchronous:
+                progress = train_asynchronously(run, asynchronous, report, stop)
+            else:
+                progress = train(run, device, report, stop, group)
+    except TrainingError as error:
+        raise ValueError(str(error)) from error
+    finally:
+        run.close()
+        group.close()
+    if group.rank == 0:
+        if progress.update < run.config.updates:
+            how = f"--asynchronous {asynchronous}" if asynchronous else f"--device {device}"
+            err.print(f"stopped; continue with: scrubjay train --resume {run.folder} {how}", soft_wrap=True)
+        print_json({"run": str(run.folder), **vars(progress)})
+
+
+def _changed(config: TrainConfig, default: TrainConfig) -> list[str]:
+    return [field.name for field in fields(config) if getattr(config, field.name) != getattr(default, field.name)]
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM in a list instead of raising; a second one raises."""
+    noted: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        err.print("writing a checkpoint; press again to quit at once")
+        noted.append(number)
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield noted
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+    """A progress bar, and a callback that feeds it and TensorBoard."""
+    if not shown:
+        yield None
+        return
+    from torch.utils.tensorboard import SummaryWriter
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err) as bar, SummaryWriter(str(folder / "tensorboard")) as writer:
+        done = checkpoints(folder)
+        task = bar.add_task("training", total=updates, completed=int(done[-1].name) if done else 0)
+        lately: dict[str, float] = {}
+
+        def report(row: dict[str, Any]) -> None:
+            for name, value in scalars(row).items():
+                writer.add_scalar(name, value, row["steps"])
+            if "validation" in row:
+                return
+            lately.update({name: row["play"][name] for name in SHOWN if name in row["play"]})
+            words = [f"{row['steps']:,} steps, {row['charts']['SPS']:,.0f}/s, {row['games']:,} games"]
+            words += [f"{name} {value:.3g}" for name, value in lately.items()]
+            bar.update(task, completed=row["update"], description=", ".join(words))
+
+        yield report
