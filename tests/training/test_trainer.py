@@ -131,7 +131,7 @@ def test_checkpoints_that_do_not_say_how_far_they_are_are_refused(whole, tmp_pat
 @pytest.mark.parametrize(
     ("name", "value"),
     [("copies", 1.5), ("augment", "no"), ("updates", float("nan")), ("spots", 7), ("scenes", "FloorPlan1"),
-     ("scenes", [1]), ("objective", {}), ("hiding", None), ("learning_rate", True), ("task", 3)],
+     ("scenes", [1]), ("objective", {"gamma": "high"}), ("hiding", None), ("learning_rate", True), ("task", 3)],
 )  # fmt: skip
 def test_a_config_of_other_types_is_refused(name, value):
     data = json.loads(to_json(TINY))
@@ -215,8 +215,8 @@ def test_a_run_that_began_with_another_ones_agent_goes_on_as_if_unbroken(whole, 
 
 def test_a_start_that_cannot_be_used_says_why_and_leaves_nothing(whole, tmp_path):
     out = tmp_path / "run"
-    with pytest.raises(RunError, match="other sizes than 'paper'"):
-        begun(out, whole, agent="paper")
+    with pytest.raises(RunError, match="its networks differ from the run.s in image_size"):
+        begun(out, whole, agent=PAPER)
     with pytest.raises(WeightsError, match="nowhere"):
         begun(out, tmp_path / "nowhere")
     run = Run.begin(tmp_path / "new", TINY)
@@ -246,7 +246,7 @@ def test_a_run_whose_start_could_not_be_written_is_none(whole, tmp_path):
 @pytest.mark.slow
 def test_workers_that_do_not_wait_begin_with_another_runs_agent_too(whole, tmp_path):
     """With rates so small that the agent stays what it was."""
-    still = {"learning_rate": 1e-12, "dynamics_rate": 1e-12, "perspective_rate": 1e-12}
+    still = {"learning_rate": 1e-12, "dynamics_learning_rate": 1e-12, "perspective_learning_rate": 1e-12}
     run = begun(tmp_path / "run", whole, scenes=("FloorPlan401", "FloorPlan402"), **still)
     progress = train_asynchronously(run, 2)
     run.close()
@@ -281,7 +281,7 @@ def test_what_a_worker_learns_and_what_is_usual_to_it_is_everyones(worked):
 
 
 def test_a_worker_counts_its_own_steps(worked):
-    assert worked[1]["steps"] == TINY.length * TINY.copies
+    assert worked[1]["steps"] == TINY.unroll_length * TINY.copies
 
 
 def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
@@ -296,7 +296,7 @@ def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
 def test_every_parameter_has_its_optimizer():
     agent = Agent(SMALL)
     names = {id(parameter): name for name, parameter in agent.named_parameters()}
-    optimizers = optimizers_of(agent, replace(TINY, last_layers=3.0))
+    optimizers = optimizers_of(agent, replace(TINY, head_lr_scale=3.0))
     every = {
         key: [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
         for key, optimizer in optimizers.items()
@@ -319,7 +319,7 @@ def test_every_parameter_has_its_optimizer():
 def test_last_layers_learn_as_many_times_faster_as_is_said():
     """Adam's first step is its rate, whatever the gradient."""
     agent = Agent(SMALL).double()
-    training = replace(TINY, learning_rate=1e-3, last_layers=3.0, betas=(0.9, 0.95), perspective_rate=1e-4)
+    training = replace(TINY, learning_rate=1e-3, head_lr_scale=3.0, betas=(0.9, 0.95), perspective_learning_rate=1e-4)
     optimizers = optimizers_of(agent, training)
     before = {name: parameter.detach().clone() for name, parameter in agent.named_parameters()}
     for parameter in agent.parameters():

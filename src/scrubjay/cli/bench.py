@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from scrubjay.cli.terminal import Renderer, err, print_json
 
@@ -111,7 +111,7 @@ def learning(
     numbers: Literal["paper", "preset"] = "paper",
     rooms: int = 40,
     copies: int = 24,
-    chunk: int | None = None,
+    minibatch_games: int | None = None,
     spots: str | None = None,
     updates: int = 5,
 ) -> None:
@@ -123,7 +123,7 @@ def learning(
         numbers: The paper's actor-critic, which learns from each step once, or the objective that the preset has.
         rooms: In how many of the train rooms; those of demo are its own.
         copies: Games in each.
-        chunk: Games that make one step of the optimizer.
+        minibatch_games: Games that make one step of the optimizer.
         spots: For seeking: a folder that `scrubjay spots` filled.
         updates: How many are measured.
     """
@@ -132,5 +132,7 @@ def learning(
     from scrubjay.sim.render.make import check_device
 
     check_device(device)
-    places = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
-    print_json(measure(trainings(preset, numbers, minibatch_games=chunk, spots=spots, **places), device, updates, err))
+    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
+    changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
+    changes |= {"spots": spots} if spots else {}
+    print_json(measure(trainings(preset, numbers, **changes), device, updates, err))
