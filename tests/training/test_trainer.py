@@ -215,7 +215,7 @@ def test_a_run_that_began_with_another_ones_agent_goes_on_as_if_unbroken(whole, 
 
 def test_a_start_that_cannot_be_used_says_why_and_leaves_nothing(whole, tmp_path):
     out = tmp_path / "run"
-    with pytest.raises(RunError, match="its networks differ from the run.s in image_size"):
+    with pytest.raises(RunError, match=r"its networks differ from the run's in image_size"):
         begun(out, whole, agent=PAPER)
     with pytest.raises(WeightsError, match="nowhere"):
         begun(out, tmp_path / "nowhere")
