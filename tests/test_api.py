@@ -100,7 +100,14 @@ def test_unknown_players_tasks_and_presets_name_the_choices(tmp_path):
 
 def test_an_agent_is_trained_resumed_loaded_and_measured(tmp_path):
     rows = []
-    tiny = {"scenes": ("FloorPlan401",), "copies": 2, "length": 4, "interval": 1, "chunk": 2, "dynamics_batches": 0}
+    tiny = {
+        "scenes": ("FloorPlan401",),
+        "copies": 2,
+        "unroll_length": 4,
+        "checkpoint_interval": 1,
+        "minibatch_games": 2,
+        "replay_batches": 0,
+    }
     agent = scrubjay.train("demo", tmp_path / "run", updates=2, stop=lambda: len(rows) > 0, report=rows.append, **tiny)
     assert [row["update"] for row in rows] == [1]
     with pytest.raises(scrubjay.ScrubjayError):

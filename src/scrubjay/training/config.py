@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
@@ -29,6 +29,7 @@ MAX_ELEMENTS = 2**31
 MAX_GAMES = 2**16
 
 TaskName = Literal["explore", "manipulate", "seek", "cache"]
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
 Difficulty = Literal["easy", "medium", "hard"]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
