@@ -139,7 +139,7 @@ def test_the_totals_gradient_is_the_weighted_sum_by_hand():
     d policy_loss = -2 * (1/2, -1/2); d value_loss = -3; entropy is at its maximum, and so has no gradient; at logits
     log 3 and 0 it has p (-log p - H) = 3/4 * 1/4 * (-log 3), and the opposite.
     """
-    objective = ActorCriticObjective(vf_coef=0.5, entropy_coef=0.1)
+    objective = ActorCriticObjective(vf_coef=0.5, entropy=0.1)
     for odds, d_policy, d_entropy in ((1.0, -1.0, 0.0), (3.0, -0.5, -3 / 16 * np.log(3))):
         logits = torch.log(torch.tensor([[[odds, 1.0]]])).requires_grad_()
         value = torch.tensor([[1.0]], requires_grad=True)

@@ -226,5 +226,5 @@ def test_an_agent_learns_to_do_what_pays():
 def test_impossible_numbers_are_refused():
     with pytest.raises(ValueError, match="gamma and gae_lambda"):
         Objective(gamma=1.5)
-    with pytest.raises(ValueError, match="entropy_coef"):
-        Objective(entropy_coef=-1)
+    with pytest.raises(ValueError, match="entropy"):
+        Objective(entropy=-1)

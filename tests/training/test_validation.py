@@ -24,7 +24,7 @@ TINY = TrainConfig.preset(
     checkpoint_interval=2,
     replay_size=64,
 )  # fmt: skip
-SEEK = replace(TINY, task="seek", candidates=2)
+SEEK = replace(TINY, task="seek", spot_candidates=2)
 
 
 class Noting:
@@ -69,7 +69,7 @@ def test_every_task_knows_its_players(exam):
 def test_hiding_spots_are_made_once_and_kept(tmp_path):
     task = searching([SCENE], SEEK, tmp_path / "spots", ["hard"])
     files = sorted((tmp_path / "spots").iterdir())
-    assert len(task.spots) == len(files) == 5 and task.difficulties == ("hard",) and task.turned == SEEK.turned
+    assert len(task.spots) == len(files) == 5 and task.difficulties == ("hard",) and task.turned == SEEK.rotate_grid
     when = [file.stat().st_mtime_ns for file in files]
     assert searching([SCENE], SEEK, tmp_path / "spots").spots == task.spots
     assert [file.stat().st_mtime_ns for file in files] == when
@@ -126,7 +126,7 @@ def exams_of(folder) -> list[dict]:
 def examined(tmp_path_factory):
     """A run with exams in all validation rooms, and what was reported while it went."""
     folder, reported = tmp_path_factory.mktemp("runs") / "examined", []
-    run = Run.begin(folder, replace(TINY, examined=1))
+    run = Run.begin(folder, replace(TINY, validation_games=1))
     train(run, report=reported.append)
     run.close()
     return folder, reported

@@ -26,7 +26,7 @@ class ActorCriticObjective:
 
     gamma: float = 0.99
     gae_lambda: float = 1.0
-    entropy_coef: float = 0.01
+    entropy: float = 0.01
     vf_coef: float = 1.0
     clip_coef: float = 0.0
     """PPO's clip range; 0 is the plain policy gradient, as in the paper."""
@@ -45,7 +45,7 @@ class ActorCriticObjective:
         return {
             f"{stage}/policy_loss": 1.0,
             f"{stage}/value_loss": self.vf_coef,
-            f"{stage}/entropy": -self.entropy_coef,
+            f"{stage}/entropy": -self.entropy,
         }
 
 

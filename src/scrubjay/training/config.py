@@ -173,7 +173,7 @@ PRESETS = {
         replay_batches=1, replay_size=512, augment=False, rotate_grid=False, agent=SMALL,
         **{**FEW_STEPS, "minibatch_games": 8, "learning_rate": 1e-3, "validation_games": 0},
     ),
-    "explore": TrainConfig("explore", **{**FEW_STEPS, "objective": replace(CLIPPED, entropy_coef=0.02)}),
+    "explore": TrainConfig("explore", **{**FEW_STEPS, "objective": replace(CLIPPED, entropy=0.02)}),
     "manipulate": TrainConfig(
         "manipulate", unroll_length=64,
         **{**FEW_STEPS, "minibatch_games": 20, "objective": replace(CLIPPED, hindsight=1.0)},

@@ -209,7 +209,9 @@ class Trainer:
     def _uses_cuda_graph(self, batch: Rollout) -> bool:
         """Whole games vary in stages, and the last minibatch may be smaller: those run without the graph."""
         alone = self.device.startswith("cuda") and self.group.size == 1 and self.training.task != "cache"
-        return alone and (self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.training.minibatch_games)
+        return alone and (
+            self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.training.minibatch_games
+        )
 
     def _replay_cuda_graph(self, batch: Rollout) -> tuple[Losses, Metrics]:
         """Losses, with the parameters' gradients set, from a CUDA graph captured on the first minibatch."""
