@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from scrubjay.game.actions import Stage
-from scrubjay.training.config import changed
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.dynamics_losses import WEIGHTS
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
@@ -27,9 +27,9 @@ def explained(name: str) -> bool:
 
 @pytest.mark.parametrize("task", ["explore", "manipulate", "cache"])
 def test_the_docs_explain_every_metric_that_a_run_logs(task, tmp_path):
-    run = Run.begin(tmp_path / "run", changed(
-        "demo", task=task, scenes=("FloorPlan401",), copies=3, length=16, chunk=3, updates=4, interval=4,
-        replay_size=64, limits=(6, 1, 2, 3, 4), finished=2,
+    run = Run.begin(tmp_path / "run", TrainConfig.preset(
+        "demo", task=task, scenes=("FloorPlan401",), copies=3, unroll_length=16, minibatch_games=3, updates=4, checkpoint_interval=4,
+        replay_size=64, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
     ))  # fmt: skip
     rows: list[dict] = []
     train(run, report=rows.append)
