@@ -84,7 +84,7 @@ def played(tmp_path_factory):
 def test_a_game_is_played_and_told(played):
     folder, said = played
     record = json.loads((folder / "game" / "record.json").read_text())
-    assert record["scene"] == "FloorPlan501" and record["deal"]["goal"] == "Cup"
+    assert record["scene"] == "FloorPlan501" and record["spec"]["goal"] == "Cup"
     assert record["players"] == {"hider": "heuristic", "seeker": "oracle"}
     page = (folder / "game" / "index.html").read_text()
     assert "Cup in FloorPlan501" in page and 'href="game.mp4"' in page

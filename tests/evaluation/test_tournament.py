@@ -13,7 +13,7 @@ from scrubjay.errors import RecordError, RoomError, SpotError
 from scrubjay.evaluation.journal import GAMES, HIDINGS, Journal, Result
 from scrubjay.evaluation.matches import Trial, matches
 from scrubjay.evaluation.scores import Score
-from scrubjay.evaluation.tournament import Hiding, Plan, deals, play_tournament
+from scrubjay.evaluation.tournament import Hiding, Plan, episodes, play_tournament
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
@@ -71,7 +71,7 @@ def spots(played, tmp_path_factory):
     """Where the dropper left things is easy, under the floor is hard, and nothing is medium."""
     folder = tmp_path_factory.mktemp("spots")
     for record in load_records(played[0] / GAMES):
-        if record.deal["last"] == "OH":
+        if record.spec.last == Stage.OH:
             pose = tuple(record.hidden["pose"])
             lying = Spot(record.goal, pose, (), "floor", "", 0.5)
             below = replace(lying, pose=(*pose[:2], -3.0, *pose[3:]), share=0.0)
@@ -99,7 +99,7 @@ def test_searches_begin_as_the_hidings_ended(played):
     for record in records:
         if "seeker" in record.players:
             hiding = hidden[record.scene, record.goal]
-            assert record.deal["pose"] == hiding.pose == hiding.hidden["pose"]
+            assert list(record.spec.pose) == hiding.pose == hiding.hidden["pose"]
             assert record.start == hiding.start and record.stages()[0] == Stage.S
     assert len(list(replay_lines(hidden[SCENES[0], GOALS[0]]))) > 201
     assert len(list(replay_lines(records[-1]))) == len(records[-1].actions)
@@ -196,23 +196,23 @@ def test_a_plan_with_mistakes_is_refused_before_anything_is_written(tmp_path, ch
     assert not (tmp_path / "new").exists()
 
 
-def test_starts_and_objects_are_dealt_in_turn():
+def test_starts_and_objects_are_sampled_in_turn():
     room = build_room("FloorPlan501")
-    dealt = list(deals(room, 0))
-    assert len(dealt) == 4 * len(room.floor.reachable()) == len({deal.start for deal in dealt})
-    assert [deal.goal for deal in dealt[:6]] == [*GOALS, GOALS[0]]
-    assert dealt[:5] == list(itertools.islice(deals(room, 0), 5)) != list(itertools.islice(deals(room, 1), 5))
+    specs = list(episodes(room, 0))
+    assert len(specs) == 4 * len(room.floor.reachable()) == len({spec.start for spec in specs})
+    assert [spec.goal for spec in specs[:6]] == [*GOALS, GOALS[0]]
+    assert specs[:5] == list(itertools.islice(episodes(room, 0), 5)) != list(itertools.islice(episodes(room, 1), 5))
 
 
 def test_more_games_than_worlds_and_rooms_without_games():
     """Five games in the first of two rooms, none in the second: all five are played, in any order, and no other."""
     with World(SCENES, size=56) as world:
-        some = [replace(deal, last=Stage.EM) for deal in itertools.islice(deals(world.rooms[0], 0), 5)]
-        trials = [Trial(SCENES[0], "turner", "", deal) for deal in some]
+        some = [replace(spec, last=Stage.EM) for spec in itertools.islice(episodes(world.rooms[0], 0), 5)]
+        trials = [Trial(SCENES[0], "turner", "", spec) for spec in some]
         done = list(matches(world, trials, always("RotateLeft")(0), np.array([3, 1, 15, 50, 500])))
     assert [trial for trial, _ in done] == trials
     for trial, record in done:
-        assert record.dealt() == trial.deal and record.actions == ["RotateLeft"] * 3
+        assert record.spec == trial.spec and record.actions == ["RotateLeft"] * 3
         assert record.players == {"hider": "turner"}
 
 

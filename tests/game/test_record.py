@@ -50,6 +50,15 @@ def test_records_survive_a_file(records, tmp_path):
     assert load_records(tmp_path / "games.jsonl") == records
 
 
+def test_records_of_version_2_are_read(records, tmp_path):
+    """They called the spec a deal."""
+    old = [record.to_dict() | {"version": 2} for record in records]
+    for data in old:
+        data["deal"] = data.pop("spec")
+    (tmp_path / "games.jsonl").write_text("".join(json.dumps(data) + "\n" for data in old))
+    assert load_records(tmp_path / "games.jsonl") == records
+
+
 def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
     save_records(records[:1], tmp_path / "games.jsonl")
     (changed,) = load_records(tmp_path / "games.jsonl")
@@ -71,8 +80,15 @@ def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data | {"version": 9}, "not a record of version 2"),
-        (lambda data: data | {"extra": 1}, "a record has"),
+        (lambda data: data | {"version": 9}, "not a record of version 2 or 3"),
+        (lambda data: data | {"extra": 1}, "extra: unexpected keyword argument"),
+        (lambda data: {name: data[name] for name in data if name != "size"}, "size: field required"),
+        (lambda data: data | {"size": "large"}, "size: input should be a valid integer"),
+        (lambda data: data | {"limits": [1, 2]}, "limits: list should have at least 5 items"),
+        (lambda data: data | {"success": [1] * len(data["success"])}, "success.0: input should be a valid boolean"),
+        (lambda data: data | {"spec": data["spec"] | {"goal": "Sofa"}}, "spec: unknown goal object 'Sofa'"),
+        (lambda data: data | {"spec": data["spec"] | {"first": "X"}}, "spec.first: stages are EM"),
+        (lambda data: data | {"spec": data["spec"] | {"start": [0, 0]}}, "spec.start.2: field required"),
         (lambda data: data | {"success": []}, "lists of the same length"),
         (lambda data: data | {"actions": ["Fly"] * len(data["actions"])}, "unknown action 'Fly'"),
     ],

@@ -152,9 +152,9 @@ def test_the_metrics_of_the_game_are_on_the_page(page):
 
 def test_a_search_alone_has_a_page(record, tmp_path):
     """The page shows only the stages that the game has; here the seeker claims at once."""
-    deal = {**record.deal, "first": "S", "last": "S", **record.hidden}
+    spec = EpisodeSpec.from_dict({**record.spec.to_dict(), "first": "S", "last": "S", **record.hidden})
     with World([record.scene], size=SIZE) as world:
-        game = CacheGame(world, lambda *_: replace(record, deal=deal).dealt())
+        game = CacheGame(world, lambda *_: spec)
         recorder = Recorder(game, {"hider": "easy", "seeker": "hand"})
         (search,) = recorder.note(game.step(np.array([action_index("ClaimVisible")])))
     write_episode_page(replay_episode(search), tmp_path / "index.html", "game.mp4")

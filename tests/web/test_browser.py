@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -132,10 +131,8 @@ def drawer(trial: Trial, inside: bool = False) -> tuple[float, float]:
 def hidden_in_drawer(world: World) -> Record:
     """A game in which a loaf was hidden in the drawer, which is closed."""
     pose = (0.0, 1.7, 0.69, 1.0, 0.0, 0.0, 0.0)
-    deal = json.loads(
-        json.dumps({**asdict(EpisodeSpec("Bread", START, Stage.EM, Stage.OH)), "first": "EM", "last": "OH"})
-    )
-    return Record(SCENE, deal, SIZE, "OpenGL", [1] * 5, {"hider": "p"}, hidden={"pose": list(pose), "open": []})
+    spec = EpisodeSpec("Bread", START, Stage.EM, Stage.OH)
+    return Record(SCENE, spec, SIZE, "OpenGL", [1] * 5, {"hider": "p"}, hidden={"pose": list(pose), "open": []})
 
 
 def seed_at_drawer(world: World) -> tuple[int, EpisodeSpec]:

@@ -39,7 +39,7 @@ KEYS = [
     "seeker",
     "version",
     "actions",
-    "deal",
+    "spec",
 ]
 WORDS = ["seek", "hide", "hut", "Cup", "somewhere", "random", "agree", "next", "foyer-1", "ClaimVisible"]
 NEARLY = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(WORDS) | JSON, max_size=6)
@@ -142,9 +142,9 @@ def test_no_record_makes_the_server_fail(server, bystander, record, data):
     odd = JSON | st.sampled_from([10**400, -1, 0, [], {}, "", "S", [10**400] * 4, [1e308] * 7, [0.5, 0.5, 45.0, True]])
     changed = json.loads(json.dumps(record))
     for _ in range(data.draw(st.integers(1, 2))):
-        inner = data.draw(st.sampled_from([changed, changed["deal"] if isinstance(changed["deal"], dict) else changed]))
+        inner = data.draw(st.sampled_from([changed, changed["spec"] if isinstance(changed["spec"], dict) else changed]))
         inner[data.draw(st.sampled_from(sorted(inner)))] = data.draw(odd)
-        if "deal" not in changed:
+        if "spec" not in changed:
             break
     status, answer = asked(server[1], "/api/records", changed)
     assert status in (200, 400)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from helpers import drawer_chest, hut
 from web.test_server import SIZE, Clock, Player, asked, playing
 
-from scrubjay.game.record import checked, replay
+from scrubjay.game.record import Record, replay
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.world import World
 from scrubjay.web import export
@@ -163,7 +163,7 @@ def test_people_hide_and_others_seek_there_until_the_table_is_told(tmp_path):
         assert here.file("table.csv") == HEADERS["table.csv"] + "\r\n"  # Nobody has sought yet.
         people = here.file("records.jsonl")
 
-    records = [checked(json.loads(line)) for line in people.splitlines()]
+    records = [Record.from_dict(json.loads(line)) for line in people.splitlines()]
     assert [record.players["hider"] for record in records] == ["participant 1"] * 2
     with World([ROOM], size=SIZE) as world:
         for record in records:

@@ -11,7 +11,7 @@ from helpers import drawer_chest, hut
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from scrubjay.game.record import checked, replay
+from scrubjay.game.record import Record, replay
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.world import World
 from scrubjay.web.server import Settings, running
@@ -171,7 +171,7 @@ def test_a_trial_survives_the_server(tmp_path):
             assert plan.read(4) == b"\x89PNG"
         row = server.sessions.database.trial(trial)
         with World([ROOM], size=SIZE) as world:
-            assert sum(1 for _ in replay(checked(json.loads(row["record"])), world)) == len(stages)
+            assert sum(1 for _ in replay(Record.from_dict(json.loads(row["record"])), world)) == len(stages)
 
 
 def test_the_newer_of_two_windows_takes_over(server):

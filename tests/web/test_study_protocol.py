@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import urllib.request
-from dataclasses import asdict
 from typing import get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ from web.test_server import ROOM, SIZE, Clock, asked, playing, settings
 from scrubjay.errors import DatabaseError, StudyError
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.record import Record, checked, replay, save_records
+from scrubjay.game.record import Record, replay, save_records
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
@@ -55,9 +54,8 @@ UNDER_GROUND = [0.0, 1.0, -3.0, 1.0, 0.0, 0.0, 0.0]
 
 def hidden(start: AgentPose, pose: list[float], player: str) -> Record:
     """A game in which somebody has hidden a loaf."""
-    deal = EpisodeSpec("Bread", start, Stage.EM, Stage.OH)
-    data = {**asdict(deal), "first": "EM", "last": "OH"}
-    return Record(SCENE, json.loads(json.dumps(data)), SIZE, "OpenGL", [1] * 5, {"hider": player},
+    spec = EpisodeSpec("Bread", start, Stage.EM, Stage.OH)
+    return Record(SCENE, spec, SIZE, "OpenGL", [1] * 5, {"hider": player},
                   hidden={"pose": pose, "open": []})  # fmt: skip
 
 
@@ -262,7 +260,7 @@ def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
         actions = [json.loads(line) for line in file("actions.jsonl").splitlines()]
         assert [row["action"] for row in actions] == ["RotateLeft", "GiveUp", *["ClaimVisible"] * 3]
         assert actions[1]["time"] - actions[0]["time"] == 100
-        records = [checked(json.loads(line)) for line in file("records.jsonl").splitlines()]
+        records = [Record.from_dict(json.loads(line)) for line in file("records.jsonl").splitlines()]
         table = json.loads(file("table.json"))
     assert len(records) == 4 and table == export.human_table(folder / "play.db", "find")
     with World([ROOM], size=SIZE) as world:
@@ -301,7 +299,7 @@ def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
             for step in trial.steps_for(name):
                 trial.step(step)
     trial.record.scene = SCENE
-    database.change("trials", row["id"], ended=1.0, record=json.dumps(asdict(trial.record)), steps=2)
+    database.change("trials", row["id"], ended=1.0, record=json.dumps(trial.record.to_dict()), steps=2)
     database.close()
     (tmp_path / "people.jsonl").write_text("".join(export.exported(tmp_path / "play.db", "find", "records.jsonl")))
     (tmp_path / "seek.toml").write_text(TEXT + '[[places]]\nsource = "people"\nrecords = "people.jsonl"\n')

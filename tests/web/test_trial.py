@@ -90,7 +90,7 @@ def test_picking_up_again_begins_an_attempt_where_the_person_is(world):
     done(trial, "Walk")
     assert trial.phase == "walk" and trial.place == here and trial.state.goal[0] == -1
     done(trial, "RotateLeft", "HideHere", "DropObject", "ReadyForSeeker")
-    assert trial.record.deal["place"] == list(here)
+    assert trial.record.spec.place == here
     assert [name for name in trial.record.actions if name] == [
         "RotateLeft", "PS 0 0 0 1", "PlaceAt|0,4,4", "DropObject", "ReadyForSeeker"
     ]  # fmt: skip

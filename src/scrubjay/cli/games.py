@@ -128,9 +128,9 @@ def games(
     from scrubjay.sim.world import World
 
     players = Sides(make_hider(hider, seed), make_seeker(seeker, seed))
-    records, deals = [], RandomEpisodes(seed)
+    records, sampler = [], RandomEpisodes(seed)
     with World([scene], renderer=renderer) as world, _progress("Games", count) as tell:
-        trials = [Trial(scene, hider, seeker, deals(world, 0)) for _ in range(count)]
+        trials = [Trial(scene, hider, seeker, sampler(world, 0)) for _ in range(count)]
         for _, record in matches(world, trials, players):
             records.append(record)
             tell(len(records), count)
@@ -230,7 +230,7 @@ def tournament(
         games: Hidings of each hider in each room.
         spots: The folder of the spots, as `scrubjay spots` fills it.
         agents: Folders of training runs, or of weights; their names can be hiders and seekers.
-        seed: The same seed deals the same games.
+        seed: The same seed gives the same games.
         size: The edge of an image in pixels.
         at_once: Games side by side; on a GPU many.
         renderer: What draws.

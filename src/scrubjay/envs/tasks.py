@@ -14,7 +14,7 @@ import numpy as np
 from scrubjay.errors import SpotError
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
-from scrubjay.game.episode import TURNED, EpisodeSampler, EpisodeSpec, RandomEpisodes
+from scrubjay.game.episode import ROTATED_SHARE, EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import make_hider, make_seeker
 from scrubjay.players.manipulator import Manipulator
@@ -157,7 +157,7 @@ class Searches:
             x, y = positions[rng.integers(len(positions))]
             start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
             deal = EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
-        if self.task.turned and rng.random() < TURNED:
+        if self.task.turned and rng.random() < ROTATED_SHARE:
             return replace(deal, start=deal.start._replace(rotation=float(rng.integers(360))))
         return deal
 

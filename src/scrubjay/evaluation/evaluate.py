@@ -60,7 +60,7 @@ def by_modality(records: Sequence[Record]) -> dict[str, Summary]:
     """How often manipulations hit their targets, for each modality."""
     found = {}
     for number, name in enumerate(MODALITIES):
-        hits = [record.hits[-1][0] for record in records if record.deal["target"][0] == number]
+        hits = [record.hits[-1][0] for record in records if record.spec.target and record.spec.target[0] == number]
         if hits:
             found[f"hit_{name.replace(' ', '_')}"] = summary(np.array(hits))
     return found

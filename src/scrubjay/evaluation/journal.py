@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from scrubjay.errors import RecordError
 from scrubjay.evaluation.matches import Trial
 from scrubjay.evaluation.scores import Score
 from scrubjay.game import metrics
-from scrubjay.game.record import Record, checked
+from scrubjay.game.record import Record
 
 GAMES, HIDINGS = "games.jsonl", "hidings.jsonl"
 
@@ -53,19 +53,19 @@ class Journal:
             self._keep(trial_of(record), record)
         for number, data in _lines(folder / HIDINGS):
             try:
-                trial = trial_of(checked(data["record"]))
+                trial = trial_of(Record.from_dict(data["record"]))
                 self.scores[trial] = Score(**{f.name: float(data["score"].get(f.name, np.nan)) for f in fields(Score)})
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise RecordError(f"{folder / HIDINGS}, line {number}: {error}") from error
 
     def add_game(self, trial: Trial, record: Record) -> None:
         """A game has ended."""
-        _append(self.folder / GAMES, asdict(record))
+        _append(self.folder / GAMES, record.to_dict())
         self._keep(trial, record)
 
     def add_score(self, trial: Trial, place: Record, score: Score) -> None:
         """A hiding place has been looked at: a record of the search there before its first step."""
-        _append(self.folder / HIDINGS, {"record": asdict(place), "score": score.to_dict()})
+        _append(self.folder / HIDINGS, {"record": place.to_dict(), "score": score.to_dict()})
         self.scores[trial] = score
 
     def has(self, trial: Trial) -> bool:
@@ -81,12 +81,12 @@ class Journal:
 
 def trial_of(record: Record) -> Trial:
     """The trial that a record is of."""
-    return Trial(record.scene, record.players.get("hider", ""), record.players.get("seeker", ""), record.dealt())
+    return Trial(record.scene, record.players.get("hider", ""), record.players.get("seeker", ""), record.spec)
 
 
 def _read(path: Path, number: int, data: Any) -> Record:
     try:
-        return checked(data)
+        return Record.from_dict(data)
     except RecordError as error:
         raise RecordError(f"{path}, line {number}: {error}") from error
 

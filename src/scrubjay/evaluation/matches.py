@@ -34,7 +34,7 @@ class Trial:
     scene: str
     hider: str
     seeker: str
-    deal: EpisodeSpec
+    spec: EpisodeSpec
 
 
 def one_game(
@@ -50,13 +50,13 @@ def one_game(
     """A game of scripted players, by name. A difficulty in the hider's place is a search for one of its spots."""
     check_names("hider", [hider], (*HIDERS, *DIFFICULTIES))
     hides, seeks = None if hider in DIFFICULTIES else make_hider(hider, seed), make_seeker(seeker, seed)
-    deals: EpisodeSampler = RandomEpisodes(seed, (goal,))
+    sampler: EpisodeSampler = RandomEpisodes(seed, (goal,))
     with World([scene], renderer=renderer, size=size) as world:
         if hides is None:
             room = world.rooms[0]
             some = load_spots(spots_file(spots, scene, goal), scene, goal) if spots else make_spots(room, goal, QUICK)
-            deals = SpotEpisodes([some], (goal,), (hider,), seed)
-        trial = Trial(scene, hider, seeker, deals(world, 0))
+            sampler = SpotEpisodes([some], (goal,), (hider,), seed)
+        trial = Trial(scene, hider, seeker, sampler(world, 0))
         ((_, record),) = matches(world, [trial], Sides(hides, seeks))
     return record
 
@@ -95,13 +95,13 @@ def matches(
         left[each.scene].append(each)
     now: list[Trial | None] = [None] * len(world)
 
-    def deal(world: World, number: int) -> EpisodeSpec:
+    def sampler(world: World, number: int) -> EpisodeSpec:
         room = world.rooms[world.room_of[number]]
         trial = now[number] = left[room.room.scene].popleft() if left[room.room.scene] else None
         # A world that has no game left stands still until the others are done.
-        return trial.deal if trial else _idle(room)
+        return trial.spec if trial else _idle(room)
 
-    game = CacheGame(world, deal, limits, forgiving=True)
+    game = CacheGame(world, sampler, limits, forgiving=True)
     recorder = Recorder(game)
     while any(now):
         before, games = now.copy(), np.array([trial is not None for trial in now])

@@ -83,7 +83,7 @@ def _exploring(record: Record, compiled: CompiledRoom, grid: Grid, stages: np.nd
     if not len(steps):
         return dict.fromkeys(("coverage", "coverage_plus", "opened"), np.nan)
     # The start counts as visited.
-    first = record.dealt().place or record.start
+    first = record.spec.place or record.start
     start = metrics.lattice(grid, np.array([first[:2]]), np.array([first.rotation]), np.array([first.standing]))
     visited = np.concatenate([start, to_grid_frame(record, grid, np.array(record.places)[steps])])
     opened = np.isin(np.arange(len(compiled.openables)), np.array(record.opened)[steps])

@@ -8,9 +8,8 @@ journal, so that a tournament that was stopped goes on.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,8 @@ from scrubjay.evaluation.matches import Trial, check_names, matches
 from scrubjay.evaluation.scores import Score, score
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.record import Record
-from scrubjay.game.stages import LIMITS, SEEKER_STEPS
+from scrubjay.game.record import Record, new_record
+from scrubjay.game.stages import SEEKER_STEPS
 from scrubjay.players.base import Player
 from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.generate import make_room
@@ -104,15 +103,15 @@ def play_tournament(
         seed = int(np.random.SeedSequence([plan.seed, wave]).generate_state(1)[0])
         scenes = plan.scenes[wave : wave + rooms]
         with World(scenes, plan.at_once // rooms, plan.renderer, plan.size, plan.device) as world:
-            dealt = {room.room.scene: _dealt(plan, room) for room in world.rooms}
+            specs = {room.room.scene: _episodes(plan, room) for room in world.rooms}
             for name in plan.active:
-                trials = [Trial(scene, name, "", deal) for scene in scenes for deal in dealt[scene]]
+                trials = [Trial(scene, name, "", spec) for scene in scenes for spec in specs[scene]]
                 _fill(journal, world, trials, hiders[name](seed), tell)
             places = [
                 place
                 for room in world.rooms
                 for name in plan.hiders
-                for place in _places(plan, journal, world, room, name, dealt[room.room.scene])
+                for place in _places(plan, journal, world, room, name, specs[room.room.scene])
             ]
             for name in plan.seekers:
                 trials = [replace(place, seeker=name) for place in places if journal.scores[place].bfs_found]
@@ -135,7 +134,7 @@ def check(plan: Plan, hiders: Players, seekers: Players) -> None:
             _spots(plan, scene, goal)
 
 
-def deals(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
+def episodes(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
     """Hidings in a room, the same for every hider: the objects in turn, no start twice."""
     rng = np.random.default_rng([seed, *room.room.scene.encode()])
     positions = room.floor.reachable().positions
@@ -145,8 +144,8 @@ def deals(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
         yield EpisodeSpec(GOALS[number % len(GOALS)], place, Stage.EM, Stage.OH)
 
 
-def _dealt(plan: Plan, room: CompiledRoom) -> list[EpisodeSpec]:
-    some = list(itertools.islice(deals(room, plan.seed), plan.games))
+def _episodes(plan: Plan, room: CompiledRoom) -> list[EpisodeSpec]:
+    some = list(itertools.islice(episodes(room, plan.seed), plan.games))
     if len(some) < plan.games:
         raise ValueError(f"{room.room.scene} has {len(some)} places to begin at, too few for {plan.games} games")
     return some
@@ -163,24 +162,24 @@ def _fill(journal: Journal, world: World, trials: Sequence[Trial], player: Playe
 
 
 def _places(
-    plan: Plan, journal: Journal, world: World, room: CompiledRoom, hider: str, dealt: Sequence[EpisodeSpec]
+    plan: Plan, journal: Journal, world: World, room: CompiledRoom, hider: str, specs: Sequence[EpisodeSpec]
 ) -> list[Trial]:
     """Where a hider hid what it was dealt, as searches that have no seeker yet, each with its score in the journal."""
     scene, found = room.room.scene, []
-    for number, deal in enumerate(dealt):
+    for number, spec in enumerate(specs):
         record = None
         if hider in DIFFICULTIES:
-            some = _spots(plan, scene, deal.goal).get(hider, ())
+            some = _spots(plan, scene, spec.goal).get(hider, ())
             if not some:
                 continue
             spot = some[number // len(GOALS) % len(some)]
-            start = _nearest(free_positions(room, spot), deal.start)
-            search = replace(deal, start=start, first=Stage.S, last=Stage.S, pose=spot.pose, open=spot.open)
+            start = _nearest(free_positions(room, spot), spec.start)
+            search = replace(spec, start=start, first=Stage.S, last=Stage.S, pose=spot.pose, open=spot.open)
         else:
-            record = journal.hidings[Trial(scene, hider, "", deal)]
+            record = journal.hidings[Trial(scene, hider, "", spec)]
             assert record.hidden
             pose, is_open = tuple(record.hidden["pose"]), tuple(record.hidden["open"])
-            search = replace(deal, first=Stage.S, last=Stage.S, pose=pose, open=is_open)
+            search = replace(spec, first=Stage.S, last=Stage.S, pose=pose, open=is_open)
         trial = Trial(scene, hider, "", search)
         if trial not in journal.scores:
             place = waiting(trial, world)
@@ -204,10 +203,8 @@ def _spots(plan: Plan, scene: str, goal: str) -> dict:
 
 def waiting(trial: Trial, world: World) -> Record:
     """The record of a search before its first step."""
-    deal = json.loads(json.dumps({**asdict(trial.deal), "first": trial.deal.first.name, "last": trial.deal.last.name}))
-    renderer = world.renderer.name.split(" ")[0]
-    record = Record(trial.scene, deal, world.size, renderer, LIMITS.tolist(), {"hider": trial.hider})
-    record.hidden = {"pose": deal["pose"], "open": deal["open"]}
+    record = new_record(trial.scene, trial.spec, world, {"hider": trial.hider})
+    record.hidden = {"pose": list(trial.spec.pose or ()), "open": list(trial.spec.open)}
     return record
 
 
@@ -216,4 +213,4 @@ def _hiding(plan: Plan, journal: Journal, place: Trial) -> Hiding:
     results = {
         name: journal.results[replace(place, seeker=name)] if kept.bfs_found else nothing for name in plan.seekers
     }
-    return Hiding(place.scene, place.hider, place.deal.goal, kept, results)
+    return Hiding(place.scene, place.hider, place.spec.goal, kept, results)

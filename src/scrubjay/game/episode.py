@@ -1,15 +1,17 @@
-"""What games are dealt: an object, a start, and which of the five stages are played.
+"""Episode specs: the object to hide, the start, and which of the five stages are played.
 
-A whole game begins with exploring and ends with seeking. Others begin later or end sooner, to train, test or play one
-stage alone: then the deal also says where the hider stands, what it is to do, or where the object already lies.
+A whole game runs from EM to S. Other episodes begin later or end earlier, to train, test or play a single stage; their
+spec also holds where the hider stands, the manipulation's target, or where the object already lies.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.rooms.room import GOALS
@@ -17,38 +19,66 @@ from scrubjay.sim.cells import CELLS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
-TURNED = 0.5
-"""How often a game's grid is turned where grids are, as the paper does."""
+ROTATED_SHARE = 0.5
+"""The share of games whose grid is rotated, where grids are rotated, as in the paper."""
+
+
+def _stage_of(name: Any) -> Any:
+    """A stage by its name, as files have it."""
+    if isinstance(name, str) and name in Stage.__members__:
+        return Stage[name]
+    if isinstance(name, Stage):
+        return name
+    raise ValueError(f"stages are {', '.join(Stage.__members__)}, not {name!r}")
+
+
+def _finite(pose: AgentPose) -> AgentPose:
+    if not np.isfinite(pose).all():
+        raise ValueError(f"x, y and rotation are finite, not {list(pose)}")
+    return pose
+
+
+StageName = Annotated[Stage, BeforeValidator(_stage_of), PlainSerializer(lambda stage: stage.name)]
+FinitePose = Annotated[AgentPose, AfterValidator(_finite)]
+Pose = Annotated[tuple[float, ...], Field(min_length=7, max_length=7)]
+"""An object's center and quaternion."""
+Openables = tuple[Annotated[int, Field(ge=0)], ...]
+"""Numbers of openables."""
 
 
 @dataclass(frozen=True)
 class EpisodeSpec:
-    """A game: the object to hide, where hider and seeker begin, and the stages from the first to the last."""
+    """An episode: the object to hide, where hider and seeker start, and the stages from the first to the last.
+
+    Creating one checks it only as far as is cheap, since samplers do so all the time; `from_dict` checks every field.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     goal: str
-    start: AgentPose
-    first: Stage = Stage.EM
-    last: Stage = Stage.S
-    place: AgentPose | None = None
-    """Where the hider stands if the game begins with hiding or manipulating; the start if there is none."""
+    start: FinitePose
+    first: StageName = Stage.EM
+    last: StageName = Stage.S
+    place: FinitePose | None = None
+    """Where the hider stands if the episode begins with OH or OM; the start if None."""
     target: tuple[int, int, int] | None = None
-    """Modality, row and column, if the game begins with manipulating."""
-    pose: tuple[float, ...] | None = None
-    """Where the object rests, center and quaternion, if the game begins with seeking."""
-    open: tuple[int, ...] = ()
-    """Numbers of the openables that are open at the beginning."""
+    """Modality, row and column, if the episode begins with OM."""
+    pose: Pose | None = None
+    """Where the object rests, if the episode begins with S."""
+    open: Openables = ()
+    """The openables that are open at the beginning."""
     anywhere: bool = False
-    """Does an object count as placed wherever it is dropped? People point at things and need not foresee cells."""
+    """A drop anywhere is a placement. People point at things and need not foresee cells."""
 
     def __post_init__(self) -> None:
         if self.goal not in GOALS:
             raise ValueError(f"unknown goal object {self.goal!r}; there are {', '.join(GOALS)}")
-        if (self.first, self.last) not in ENDS:
+        if (self.first, self.last) not in STAGE_RANGES:
             raise ValueError(f"no game goes from {self.first.name} to {self.last.name}")
         if (self.target is None) == (self.first == Stage.OM):
-            raise ValueError("a game that begins with manipulating has a target, no other has")
+            raise ValueError("a game that begins with OM has a target, no other has")
         if (self.pose is None) == (self.first == Stage.S):
-            raise ValueError("a game that begins with seeking has a pose of the object, no other has")
+            raise ValueError("a game that begins with S has a pose of the object, no other has")
         if self.pose is not None and (len(self.pose) != 7 or not np.isfinite(self.pose).all()):
             raise ValueError(f"a pose is a center and a quaternion, seven numbers, not {self.pose}")
         if self.target is not None and not all(
@@ -56,8 +86,22 @@ class EpisodeSpec:
         ):
             raise ValueError(f"a target is a modality to 2 and a row and column to 6, not {self.target}")
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, stages by name."""
+        return _adapter().dump_python(self, mode="json")
 
-ENDS = {
+    @staticmethod
+    def from_dict(data: Any) -> EpisodeSpec:
+        """The inverse, every field checked; pydantic's ValidationError, a ValueError, says what is wrong."""
+        return _adapter().validate_python(data)
+
+
+@cache
+def _adapter() -> TypeAdapter[EpisodeSpec]:
+    return TypeAdapter(EpisodeSpec)
+
+
+STAGE_RANGES = {
     (Stage.EM, Stage.EM), (Stage.EM, Stage.PS), (Stage.EM, Stage.OH), (Stage.EM, Stage.S), (Stage.PS, Stage.S),
     (Stage.OH, Stage.OH), (Stage.OH, Stage.S), (Stage.OM, Stage.OM), (Stage.S, Stage.S),
 }  # fmt: skip
@@ -65,15 +109,15 @@ ENDS = {
 
 
 class EpisodeSampler(Protocol):
-    """Whoever deals."""
+    """Samples a world's next episode."""
 
     def __call__(self, world: World, number: int) -> EpisodeSpec:
-        """The next game in the world of that number."""
+        """The next episode in world `number`."""
         ...
 
 
 class RandomEpisodes:
-    """Deals games at random, the same ones for the same seed."""
+    """Samples episodes uniformly; the same ones for the same seed."""
 
     def __init__(
         self,
@@ -83,15 +127,15 @@ class RandomEpisodes:
         first: Stage = Stage.EM,
         last: Stage = Stage.S,
     ) -> None:
-        """`goals` are hidden; `turned` turns every other game's grid by a random angle, as the paper augments its data.
+        """`turned` rotates every other game's grid by a random angle, the paper's data augmentation.
 
-        Games that begin with hiding or manipulating have their hider anywhere, and a target drawn at random.
+        Episodes that begin with OH or OM have their hider at a random place, and OM a random target.
         """
         unknown = set(goals) - set(GOALS)
         if unknown or not goals:
             raise ValueError(f"unknown goal objects {sorted(unknown)}; there are {', '.join(GOALS)}")
-        if (first, last) not in ENDS or first == Stage.S:
-            raise ValueError(f"games from {first.name} to {last.name} cannot be dealt at random")
+        if (first, last) not in STAGE_RANGES or first == Stage.S:
+            raise ValueError(f"episodes from {first.name} to {last.name} cannot be sampled at random")
         self.goals, self.turned, self.first, self.last = goals, turned, first, last
         self.rng = np.random.default_rng(seed)
 
@@ -99,16 +143,16 @@ class RandomEpisodes:
         rng, floor = self.rng, world.rooms[world.room_of[number]].floor
         positions = floor.reachable().positions
         x, y = positions[rng.integers(len(positions))]
-        turn = float(rng.integers(360)) if self.turned and rng.random() < TURNED else 90.0 * rng.integers(4)
+        turn = float(rng.integers(360)) if self.turned and rng.random() < ROTATED_SHARE else 90.0 * rng.integers(4)
         start = AgentPose(float(x), float(y), float(turn), True)
         goal = self.goals[rng.integers(len(self.goals))]
         if self.first not in (Stage.OH, Stage.OM):
             return EpisodeSpec(goal, start, self.first, self.last)
         if turn % 90:
             positions = floor.positions((x, y), turn % 90)
-        there = positions[rng.integers(len(positions))]
+        position = positions[rng.integers(len(positions))]
         place = AgentPose(
-            float(there[0]), float(there[1]), float(turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2))
+            float(position[0]), float(position[1]), float(turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2))
         )
         target = None
         if self.first == Stage.OM:

@@ -108,9 +108,9 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
     """Replays a record and keeps a frame of every step; RecordError if it does not replay."""
     steps: list[EpisodeStep] = []
     container = -1
-    dealt = record.dealt()
+    spec = record.spec
     with World([record.scene], renderer=renderer, size=record.size) as world:
-        place, is_open = dealt.place or dealt.start, np.isin(np.arange(world.state.open.shape[1]), dealt.open)
+        place, is_open = spec.place or spec.start, np.isin(np.arange(world.state.open.shape[1]), spec.open)
         for number, (game, outcome) in enumerate(replay(record, world)):
             stage = Stage(outcome.stage[0])
             opened: tuple[int, ...] = ()

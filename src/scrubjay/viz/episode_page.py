@@ -39,7 +39,7 @@ BINARY, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
 
 def write_episode_page(episode: Episode, path: str | os.PathLike[str], video: str = "") -> None:
     """Writes a game's page as one file, with a link to a video beside it if there is one."""
-    record, dealt = episode.record, episode.record.dealt()
+    record, spec = episode.record, episode.record.spec
     shown = select_steps(episode.steps, MAX_FRAMES)
     players = [seeker for seeker in (False, True) if any((step.stage == Stage.S) == seeker for step in episode.steps)]
     write_atomically(path, load_template("episode_page.html").render(
@@ -48,7 +48,7 @@ def write_episode_page(episode: Episode, path: str | os.PathLike[str], video: st
         summary=_summary_rows(episode),
         metrics=describe_metrics(episode),
         stages=[_stage(episode, stage) for stage in Stage
-                if dealt.first <= stage <= dealt.last or episode.steps_in(stage)],
+                if spec.first <= stage <= spec.last or episode.steps_in(stage)],
         bands=color_bands(STAGES[step.stage].color for step in shown),
         frames=[_frame(episode, step) for step in shown],
         total=len(episode.steps),
@@ -66,7 +66,7 @@ def summarize(episode: Episode) -> str:
     record, players = episode.record, episode.record.players
     who = {role: f"the {role} ({players[role]})" if role in players else f"the {role}" for role in ("hider", "seeker")}
     clauses = [f"A game of Cache: {who['hider']} had a {record.goal.lower()} to hide"]
-    if record.dealt().first == Stage.S:
+    if record.spec.first == Stage.S:
         clauses = [f"A search: a {record.goal.lower()} was hidden ({players.get('hider', 'hider unknown')})"]
     if episode.steps_in(Stage.S):
         clauses.append(f"{who['seeker']} {'found it' if record.found else 'did not find it'}")

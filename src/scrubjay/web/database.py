@@ -12,13 +12,12 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import DatabaseError
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.record import Record, checked
+from scrubjay.game.record import Record
 
 VERSION = 1
 SCHEMA = """
@@ -150,7 +149,7 @@ class Database:
         """Keeps a record for those who know its name, with what its players thought, if they said so."""
         name = name or new_token()
         more = {} if internals is None else {"internals": internals}
-        self.add("records", id=name, record=json.dumps({**asdict(record), **more}))
+        self.add("records", id=name, record=json.dumps({**record.to_dict(), **more}))
         return name
 
     def record(self, name: str) -> tuple[Record, dict[str, Any] | None] | None:
@@ -160,7 +159,7 @@ class Database:
             return None
         data = json.loads(row["record"])
         internals = data.pop("internals", None)
-        return checked(data), internals
+        return Record.from_dict(data), internals
 
 
 def _locked(path: Path) -> int:
@@ -175,8 +174,8 @@ def _locked(path: Path) -> int:
 
 
 def spec_to_json(deal: EpisodeSpec) -> str:
-    return json.dumps({**asdict(deal), "first": deal.first.name, "last": deal.last.name})
+    return json.dumps(deal.to_dict())
 
 
 def spec_from_json(text: str) -> EpisodeSpec:
-    return Record("", json.loads(text), 0, "", []).dealt()
+    return EpisodeSpec.from_dict(json.loads(text))

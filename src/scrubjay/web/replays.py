@@ -13,7 +13,7 @@ import numpy as np
 from scrubjay.errors import RecordError
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import RandomEpisodes
-from scrubjay.game.record import Record, checked, replay
+from scrubjay.game.record import Record, replay
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.viz.floorplan import draw_floorplan
 from scrubjay.viz.picture import encode_picture
@@ -83,7 +83,7 @@ class Replays:
     def add(self, data: Any) -> str:
         """Keeps a record from outside; RecordError says why not."""
         try:
-            record = checked(data)
+            record = Record.from_dict(data)
         except RecordError:
             raise
         except Exception as error:

@@ -10,7 +10,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -231,7 +231,7 @@ class Sessions:
         name = self.database.add_record(record, trial.internals()) if row["study"] is None or row["practice"] else None
         self.database.change(
             "trials", row["id"], ended=self.clock(), found=record.found if sought else None, given_up=given_up,
-            steps=trial.steps, record=json.dumps(asdict(record)), record_id=name,
+            steps=trial.steps, record=json.dumps(record.to_dict()), record_id=name,
         )  # fmt: skip
         session.result = {"found": record.found if sought else None, "steps": trial.steps, "record": name}
 
