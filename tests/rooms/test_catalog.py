@@ -14,8 +14,7 @@ from scrubjay.rooms.materials import materials
 from scrubjay.rooms.room import GOALS, ROOM_TYPES
 from scrubjay.sim.compile import GOAL_BOXES
 
-OPENABLE = ("Drawer", "Cabinet", "Fridge", "Microwave", "Oven", "Dishwasher", "Safe", "ShowerDoor", "Toilet", "Box",
-            "LaundryHamper", "Kettle", "Laptop", "Book", "Blinds", "ShowerCurtain")  # fmt: skip
+OPENABLE = sorted(name for name, kind in TYPES.items() if kind.opens)
 CONTAINERS = ("Drawer", "Cabinet", "Fridge", "Microwave", "Safe", "Box", "LaundryHamper", "GarbageCan")
 SOFT = ("Rug",)
 """Types that are walked over: nothing to bump into."""
@@ -104,6 +103,11 @@ def test_no_two_are_the_same_but_one_seed_always_is(kind):
 
     assert print_of(draw(kind, 3)) == print_of(draw(kind, 3))
     assert any(print_of(draw(kind, 3)) != print_of(draw(kind, seed)) for seed in range(4, 10))
+
+
+def test_those_that_open_are_marked():
+    assert len(OPENABLE) >= 16
+    assert [kind for kind in sorted(TYPES) if draw(kind).openable] == OPENABLE
 
 
 @pytest.mark.parametrize("kind", OPENABLE)

@@ -24,8 +24,8 @@ from starlette.websockets import WebSocket
 
 from scrubjay.errors import RecordError, StudyError
 from scrubjay.game.record import Record, load_records
-from scrubjay.rooms.generate import SCENES, split
-from scrubjay.rooms.room import GOALS, ROOM_TYPES
+from scrubjay.rooms.generate import SCENES, split, type_of
+from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.web import export, schemas, security
@@ -200,7 +200,7 @@ class Server:
 
     async def options(self, request: Request) -> Response:
         self._reading(request)
-        scenes = [{"scene": scene, "type": _type(scene), "split": _split(scene)} for scene in self.settings.scenes]
+        scenes = [{"scene": scene, "type": type_of(scene), "split": _split(scene)} for scene in self.settings.scenes]
         opponents = self.settings.opponents
         studies = [{"name": study.name, "title": study.title} for study in self.studies.values()]
         return JSONResponse({
@@ -344,10 +344,6 @@ def _static_files() -> dict[str, tuple[bytes, str]]:
         return {}
     found = [entry for entry in folder.iterdir() if entry.is_file() and Path(entry.name).suffix in KINDS]
     return {entry.name: (entry.read_bytes(), KINDS[Path(entry.name).suffix]) for entry in found}
-
-
-def _type(scene: str) -> str:
-    return ROOM_TYPES[SCENES.index(scene) // 30] if scene in SCENES else scene.rpartition("-")[0]
 
 
 def _split(scene: str) -> str:

@@ -1,8 +1,6 @@
-"""The catalog: a function per object type that fills a box with parts and materials."""
+"""The catalog: a function for each object type that fills a box with parts and materials."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -22,12 +20,10 @@ from scrubjay.rooms.catalog import (
     tables,
     tableware,
 )
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 from scrubjay.rooms.room import Room, Thing
 
-Draw = Callable[[Shape, np.random.Generator], None]
-
-TYPES: dict[str, Draw] = {
+TYPES: dict[str, ObjectType] = {
     **appliances.TYPES,
     **bathroom.TYPES,
     **decor.TYPES,
@@ -41,20 +37,20 @@ TYPES: dict[str, Draw] = {
     **tables.TYPES,
     **tableware.TYPES,
 }
-"""Every type and the function that draws it. The room's own shell (floor, walls, ceiling) is drawn from its outline."""
+"""All object types by name. The room's shell (floor, walls, ceiling) is drawn from its outline instead."""
 
 
 def draw(kind: str, size, rng: np.random.Generator, style: dict[str, str], options: dict[str, float]) -> Shape:
-    """A shape of a type that fills a box."""
+    """Draws a type into a box of `size`."""
     if kind not in TYPES:
         raise RoomError(f"unknown object type {kind!r}; the catalog has {', '.join(sorted(TYPES))}")
     shape = Shape(tuple(size), style, options=options)
-    TYPES[kind](shape, rng)
+    TYPES[kind].draw(shape, rng)
     return shape
 
 
 def shape_of(thing: Thing, room: Room) -> Shape:
-    """A thing's shape; the same thing always gives the same shape."""
+    """Draws a thing; equal things have equal shapes."""
     if thing.type in shell.TYPES:
         return shell.draw(thing, room)
     return draw(thing.type, thing.size, np.random.default_rng(thing.seed), thing.style, thing.options)

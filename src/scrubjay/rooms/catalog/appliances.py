@@ -10,7 +10,7 @@ import numpy as np
 from scrubjay.rooms.catalog.cutlery import BLACK, STEEL, lengthwise
 from scrubjay.rooms.catalog.joinery import FORWARD, pick
 from scrubjay.rooms.catalog.mesh import Mesh, box
-from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape
+from scrubjay.rooms.catalog.shape import Drawn, Moving, ObjectType, Shape
 
 BODIES = (
     "plain#f1f0ec",
@@ -288,10 +288,10 @@ def toaster(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "CoffeeMachine": coffee_machine,
-    "Dishwasher": dishwasher,
-    "Fridge": fridge,
-    "Microwave": microwave,
-    "Oven": oven,
-    "Toaster": toaster,
+    "CoffeeMachine": ObjectType(coffee_machine),
+    "Dishwasher": ObjectType(dishwasher, opens=True),
+    "Fridge": ObjectType(fridge, opens=True),
+    "Microwave": ObjectType(microwave, opens=True),
+    "Oven": ObjectType(oven, opens=True),
+    "Toaster": ObjectType(toaster),
 }

@@ -6,7 +6,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog import toiletries
 from scrubjay.rooms.catalog.mesh import rotation
-from scrubjay.rooms.catalog.shape import Drawn, Shape
+from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
 from scrubjay.rooms.catalog.skins import CHROME, DARK, FITTINGS, FORWARD, TOWELS, WHITES, sheet, tinted, vessel
 
 
@@ -237,12 +237,12 @@ def shower_head(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "Bathtub": bathtub,
-    "BathtubBasin": bathtub_basin,
-    "Toilet": toilet,
-    "ShowerDoor": shower_door,
-    "ShowerGlass": shower_glass,
-    "ShowerCurtain": shower_curtain,
-    "ShowerHead": shower_head,
+    "Bathtub": ObjectType(bathtub),
+    "BathtubBasin": ObjectType(bathtub_basin),
+    "Toilet": ObjectType(toilet, opens=True),
+    "ShowerDoor": ObjectType(shower_door, opens=True),
+    "ShowerGlass": ObjectType(shower_glass),
+    "ShowerCurtain": ObjectType(shower_curtain, opens=True),
+    "ShowerHead": ObjectType(shower_head),
     **toiletries.TYPES,
 }

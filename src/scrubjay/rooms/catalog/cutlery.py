@@ -7,7 +7,7 @@ import numpy as np
 from scrubjay.rooms.catalog.joinery import pick
 from scrubjay.rooms.catalog.loft import loft, strip, superellipse
 from scrubjay.rooms.catalog.mesh import box, rotation
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 
 STEEL = "metal#dfe3e6"
 BLACK = "plain#26272a"
@@ -140,10 +140,10 @@ def spatula(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "ButterKnife": butter_knife,
-    "Fork": fork,
-    "Knife": knife,
-    "Ladle": ladle,
-    "Spatula": spatula,
-    "Spoon": spoon,
+    "ButterKnife": ObjectType(butter_knife),
+    "Fork": ObjectType(fork),
+    "Knife": ObjectType(knife),
+    "Ladle": ObjectType(ladle),
+    "Spatula": ObjectType(spatula),
+    "Spoon": ObjectType(spoon),
 }

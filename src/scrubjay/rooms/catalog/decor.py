@@ -6,7 +6,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.plants import house_plant
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 from scrubjay.rooms.catalog.skins import BRIGHTS, FITTINGS, TOWELS, tinted, vessel
 
 GLAZES = ("2f5f8a", "e9e4da", "b5523b", "6f8f7a", "d9a648", "23262b", "8a5a76", "c9c3b5", "3f7f86", "a8b8c4")
@@ -288,10 +288,10 @@ def watering_can(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "HousePlant": house_plant,
-    "Vase": vase,
-    "Statue": statue,
-    "RoomDecor": room_decor,
-    "TableTopDecor": table_top_decor,
-    "WateringCan": watering_can,
+    "HousePlant": ObjectType(house_plant, round=True),
+    "Vase": ObjectType(vase, round=True),
+    "Statue": ObjectType(statue, round=True),
+    "RoomDecor": ObjectType(room_decor),
+    "TableTopDecor": ObjectType(table_top_decor),
+    "WateringCan": ObjectType(watering_can),
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from scrubjay.rooms.catalog.mesh import FACES, Mesh, box, lathe, rotation
-from scrubjay.rooms.catalog.shape import Drawn, Shape
+from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
 from scrubjay.rooms.catalog.skins import BRIGHTS, DARK, FITTINGS, FORWARD, tinted
 
 CASES = ("1f2023", "2a2c30", "3a3c40", "17181a")
@@ -372,15 +372,15 @@ def compact_disc(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "Television": television,
-    "Laptop": laptop,
-    "Desktop": desktop,
-    "CellPhone": cell_phone,
-    "RemoteControl": remote_control,
-    "AlarmClock": alarm_clock,
-    "Watch": watch,
-    "DeskLamp": desk_lamp,
-    "FloorLamp": floor_lamp,
-    "VacuumCleaner": vacuum_cleaner,
-    "CD": compact_disc,
+    "Television": ObjectType(television),
+    "Laptop": ObjectType(laptop, opens=True),
+    "Desktop": ObjectType(desktop),
+    "CellPhone": ObjectType(cell_phone),
+    "RemoteControl": ObjectType(remote_control),
+    "AlarmClock": ObjectType(alarm_clock),
+    "Watch": ObjectType(watch),
+    "DeskLamp": ObjectType(desk_lamp),
+    "FloorLamp": ObjectType(floor_lamp),
+    "VacuumCleaner": ObjectType(vacuum_cleaner),
+    "CD": ObjectType(compact_disc, round=True),
 }

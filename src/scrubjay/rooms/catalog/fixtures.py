@@ -8,7 +8,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog.joinery import FABRICS, METALS, PAINTS, UPRIGHT, WOODS, moulded, option, pick
 from scrubjay.rooms.catalog.mesh import Mesh, joined
-from scrubjay.rooms.catalog.shape import Drawn, Shape
+from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
 
 EDGES = ("left", "right", "top", "bottom", "back")
 FRAMES = WOODS + ("plain#f4f2ec", "plain#2c2b2a", "metal#c9a860", "metal#b9bcbf")
@@ -290,14 +290,14 @@ def ceiling_lamp(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "Window": window,
-    "Blinds": blinds,
-    "Curtains": curtains,
-    "Mirror": mirror,
-    "Painting": painting,
-    "Poster": poster,
-    "LightSwitch": light_switch,
-    "Doorway": doorway,
-    "Rug": rug,
-    "CeilingLamp": ceiling_lamp,
+    "Window": ObjectType(window),
+    "Blinds": ObjectType(blinds, opens=True),
+    "Curtains": ObjectType(curtains),
+    "Mirror": ObjectType(mirror),
+    "Painting": ObjectType(painting),
+    "Poster": ObjectType(poster),
+    "LightSwitch": ObjectType(light_switch),
+    "Doorway": ObjectType(doorway),
+    "Rug": ObjectType(rug),
+    "CeilingLamp": ObjectType(ceiling_lamp),
 }

@@ -7,7 +7,7 @@ import numpy as np
 from scrubjay.rooms.catalog.joinery import pick
 from scrubjay.rooms.catalog.loft import loft, superellipse
 from scrubjay.rooms.catalog.mesh import prism, rotation
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 
 
 def ripened(rng: np.random.Generator, color: str, spread: float = 0.05) -> str:
@@ -152,4 +152,11 @@ def lettuce(s: Shape, rng: np.random.Generator) -> None:
     s.solid_capsule((0, -0.46 * d, 0.45 * h), (0, 0.46 * d, 0.45 * h), 0.36 * min(w, h))
 
 
-TYPES = {"Apple": apple, "Bread": bread, "Egg": egg, "Lettuce": lettuce, "Potato": potato, "Tomato": tomato}
+TYPES = {
+    "Apple": ObjectType(apple, round=True),
+    "Bread": ObjectType(bread),
+    "Egg": ObjectType(egg, round=True),
+    "Lettuce": ObjectType(lettuce, round=True),
+    "Potato": ObjectType(potato, round=True),
+    "Tomato": ObjectType(tomato),
+}

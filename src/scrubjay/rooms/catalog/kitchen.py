@@ -8,7 +8,7 @@ from scrubjay.rooms.catalog.cutlery import BLACK, STEEL
 from scrubjay.rooms.catalog.joinery import FORWARD, pick
 from scrubjay.rooms.catalog.loft import loft, superellipse
 from scrubjay.rooms.catalog.mesh import box, rotation
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 from scrubjay.rooms.catalog.tableware import walls_around
 
 TOPS = (
@@ -258,12 +258,12 @@ def garbage_bag(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "CounterTop": counter_top,
-    "Faucet": faucet,
-    "GarbageBag": garbage_bag,
-    "GarbageCan": garbage_can,
-    "Sink": sink,
-    "SinkBasin": sink_basin,
-    "StoveBurner": stove_burner,
-    "StoveKnob": stove_knob,
+    "CounterTop": ObjectType(counter_top),
+    "Faucet": ObjectType(faucet),
+    "GarbageBag": ObjectType(garbage_bag),
+    "GarbageCan": ObjectType(garbage_can),
+    "Sink": ObjectType(sink),
+    "SinkBasin": ObjectType(sink_basin),
+    "StoveBurner": ObjectType(stove_burner),
+    "StoveKnob": ObjectType(stove_knob),
 }

@@ -6,7 +6,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog.electronics import plate
 from scrubjay.rooms.catalog.mesh import joined, rotation, tube
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 from scrubjay.rooms.catalog.skins import BRIGHTS, DARK, FITTINGS, FORWARD, SIDEWAYS, TOWELS, sheet, tinted, vessel
 
 COVERS = ("8c2f2b", "2d4a73", "35603f", "b98a2e", "5b3a63", "24262b", "c96f3b", "3d7f86")
@@ -378,17 +378,17 @@ def tissue_box(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "BaseballBat": baseball_bat,
-    "BasketBall": basket_ball,
-    "TennisRacket": tennis_racket,
-    "Dumbbell": dumbbell,
-    "TeddyBear": teddy_bear,
-    "Boots": boots,
-    "Book": book,
-    "Newspaper": newspaper,
-    "Pen": pen,
-    "Pencil": pencil,
-    "CreditCard": credit_card,
-    "KeyChain": key_chain,
-    "TissueBox": tissue_box,
+    "BaseballBat": ObjectType(baseball_bat),
+    "BasketBall": ObjectType(basket_ball),
+    "TennisRacket": ObjectType(tennis_racket),
+    "Dumbbell": ObjectType(dumbbell),
+    "TeddyBear": ObjectType(teddy_bear),
+    "Boots": ObjectType(boots),
+    "Book": ObjectType(book, opens=True),
+    "Newspaper": ObjectType(newspaper),
+    "Pen": ObjectType(pen),
+    "Pencil": ObjectType(pencil),
+    "CreditCard": ObjectType(credit_card),
+    "KeyChain": ObjectType(key_chain),
+    "TissueBox": ObjectType(tissue_box),
 }

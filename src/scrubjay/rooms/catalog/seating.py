@@ -23,7 +23,7 @@ from scrubjay.rooms.catalog.joinery import (
     slab,
 )
 from scrubjay.rooms.catalog.mesh import rotation
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 
 SOFT = FABRICS + ("leather#6b4630", "leather#2f2c2b", "leather#a9744a", "woven#3f5c66", "woven#a33f3a", "woven#c7a24a")
 BEDDING = tuple(f"printed-{i}#{tint}" for i, tint in enumerate(("e8eef2", "d9b8a8", "b8c8d8", "e6dcc4", "a8bfae")))
@@ -271,13 +271,13 @@ def pillow(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "Chair": chair,
-    "ArmChair": arm_chair,
-    "Sofa": sofa,
-    "Stool": stool,
-    "Ottoman": ottoman,
-    "Footstool": footstool,
-    "Bed": bed,
-    "DogBed": dog_bed,
-    "Pillow": pillow,
+    "Chair": ObjectType(chair, roles=("wood", "metal", "fabric")),
+    "ArmChair": ObjectType(arm_chair, roles=("fabric", "wood")),
+    "Sofa": ObjectType(sofa, roles=("fabric", "wood")),
+    "Stool": ObjectType(stool, roles=("wood", "metal", "fabric")),
+    "Ottoman": ObjectType(ottoman, roles=("fabric", "wood")),
+    "Footstool": ObjectType(footstool),
+    "Bed": ObjectType(bed, roles=("fabric", "wood")),
+    "DogBed": ObjectType(dog_bed),
+    "Pillow": ObjectType(pillow),
 }

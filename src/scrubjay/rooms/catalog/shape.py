@@ -8,6 +8,7 @@ in these coordinates, moving parts as they are when closed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -149,3 +150,19 @@ class Shape(Drawn):
     @property
     def openable(self) -> bool:
         return bool(self.moving)
+
+
+@dataclass(frozen=True)
+class ObjectType:
+    """A type of the catalog, and what the generator must know of it."""
+
+    draw: Callable[[Shape, np.random.Generator], None]
+    """Fills the box of an empty shape."""
+    opens: bool = False
+    """It has moving parts."""
+    roles: tuple[str, ...] = ()
+    """Materials that it takes from the room's palette; it chooses all others itself."""
+    round: bool = False
+    """It looks alike from all sides, so it stands at any yaw."""
+    size: tuple[float, float, float] | None = None
+    """Its usual width, depth and height, if the priors do not have the type."""

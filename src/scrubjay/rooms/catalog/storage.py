@@ -30,7 +30,7 @@ from scrubjay.rooms.catalog.joinery import (
     slab,
 )
 from scrubjay.rooms.catalog.mesh import rotation
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 
 Cell = tuple[str, tuple[float, float, float], tuple[float, float, float]]
 """The type that fills a cell, the middle of the cell's bottom in the furniture's coordinates, and its size."""
@@ -365,14 +365,15 @@ def laundry_hamper(s: Shape, rng: np.random.Generator) -> None:
     s.support((0, 0, 0.034), (inner[0] * 0.9, inner[1] * 0.9), rim - 0.04)
 
 
+CARPENTRY = ("wood", "front", "handle", "top", "metal")
 TYPES = {
-    "Drawer": drawer,
-    "Cabinet": cabinet,
-    "Shelf": shelf,
-    "ShelvingUnit": shelving_unit,
-    "Dresser": dresser,
-    "TVStand": tv_stand,
-    "Safe": safe,
-    "Box": box,
-    "LaundryHamper": laundry_hamper,
+    "Drawer": ObjectType(drawer, opens=True, roles=CARPENTRY),
+    "Cabinet": ObjectType(cabinet, opens=True, roles=CARPENTRY),
+    "Shelf": ObjectType(shelf, roles=("wood", "metal")),
+    "ShelvingUnit": ObjectType(shelving_unit, roles=("wood", "metal")),
+    "Dresser": ObjectType(dresser, roles=CARPENTRY),
+    "TVStand": ObjectType(tv_stand, roles=CARPENTRY),
+    "Safe": ObjectType(safe, opens=True),
+    "Box": ObjectType(box, opens=True),
+    "LaundryHamper": ObjectType(laundry_hamper, opens=True),
 }

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from scrubjay.rooms.catalog.joinery import METALS, PAINTS, REACH, WOODS, between, hollow, leg, legs, option, pick, slab
-from scrubjay.rooms.catalog.shape import Shape
-from scrubjay.rooms.catalog.storage import BOARD, DESK_HEIGHT, FLUSH, TOP, cells, pedestal_width, side_table_leg
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
+from scrubjay.rooms.catalog.storage import (
+    BOARD,
+    CARPENTRY,
+    DESK_HEIGHT,
+    FLUSH,
+    TOP,
+    cells,
+    pedestal_width,
+    side_table_leg,
+)
 
 KINDS = 6
 """Ways to carry a top: square, tapered, turned and round legs, a pedestal, trestles."""
@@ -183,4 +192,9 @@ def _lower_shelf(s: Shape, wood: str, leg_thick: float, height: float) -> None:
     s.support((0, 0, height + 0.016), (w - 3 * leg_thick, d - 3 * leg_thick - 0.03), h - height - 0.12)
 
 
-TYPES = {"DiningTable": dining_table, "CoffeeTable": coffee_table, "SideTable": side_table, "Desk": desk}
+TYPES = {
+    "DiningTable": ObjectType(dining_table, roles=("wood", "metal")),
+    "CoffeeTable": ObjectType(coffee_table, roles=CARPENTRY),
+    "SideTable": ObjectType(side_table, roles=CARPENTRY),
+    "Desk": ObjectType(desk, roles=CARPENTRY),
+}

@@ -9,7 +9,7 @@ from scrubjay.rooms.catalog.cutlery import BLACK, STEEL, lengthwise
 from scrubjay.rooms.catalog.joinery import pick
 from scrubjay.rooms.catalog.loft import loft, strip, superellipse
 from scrubjay.rooms.catalog.mesh import Mesh, lathe, rotation
-from scrubjay.rooms.catalog.shape import Drawn, Shape
+from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
 
 WHITE = "plain#f3f0ea"
 SATURATED = ("1f6fd0", "f2a516", "12a08c", "7a3fc0", "e0457b", "2e9e3f")
@@ -306,19 +306,19 @@ def dish_sponge(s: Shape, rng: np.random.Generator) -> None:
 
 TYPES = {
     **cutlery.TYPES,
-    "AluminumFoil": aluminum_foil,
-    "Bottle": bottle,
-    "Bowl": bowl,
-    "Cup": cup,
-    "DishSponge": dish_sponge,
-    "Kettle": kettle,
-    "Mug": mug,
-    "Pan": pan,
-    "PaperTowelRoll": paper_towel_roll,
-    "PepperShaker": pepper_shaker,
-    "Plate": plate,
-    "Pot": pot,
-    "SaltShaker": salt_shaker,
-    "SoapBottle": soap_bottle,
-    "WineBottle": wine_bottle,
+    "AluminumFoil": ObjectType(aluminum_foil),
+    "Bottle": ObjectType(bottle, round=True),
+    "Bowl": ObjectType(bowl, round=True),
+    "Cup": ObjectType(cup),
+    "DishSponge": ObjectType(dish_sponge),
+    "Kettle": ObjectType(kettle, opens=True),
+    "Mug": ObjectType(mug),
+    "Pan": ObjectType(pan),
+    "PaperTowelRoll": ObjectType(paper_towel_roll, round=True),
+    "PepperShaker": ObjectType(pepper_shaker),
+    "Plate": ObjectType(plate, round=True),
+    "Pot": ObjectType(pot),
+    "SaltShaker": ObjectType(salt_shaker),
+    "SoapBottle": ObjectType(soap_bottle, round=True),
+    "WineBottle": ObjectType(wine_bottle, round=True),
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from scrubjay.rooms.catalog.mesh import lathe, rotation
-from scrubjay.rooms.catalog.shape import Shape
+from scrubjay.rooms.catalog.shape import ObjectType, Shape
 from scrubjay.rooms.catalog.skins import (
     BRIGHTS,
     CHROME,
@@ -273,16 +273,16 @@ def candle(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
-    "ToiletPaper": toilet_paper,
-    "ToiletPaperHanger": toilet_paper_hanger,
-    "Towel": towel,
-    "HandTowel": hand_towel,
-    "TowelHolder": towel_holder,
-    "HandTowelHolder": hand_towel_holder,
-    "SoapBar": soap_bar,
-    "Plunger": plunger,
-    "ScrubBrush": scrub_brush,
-    "Cloth": cloth,
-    "SprayBottle": spray_bottle,
-    "Candle": candle,
+    "ToiletPaper": ObjectType(toilet_paper),
+    "ToiletPaperHanger": ObjectType(toilet_paper_hanger),
+    "Towel": ObjectType(towel),
+    "HandTowel": ObjectType(hand_towel),
+    "TowelHolder": ObjectType(towel_holder),
+    "HandTowelHolder": ObjectType(hand_towel_holder),
+    "SoapBar": ObjectType(soap_bar),
+    "Plunger": ObjectType(plunger),
+    "ScrubBrush": ObjectType(scrub_brush),
+    "Cloth": ObjectType(cloth),
+    "SprayBottle": ObjectType(spray_bottle),
+    "Candle": ObjectType(candle, round=True),
 }

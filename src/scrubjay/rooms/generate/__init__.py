@@ -1,99 +1,100 @@
-"""Makes household rooms from seeds.
+"""Generates household rooms from seeds.
 
 `make_room("FloorPlan12")` is one of 150 fixed rooms, `make_room("kitchen-81723")` a kitchen from any other seed. A room
-is the same on every machine. Rooms follow the facts of real ones (see `priors`): what they hold, how large it is, what
-stands on what.
+is the same on every machine. What rooms hold, its sizes and what stands on what follow real rooms (see `priors`).
 """
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import numpy as np
 
 from scrubjay.errors import RoomError
-from scrubjay.rooms.generate import bathroom, bedroom, foyer, kitchen, living_room
+from scrubjay.rooms import catalog
 from scrubjay.rooms.generate.layout import NoRoom, Plan, outline_of
 from scrubjay.rooms.generate.palettes import palette
+from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import ROOM_TYPES, Room
 
-FIRST = {"kitchen": 0, "living_room": 200, "bedroom": 300, "bathroom": 400, "foyer": 500}
-"""FloorPlan1 is the first kitchen, FloorPlan201 the first living room."""
-SCENES: tuple[str, ...] = tuple(f"FloorPlan{FIRST[kind] + i}" for kind in ROOM_TYPES for i in range(1, 31))
+TYPES: dict[str, RoomType] = {name: import_module(f"{__name__}.{name}").TYPE for name in ROOM_TYPES}
+FLOOR_PLANS = {"kitchen": 0, "living_room": 200, "bedroom": 300, "bathroom": 400, "foyer": 500}
+"""The types of the paper's rooms: FloorPlan1 is the first kitchen, FloorPlan201 the first living room."""
+PER_TYPE = 30
+SCENES: tuple[str, ...] = tuple(
+    f"FloorPlan{first + number}" for first in FLOOR_PLANS.values() for number in range(1, PER_TYPE + 1)
+)
 ATTEMPTS = 60
-POSITIONS = {"kitchen": 64, "living_room": 64, "bedroom": 64, "bathroom": 34, "foyer": 60}
-"""Fewer free grid positions than this and a room is made anew."""
-OPENABLES = {"kitchen": 14, "living_room": 5, "bedroom": 8, "bathroom": 7, "foyer": 0}
-"""Fewer things that open than this, too."""
-OPENABLE = ("Blinds", "Book", "Box", "Cabinet", "Dishwasher", "Drawer", "Fridge", "Kettle", "Laptop",
-            "LaundryHamper", "Microwave", "Oven", "Safe", "ShowerCurtain", "ShowerDoor", "Toilet")  # fmt: skip
-MAKERS = {"kitchen": kitchen, "living_room": living_room, "bedroom": bedroom, "bathroom": bathroom, "foyer": foyer}
 
 
 def split(scene: str) -> str:
-    """What a fixed room is for: "train", "validation" or "test"; foyers are "dynamic"."""
+    """What a fixed room is used for: "train", "validation" or "test"; foyers are "dynamic"."""
     if scene not in SCENES:
         raise RoomError(f"unknown scene {scene!r}; {_allowed()}")
-    kind, number = _fixed(scene)
-    if kind == "foyer":
+    room_type, number = _fixed(scene)
+    if room_type == "foyer":
         return "dynamic"
     return "train" if number <= 20 else "validation" if number <= 25 else "test"
 
 
+def type_of(scene: str) -> str:
+    """The room type in a scene's name, which is not checked."""
+    return _fixed(scene)[0] if scene in SCENES else scene.rpartition("-")[0]
+
+
 def make_room(scene: str) -> Room:
-    """The room of a name: `FloorPlan12`, or a room type and a seed as in `kitchen-81723`."""
+    """Generates the room of a name: `FloorPlan12`, or a room type and a seed as in `kitchen-81723`."""
     check_scene(scene)
     if scene in SCENES:
         return generate(*_fixed(scene), scene)
-    kind, _, seed = scene.rpartition("-")
-    return generate(kind, int(seed))
+    room_type, _, seed = scene.rpartition("-")
+    return generate(room_type, int(seed))
 
 
 def check_scene(scene: str) -> None:
-    """RoomError if there is no room of this name."""
-    kind, _, seed = scene.rpartition("-")
-    if scene not in SCENES and (kind not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed)):
+    """Raises RoomError if no room has this name."""
+    room_type, _, seed = scene.rpartition("-")
+    if scene not in SCENES and (room_type not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed)):
         raise RoomError(f"unknown scene {scene!r}; {_allowed()}")
 
 
 def generate(room_type: str, seed: int, scene: str | None = None) -> Room:
-    """A room of a type from a seed. The fixed rooms are apart from all others: they are named."""
+    """Generates a room of a type from a seed. Fixed rooms, which have a `scene`, differ from all others."""
     if room_type not in ROOM_TYPES:
         raise RoomError(f"unknown room type {room_type!r}; it is one of {', '.join(ROOM_TYPES)}")
     if seed < 0:
         raise RoomError(f"a seed is not negative, unlike {seed}")
-    fixed = int(scene in SCENES)
+    fixed, kind = int(scene in SCENES), TYPES[room_type]
     for attempt in range(ATTEMPTS):
         rng = np.random.Generator(np.random.PCG64([ROOM_TYPES.index(room_type), fixed, seed, attempt]))
         try:
-            plan = _planned(room_type, rng, seed)
+            plan = _plan(room_type, rng, seed)
         except NoRoom:
             continue
         _, largest = plan.walkable()
-        opening = sum(thing.type in OPENABLE for thing in plan.things)
-        if plan.passable() and largest.sum() >= POSITIONS[room_type] and opening >= OPENABLES[room_type]:
+        openables = sum(thing.type in catalog.TYPES and catalog.TYPES[thing.type].opens for thing in plan.things)
+        if plan.passable() and largest.sum() >= kind.min_positions and openables >= kind.min_openables:
             return plan.room(scene or f"{room_type}-{seed}")
     raise RoomError(f"no {room_type} from seed {seed} in {ATTEMPTS} attempts")
 
 
-def _planned(room_type: str, rng: np.random.Generator, seed: int) -> Plan:
-    maker = MAKERS[room_type]
-    width, depth = (float(rng.uniform(*limits)) for limits in maker.SIZE)
-    if rng.random() < 0.5 and room_type == "living_room":
+def _plan(room_type: str, rng: np.random.Generator, seed: int) -> Plan:
+    kind = TYPES[room_type]
+    width, depth = float(rng.uniform(*kind.width)), float(rng.uniform(*kind.depth))
+    if rng.random() < 0.5 and kind.either_way:
         width, depth = depth, width
-    outline = outline_of(rng, width, depth, 0.0 if room_type == "foyer" else 0.28)
-    plan = Plan(room_type, rng, outline, float(rng.uniform(2.45, 2.75)), palette(rng, room_type))
-    if room_type == "foyer":
-        foyer.furnish(plan, seed)
-    else:
-        maker.furnish(plan)
+    outline = outline_of(rng, width, depth, kind.l_shaped)
+    height = float(rng.uniform(2.45, 2.75))
+    plan = Plan(room_type, seed, rng, outline, height, palette(rng, kind.floors, kind.walls, kind.fronts))
+    kind.furnish(plan)
     return plan
 
 
 def _fixed(scene: str) -> tuple[str, int]:
     """The type of a fixed room and its number from 1 to 30."""
     index = SCENES.index(scene)
-    return ROOM_TYPES[index // 30], index % 30 + 1
+    return tuple(FLOOR_PLANS)[index // PER_TYPE], index % PER_TYPE + 1
 
 
 def _allowed() -> str:

@@ -7,9 +7,9 @@ from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.counters import Run, Unit, build
 from scrubjay.rooms.generate.furniture import chest, fittings, lidded
 from scrubjay.rooms.generate.layout import FRONT, GAP, Fitting, NoRoom, Plan, Size, Wall, box_of
+from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
-SIZE = ((3.3, 4.0), (4.5, 5.2))
 SMALL = (
     "Candle",
     "Cloth",
@@ -252,3 +252,22 @@ def _small_things(plan: Plan, runs: list[Run], toilet: Thing, places: list[Thing
     drawers = [t for t in [*made, *places] if t.type == "Drawer"]
     clutter.fill(drawers, IN_DRAWERS, 0.26)
     clutter.fill([t for t in made if t.type == "Cabinet"], IN_CABINETS, 0.4)
+
+
+TYPE = RoomType(
+    furnish,
+    width=(3.3, 4.0),
+    depth=(4.5, 5.2),
+    floors=("tiles#d3d9da", "tiles#bfb6a6", "tiles#9fb0b4", "tiles#e4e2dc", "marble#dcd8d0", "tiles#8d9aa0"),
+    walls=(
+        "wall-3#e2ecee",
+        "wall-3#eae6dc",
+        "wall-4#e6eeee",
+        "wall-3#d5e2dc",
+        "wall-4#ece8e0",
+        "wall-3#dfe4ee",
+    ),
+    fronts=("plain#f3f2ee", "plain#d8dedd", "wood#c79a63", "wood#8f5f38", "plain#9fb3b5", "plain#6d7f84"),
+    min_positions=34,
+    min_openables=7,
+)

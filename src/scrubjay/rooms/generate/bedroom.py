@@ -6,9 +6,9 @@ from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.furniture import chest, fill_cells, fittings, lidded
 from scrubjay.rooms.generate.layout import FRONT, GAP, Fitting, NoRoom, Plan, box_of, right_of
+from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
-SIZE = ((3.8, 5.4), (4.7, 6.0))
 SMALL = ("AlarmClock", "Book", "Bowl", "CD", "CellPhone", "CreditCard", "HousePlant", "KeyChain", "Mug", "Pen",
          "Pencil", "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
 IN_DRAWERS = ("CD", "CreditCard", "KeyChain", "Pen", "Watch", "Cloth", "Pencil", "CellPhone")
@@ -162,3 +162,29 @@ def _small_things(plan: Plan, bed: Thing, desk: Thing | None, places: list[Thing
     for _ in range(int(rng.integers(1, 4))):
         clutter.put(str(rng.choice(["Book", "Vase", "Statue", "CD", "Book"])), ("Shelf", "ShelvingUnit"))
     clutter.fill(drawers, IN_DRAWERS, 0.26)
+
+
+TYPE = RoomType(
+    furnish,
+    width=(3.8, 5.4),
+    depth=(4.7, 6.0),
+    floors=(
+        "carpet#b5a893",
+        "carpet#8d8aa0",
+        "planks#c39a6b",
+        "planks#9b7350",
+        "carpet#a3aa9a",
+        "carpet#c7bfb2",
+    ),
+    walls=(
+        "wall-0#d6dee6",
+        "wall-2#e4d8d3",
+        "wall-0#e9e1d2",
+        "wall-0#c8d3c6",
+        "wall-2#d3d9e2",
+        "wall-0#e3d3c8",
+        "wall-1#dfe0e6",
+    ),
+    min_positions=64,
+    min_openables=8,
+)

@@ -16,13 +16,6 @@ LIFT = 0.0005
 """Between a thing and what it stands on."""
 FULL = 0.36
 """The most of an area that is covered, so that there is room for one thing more."""
-ROUND = ("Apple", "Bottle", "Bowl", "Candle", "CD", "Egg", "HousePlant", "Lettuce", "PaperTowelRoll", "Plate",
-         "Potato", "SoapBottle", "Statue", "Vase", "WineBottle")  # fmt: skip
-"""Turned by any angle; all else stands about straight."""
-
-
-OPENING = ("Book", "Box", "Kettle", "Laptop")
-"""Open by themselves, so they cannot ride in a drawer."""
 
 
 @dataclass
@@ -63,12 +56,13 @@ class Clutter:
         """Puts a thing on one of the things named, by name or type, where there is room; None where there is none."""
         rng = self.plan.rng
         size = size or priors.size(rng, self.plan.type, kind)
+        # What opens by itself cannot ride in a drawer.
         fitting = [
             area
             for area in self.areas
             if (area.owner.name in on or area.owner.type in on)
             and self._takes(area, size, full)
-            and not (kind in OPENING and area.owner.type == "Drawer")
+            and not (catalog.TYPES[kind].opens and area.owner.type == "Drawer")
         ]
         if not fitting:
             return None
@@ -85,9 +79,9 @@ class Clutter:
         return fits and area.covered + size[0] * size[1] < full * area.size[0] * area.size[1]
 
     def _put(self, kind: str, area: Area, size: Size, straight: bool = False, **kept) -> Thing | None:
-        rng = self.plan.rng
-        yaw = float(rng.uniform(0, 360)) if kind in ROUND else float(rng.normal(0, 0 if straight else 6))
-        if kind not in ROUND and (size[0] > area.size[0] or (not straight and rng.random() < 0.3 and size[2] < 0.06)):
+        rng, is_round = self.plan.rng, catalog.TYPES[kind].round
+        yaw = float(rng.uniform(0, 360)) if is_round else float(rng.normal(0, 0 if straight else 6))
+        if not is_round and (size[0] > area.size[0] or (not straight and rng.random() < 0.3 and size[2] < 0.06)):
             yaw += 90
         width, depth = turned(size, yaw)
         slack = (np.array(area.size) - (width, depth)) / 2 - 0.006

@@ -13,9 +13,9 @@ from scrubjay.rooms.catalog.shape import Support
 from scrubjay.rooms.generate import envelope
 from scrubjay.rooms.generate.furniture import chest, fittings
 from scrubjay.rooms.generate.layout import NoRoom, Plan, Size, box_of
+from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Room, Thing
 
-SIZE = ((4.2, 5.8), (4.2, 5.8))
 TABLES = {
     "DiningTable": (1.4, 0.85, 0.75),
     "CoffeeTable": (1.2, 0.65, 0.46),
@@ -36,11 +36,11 @@ BOOK = (0.035, 0.17, 0.24)
 """Standing."""
 
 
-def furnish(plan: Plan, number: int) -> None:
-    """Fills an empty foyer; its number picks the kind of table."""
+def furnish(plan: Plan) -> None:
+    """Fills an empty foyer; its seed picks the kind of table."""
     rng = plan.rng
     door = envelope.doorway(plan, plan.walls, "middle")
-    kind = list(TABLES)[number % len(TABLES)]
+    kind = list(TABLES)[plan.seed % len(TABLES)]
     width, depth, height = (float(v * rng.uniform(0.94, 1.06)) for v in TABLES[kind])
     size = (width, depth, height)
     options = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
@@ -115,3 +115,14 @@ def _on_table(
 
 def _with(room: Room, things: list[Thing]) -> Room:
     return replace(room, things=room.things + tuple(things))
+
+
+TYPE = RoomType(
+    furnish,
+    width=(4.2, 5.8),
+    depth=(4.2, 5.8),
+    floors=("planks#b08a5e", "tiles#cfc8ba", "marble#e2ddd4", "planks#8f6a48", "carpet#a8a297"),
+    walls=("wall-0#e4ded2", "wall-1#dde1dc", "wall-0#d6d3cb", "wall-2#e5dfd4", "wall-0#d3dbe0"),
+    min_positions=60,
+    l_shaped=0.0,
+)

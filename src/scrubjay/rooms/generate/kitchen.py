@@ -10,9 +10,10 @@ from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.counters import DEPTH, HEIGHT, SLAB, WALL_LOW, Run, Unit, build, wall_cabinets
 from scrubjay.rooms.generate.furniture import chest, fittings, legs, seats
 from scrubjay.rooms.generate.layout import GAP, Fitting, NoRoom, Plan, Size, Wall, box_of
+from scrubjay.rooms.generate.palettes import FRONTS
+from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
-SIZE = ((3.4, 4.9), (4.4, 5.9))
 BESIDE_WALL = 0.1
 """A run ends this far before a wall that it meets, so that doors can swing."""
 CORNER = DEPTH + GAP + 0.002
@@ -280,3 +281,31 @@ def _small_things(plan: Plan, runs: list[Run], table: list[Thing], microwave: Th
     clutter.fill([t for t in made if t.type == "Drawer"], IN_DRAWERS, 0.36)
     clutter.fill([t for t in [*made, *wall] if t.type == "Cabinet"], IN_CABINETS, 0.34)
     clutter.fill([t for t in made if t.type == "Fridge"], IN_FRIDGE, 0.9, most=3)
+
+
+TYPE = RoomType(
+    furnish,
+    width=(3.4, 4.9),
+    depth=(4.4, 5.9),
+    floors=(
+        "tiles#d9d4c6",
+        "tiles#c2c8c8",
+        "tiles#b9a58a",
+        "planks#c39a6b",
+        "planks#9b6f47",
+        "tiles#e6e2da",
+        "planks#d8ba8e",
+    ),
+    walls=(
+        "wall-0#efe8d8",
+        "wall-0#dfe6dd",
+        "wall-0#e9dcc4",
+        "wall-3#f0efe9",
+        "wall-0#cddadf",
+        "wall-1#eee6d6",
+        "wall-5#e8ddd0",
+    ),
+    fronts=FRONTS,
+    min_positions=64,
+    min_openables=14,
+)

@@ -86,8 +86,10 @@ def box_of(position: Sequence[float], size: Sequence[float], yaw: float) -> Box:
 class Plan:
     """A room in the making."""
 
-    def __init__(self, room_type: str, rng: np.random.Generator, outline, height: float, style: dict[str, str]) -> None:
-        self.type, self.rng, self.height, self.style = room_type, rng, _round(height), style
+    def __init__(
+        self, room_type: str, seed: int, rng: np.random.Generator, outline, height: float, style: dict[str, str]
+    ) -> None:
+        self.type, self.seed, self.rng, self.height, self.style = room_type, seed, rng, _round(height), style
         self.outline = tuple((_round(x), _round(y)) for x, y in outline)
         self.walls = walls_of(self.outline)
         xs, ys = zip(*self.outline, strict=True)

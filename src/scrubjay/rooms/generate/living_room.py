@@ -6,9 +6,9 @@ from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.furniture import chest, fill_cells, fittings, legs, lidded, seats
 from scrubjay.rooms.generate.layout import FRONT, Box, Fitting, NoRoom, Plan, Wall, box_of, right_of
+from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
-SIZE = ((4.6, 6.2), (5.6, 7.4))
 SMALL = ("Book", "Bowl", "Candle", "CellPhone", "CreditCard", "DeskLamp", "HousePlant", "KeyChain", "Laptop",
          "Newspaper", "Pen", "Pencil", "Plate", "RemoteControl", "Statue", "TissueBox", "Vase", "Watch")  # fmt: skip
 IN_DRAWERS = ("CreditCard", "KeyChain", "Pen", "Watch", "RemoteControl", "CellPhone", "Candle", "Pencil")
@@ -218,3 +218,30 @@ def _small_things(plan: Plan, clutter: Clutter, inside: list[Thing]) -> None:
         kind = str(rng.choice(["Book", "Vase", "Statue", "Book", "HousePlant", "Candle", "Bowl"]))
         clutter.put(kind, ("Shelf", "ShelvingUnit"))
     clutter.fill([thing for thing in inside if thing.type in ("Drawer", "Cabinet")], IN_DRAWERS, 0.26)
+
+
+TYPE = RoomType(
+    furnish,
+    width=(4.6, 6.2),
+    depth=(5.6, 7.4),
+    floors=(
+        "planks#b98d5a",
+        "planks#8c6240",
+        "planks#d2ae7c",
+        "carpet#a39a8c",
+        "planks#a67c52",
+        "carpet#8e94a0",
+    ),
+    walls=(
+        "wall-0#e6dfd1",
+        "wall-0#c9d3cf",
+        "wall-1#e3dccb",
+        "wall-0#d8cdbd",
+        "wall-2#dcd6c9",
+        "wall-5#d9c7b6",
+        "wall-0#b9c4cc",
+    ),
+    min_positions=64,
+    min_openables=5,
+    either_way=True,
+)

@@ -13,6 +13,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from scrubjay.rooms import catalog
+
 QUANTILES = (0.1, 0.5, 0.9)
 Size = tuple[float, float, float]
 
@@ -43,12 +45,14 @@ def table() -> dict[str, dict[str, Prior]]:
 
 
 def of(room_type: str, kind: str) -> Prior:
-    """The prior of an object type, from another room type where this one never holds it."""
+    """The prior of an object type; from another room type if this one never holds it, else of the catalog's size."""
     rooms = table()
     for name in (room_type, *sorted(rooms)):
         if kind in rooms.get(name, {}):
             return rooms[name][kind]
-    raise KeyError(kind)
+    if (size := catalog.TYPES[kind].size) is None:
+        raise KeyError(f"{kind} needs a size in the catalog, since no prior has one")
+    return Prior(0.0, (1, 1, 1), np.outer((0.9, 1.0, 1.1), size), {})
 
 
 def share(room_type: str, kind: str) -> float:

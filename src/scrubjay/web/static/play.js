@@ -4,7 +4,7 @@ import { ask, kept, tell } from "./api.js";
 import { byId, choices, complain, element, fill } from "./dom.js";
 import { Game } from "./game.js";
 import { message } from "./view.js";
-import { ROOM_TYPES, count, opponentText } from "./words.js";
+import { count, opponentText, roomTypeText } from "./words.js";
 
 const ANY = "any";
 const NAMED = "named";
@@ -16,7 +16,7 @@ let game = null;
 function rooms(scenes) {
   const groups = [...new Set(scenes.map(({ type }) => type))].map((type) => {
     const of = scenes.filter((scene) => scene.type === type).map(({ scene }) => [scene, scene]);
-    return element("optgroup", { label: ROOM_TYPES[type] ?? type }, ...choices(of));
+    return element("optgroup", { label: roomTypeText(type) }, ...choices(of));
   });
   return [...choices([[ANY, "Any room"]]), ...groups, ...choices([[NAMED, "Another room, by its name"]])];
 }

@@ -66,9 +66,8 @@ const OPPONENTS = {
 };
 export const opponentText = (name) => OPPONENTS[name] ?? name;
 
-export const ROOM_TYPES = {
-  kitchen: "Kitchens", living_room: "Living rooms", bedroom: "Bedrooms", bathroom: "Bathrooms", foyer: "Foyers",
-};
+/** A room type's heading: living_room becomes Living rooms. */
+export const roomTypeText = (type) => `${type[0].toUpperCase()}${type.slice(1).replaceAll("_", " ")}s`;
 
 /** Seconds as minutes and seconds. */
 export function clock(seconds) {
