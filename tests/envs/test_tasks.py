@@ -12,7 +12,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.players.base import RandomPlayer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import make_spots, save_spots, spots_file
+from scrubjay.spots.spots import make_spots, save_spots, spots_path
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_what_is_sought_lies_still_where_it_was_dealt(world):
 def test_spots_are_given_as_they_are_or_in_files(world, chest, tmp_path):
     tomatoes, breads = (make_spots(chest, goal, candidates=4) for goal in ("Tomato", "Bread"))
     for some in (tomatoes, breads):
-        save_spots(some, spots_file(tmp_path, "hut", some.goal))
+        save_spots(some, spots_path(tmp_path, "hut", some.goal))
     hard = {spot.pose for spot in tomatoes.spots["hard"]}
-    for given in ([tomatoes], spots_file(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
+    for given in ([tomatoes], spots_path(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
         task = Seek(spots=given, goals="Tomato", difficulties="hard").loaded(["hut"])
         assert {deal.pose for deal in dealt(task, world)} <= hard
     both = Seek(spots=tmp_path, goals=("Tomato", "Bread")).loaded(["hut"])

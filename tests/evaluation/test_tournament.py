@@ -22,7 +22,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
+from scrubjay.spots.spots import Spot, Spots, save_spots, spots_path
 from scrubjay.viz.episode import replay_lines
 from scrubjay.viz.tournament import as_json, as_text, results, write_results
 
@@ -76,7 +76,7 @@ def spots(played, tmp_path_factory):
             lying = Spot(record.goal, pose, (), "floor", "", 0.5)
             below = replace(lying, pose=(*pose[:2], -3.0, *pose[3:]), share=0.0)
             some = {"easy": (lying,), "medium": (), "hard": (below,)}
-            save_spots(Spots(record.scene, record.goal, 2, some), spots_file(folder, record.scene, record.goal))
+            save_spots(Spots(record.scene, record.goal, 2, some), spots_path(folder, record.scene, record.goal))
     return folder
 
 

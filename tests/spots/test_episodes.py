@@ -14,8 +14,8 @@ from scrubjay.game.episode import EpisodeSpec
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import SpotEpisodes, free_positions, load_all
-from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, save_spots, spots_file
+from scrubjay.spots.episodes import SpotEpisodes, free_positions
+from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, load_spot_files, save_spots, spots_path
 
 ON_FLOOR = Spot("Cup", (1.0, -1.0, 0.06, 1.0, 0.0, 0.0, 0.0), (), "floor", "", 0.5)
 BEFORE_DRAWER = replace(ON_FLOOR, pose=(0.5, -1.0, 0.06, 1.0, 0.0, 0.0, 0.0), open=(0, 1))
@@ -115,7 +115,7 @@ def test_rooms_without_spots_are_refused(chest):
 
 def test_folders_of_spots_are_read(tmp_path):
     spots = in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,))
-    save_spots(spots, spots_file(tmp_path, "hut", "Cup"))
-    assert load_all(tmp_path, ["hut"], ["Cup"]) == [spots]
+    save_spots(spots, spots_path(tmp_path, "hut", "Cup"))
+    assert load_spot_files(tmp_path, ["hut"], ["Cup"]) == [spots]
     with pytest.raises(SpotError, match="hut-Knife"):
-        load_all(tmp_path, ["hut"], ["Cup", "Knife"])
+        load_spot_files(tmp_path, ["hut"], ["Cup", "Knife"])

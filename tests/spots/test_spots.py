@@ -26,10 +26,10 @@ from scrubjay.spots.spots import (
     candidate_spots,
     difficulty,
     load_spots,
-    make_all,
+    make_spot_files,
     make_spots,
     save_spots,
-    spots_file,
+    spots_path,
 )
 
 SCENE = "FloorPlan7"
@@ -230,19 +230,19 @@ def test_no_files_are_refused(tmp_path, content):
 def test_what_is_there_is_not_made_again(tmp_path):
     """A file that is there stays as it is, whatever it holds of its room; the others are made beside it."""
     told: list[tuple[int, int]] = []
-    save_spots(made(scene="foyer-1"), spots_file(tmp_path, "foyer-1", "Cup"))
-    make_all(["foyer-1"], ["Cup", "Knife"], tmp_path, lambda *done: told.append(done), candidates=2)
+    save_spots(made(scene="foyer-1"), spots_path(tmp_path, "foyer-1", "Cup"))
+    make_spot_files(["foyer-1"], ["Cup", "Knife"], tmp_path, lambda *done: told.append(done), candidates=2)
     assert told == [(1, 2), (2, 2)]
-    assert load_spots(spots_file(tmp_path, "foyer-1", "Cup")) == made(scene="foyer-1")
-    knife = spots_file(tmp_path, "foyer-1", "Knife")
+    assert load_spots(spots_path(tmp_path, "foyer-1", "Cup")) == made(scene="foyer-1")
+    knife = spots_path(tmp_path, "foyer-1", "Knife")
     assert load_spots(knife, "foyer-1", "Knife") == make_spots("foyer-1", "Knife", 2)
     before = knife.stat().st_mtime_ns
-    make_all(["foyer-1"], ["Cup", "Knife"], tmp_path, candidates=2)
+    make_spot_files(["foyer-1"], ["Cup", "Knife"], tmp_path, candidates=2)
     assert knife.stat().st_mtime_ns == before and len(list(tmp_path.iterdir())) == 2
     knife.write_text("{")
     with pytest.raises(SpotError, match="Knife"):
-        make_all(["foyer-1"], ["Bread", "Knife"], tmp_path, candidates=2)
-    assert not spots_file(tmp_path, "foyer-1", "Bread").exists()
+        make_spot_files(["foyer-1"], ["Bread", "Knife"], tmp_path, candidates=2)
+    assert not spots_path(tmp_path, "foyer-1", "Bread").exists()
 
 
 @pytest.mark.parametrize(
@@ -256,23 +256,25 @@ def test_what_is_there_is_not_made_again(tmp_path):
 )
 def test_nothing_is_made_where_something_cannot_be(tmp_path, scenes, goals, numbers, what):
     with pytest.raises(ValueError, match=what):
-        make_all(scenes, goals, tmp_path, **numbers)
+        make_spot_files(scenes, goals, tmp_path, **numbers)
     assert not list(tmp_path.iterdir())
 
 
 def test_processes_make_the_same_files(tmp_path):
     told: list[tuple[int, int]] = []
-    make_all(["foyer-1"], ["Cup", "Tomato"], tmp_path, lambda *done: told.append(done), candidates=2, processes=2)
+    make_spot_files(
+        ["foyer-1"], ["Cup", "Tomato"], tmp_path, lambda *done: told.append(done), candidates=2, processes=2
+    )
     assert told == [(0, 2), (1, 2), (2, 2)]
-    assert load_spots(spots_file(tmp_path, "foyer-1", "Cup")) == make_spots("foyer-1", "Cup", 2)
+    assert load_spots(spots_path(tmp_path, "foyer-1", "Cup")) == make_spots("foyer-1", "Cup", 2)
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     """Its processes end with it, its files are whole and stay, and in the end all are as if made in one go."""
     goals = ["Cup", "Knife", "Tomato", "Bread"]
-    paths = [spots_file(tmp_path, "foyer-1", goal) for goal in goals]
+    paths = [spots_path(tmp_path, "foyer-1", goal) for goal in goals]
     arguments = (["foyer-1"], goals, tmp_path, print, 3, 0, 2)
-    run = multiprocessing.get_context("spawn").Process(target=make_all, args=arguments)
+    run = multiprocessing.get_context("spawn").Process(target=make_spot_files, args=arguments)
     run.start()
     assert _soon(lambda: any(path.exists() for path in paths))
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
@@ -282,7 +284,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in paths if path.exists()}
     assert 0 < len(before) < len(paths)
     told: list[tuple[int, int]] = []
-    make_all(["foyer-1"], goals, tmp_path, lambda *done: told.append(done), candidates=3)
+    make_spot_files(["foyer-1"], goals, tmp_path, lambda *done: told.append(done), candidates=3)
     assert told == [(done, len(paths)) for done in range(len(before), len(paths) + 1)]
     assert {path: path.stat().st_mtime_ns for path in before} == before
     for path, goal in zip(paths, goals, strict=True):

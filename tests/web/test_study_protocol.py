@@ -17,7 +17,7 @@ from scrubjay.game.record import Record, replay, save_records
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import Spot, Spots, save_spots, spots_file
+from scrubjay.spots.spots import Spot, Spots, save_spots, spots_path
 from scrubjay.web import export
 from scrubjay.web.database import Database
 from scrubjay.web.participants import Participants, PreviewError
@@ -102,7 +102,7 @@ def test_places_that_cannot_be_seen_are_marked(folder):
 def test_spots_take_the_starts_of_those_they_are_matched_to(folder):
     spot = Spot("Bread", tuple(ON_FLOOR), (), "floor", "", 0.2)
     some = Spots(SCENE, "Bread", 60, {"easy": (), "medium": (), "hard": (spot,) * 3})
-    save_spots(some, spots_file(folder / "spots", SCENE, "Bread"))
+    save_spots(some, spots_path(folder / "spots", SCENE, "Bread"))
     more = '[[places]]\nsource = "hard"\nspots = "spots"\ndifficulty = "hard"\nmatched = "people"\n'
     (folder / "study.toml").write_text(TEXT + PLACES + more)
     _, locations = load_study(folder / "study.toml")

@@ -192,7 +192,7 @@ def spots(
         out: The folder for the files; or the file, if it ends in .json and one room and one object are named.
     """
     from scrubjay.rooms.room import GOALS
-    from scrubjay.spots.spots import make_all, make_spots, save_spots
+    from scrubjay.spots.spots import make_spot_files, make_spots, save_spots
 
     if out.suffix == ".json":
         if len(scenes) != 1 or len(goal) != 1:
@@ -201,7 +201,7 @@ def spots(
     else:
         wanted = scenes or _scenes(("train", "validation", "test"))
         with _progress("Spots") as tell:
-            make_all(wanted, goal or GOALS, out, tell, candidates, seed, processes)
+            make_spot_files(wanted, goal or GOALS, out, tell, candidates, seed, processes)
     print(out)
 
 

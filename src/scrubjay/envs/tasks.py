@@ -22,8 +22,8 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import SpotEpisodes, free_positions, load_all
-from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, candidate_spots, load_spots
+from scrubjay.spots.episodes import SpotEpisodes, free_positions
+from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, candidate_spots, load_spot_files, load_spots
 
 MakePlayer = Callable[[int], Player]
 """Makes a player from a seed, so that the same seed plays the same games; a player's class often does."""
@@ -136,7 +136,7 @@ class Seek(Task):
         if not isinstance(self.spots, str | os.PathLike):
             return self
         path = Path(self.spots)
-        return replace(self, spots=load_all(path, scenes, self.goals) if path.is_dir() else [load_spots(path)])
+        return replace(self, spots=load_spot_files(path, scenes, self.goals) if path.is_dir() else [load_spots(path)])
 
 
 class Searches:

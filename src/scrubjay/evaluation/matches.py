@@ -21,7 +21,7 @@ from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.episodes import SpotEpisodes
-from scrubjay.spots.spots import DIFFICULTIES, load_spots, make_spots, spots_file
+from scrubjay.spots.spots import DIFFICULTIES, load_spots, make_spots, spots_path
 
 QUICK = 100
 """Candidates from which the spots of a single game are chosen if there is no file of them."""
@@ -54,7 +54,7 @@ def one_game(
     with World([scene], renderer=renderer, size=size) as world:
         if hides is None:
             room = world.rooms[0]
-            some = load_spots(spots_file(spots, scene, goal), scene, goal) if spots else make_spots(room, goal, QUICK)
+            some = load_spots(spots_path(spots, scene, goal), scene, goal) if spots else make_spots(room, goal, QUICK)
             sampler = SpotEpisodes([some], (goal,), (hider,), seed)
         trial = Trial(scene, hider, seeker, sampler(world, 0))
         ((_, record),) = matches(world, [trial], Sides(hides, seeks))

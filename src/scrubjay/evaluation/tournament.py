@@ -30,7 +30,7 @@ from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.episodes import free_positions
-from scrubjay.spots.spots import DIFFICULTIES, load_spots, spots_file
+from scrubjay.spots.spots import DIFFICULTIES, load_spots, spots_path
 
 Players = Mapping[str, Callable[[int], Player]]
 """Names, and what makes a player of each from a seed."""
@@ -195,7 +195,7 @@ def _nearest(positions: np.ndarray, place: AgentPose) -> AgentPose:
 
 
 def _spots(plan: Plan, scene: str, goal: str) -> dict:
-    if plan.spots is None or not (path := spots_file(plan.spots, scene, goal)).exists():
+    if plan.spots is None or not (path := spots_path(plan.spots, scene, goal)).exists():
         where = plan.spots or "no folder"
         raise SpotError(f"no spots of a {goal} in {scene} in {where}; `scrubjay spots {scene}` makes them")
     return load_spots(path, scene, goal).spots

@@ -1,4 +1,4 @@
-"""Where objects can be let go in a room: on what things stand on, in what contains, on the floor."""
+"""Areas of a room onto which objects can be dropped: supports, the insides of containers, the floor."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from scrubjay.rooms.floor import frame, opened
 from scrubjay.sim.compile import CompiledRoom
 
 DROP = (0.01, 0.04)
-"""Metres above a support at which an object is let go."""
+"""Meters above a support from which an object is dropped."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """A level rectangle above which an object is let go; where it is when all is open that must be."""
+    """A level rectangle above which an object is dropped, where it is with everything open that must be."""
 
     position: np.ndarray
-    """The rectangle's middle."""
+    """(3,): the rectangle's center."""
     turn: np.ndarray
+    """(3, 3): its rotation matrix."""
     half: np.ndarray
-    """Half its width and depth."""
+    """(2,): half its width and depth."""
     height: float
-    """How far above it an object may begin; 0 for a few centimeters."""
+    """How far above it an object may be dropped; 0 stands for a few centimeters."""
     open: tuple[int, ...] = ()
     """Numbers of the openables that must be open to get there."""
 
 
 def areas_of(compiled: CompiledRoom) -> dict[str, list[Area]]:
-    """Where objects can be let go in a room: on things in the open, in what must be opened, on the floor."""
+    """A room's areas by kind: "on" things in the open, "in" what must be opened, "floor"."""
     room = compiled.room
     west, south, east, north = room.bounds
     middle = np.array([(west + east) / 2, (south + north) / 2, 0])
@@ -50,7 +51,7 @@ def areas_of(compiled: CompiledRoom) -> dict[str, list[Area]]:
 
 
 def _areas_on(compiled: CompiledRoom, index: int, part: Drawn, riding: tuple[int, Moving] | None) -> list[Area]:
-    """The supports and the bottoms of the spaces of a thing's part, which may ride on a moving part of some thing."""
+    """The supports and the bottoms of the spaces of a thing's part, which may ride on a moving part of a thing."""
     numbers = {openable.thing: number for number, openable in enumerate(compiled.openables)}
     position, turn = frame(compiled.room.things[index])
     now_position, now_turn, needed = position, turn, set()
@@ -62,18 +63,18 @@ def _areas_on(compiled: CompiledRoom, index: int, part: Drawn, riding: tuple[int
         now_position, now_turn = swing @ (position - at) + now_at, swing @ turn
         needed.add(numbers[carrier])
     if now_turn[2, 2] < 0.999:
-        return []  # Tipped over when open: nothing stays on it.
+        return []  # Tilted when open: nothing stays on it.
     level = [(support.position, np.array(support.size) / 2, 0.0) for support in part.supports]
     level += [(s.position - [0, 0, s.half[2]], s.half[:2], 2 * float(s.half[2])) for s in part.spaces]
-    found = []
+    areas = []
     for local, half, height in level:
         around = _openables_around(compiled, turn @ local + position + [0, 0, DROP[0]], numbers)
-        found.append(Area(now_turn @ local + now_position, now_turn, half, height, tuple(sorted(needed | around))))
-    return found
+        areas.append(Area(now_turn @ local + now_position, now_turn, half, height, tuple(sorted(needed | around))))
+    return areas
 
 
 def _openables_around(compiled: CompiledRoom, point: np.ndarray, numbers: dict[int, int]) -> set[int]:
-    """The openables that contain a point of the room while all are closed."""
+    """The openables that contain a point when all are closed."""
     volumes = compiled.volumes
     local = np.einsum("nji,nj->ni", volumes.rotation, point - volumes.position)
     inside = volumes.thing[(np.abs(local) <= volumes.half).all(1)]
@@ -81,7 +82,7 @@ def _openables_around(compiled: CompiledRoom, point: np.ndarray, numbers: dict[i
 
 
 def within(outline: Sequence[tuple[float, float]], point: np.ndarray) -> bool:
-    """Is a point (2,) inside a closed outline?"""
+    """Is a point (2,) inside a closed polygon?"""
     corners = np.asarray(outline)
     after = np.roll(corners, -1, axis=0)
     crosses = (corners[:, 1] > point[1]) != (after[:, 1] > point[1])

@@ -1,12 +1,10 @@
-"""Searches for objects in hiding spots: how good a seeker is, whoever hides.
+"""Episodes of S alone in hiding spots, which measure a seeker without a hider.
 
-The spots are those of `spots.py`. The k-th game in a world is drawn from the seed, the world's number and k alone, so
-that every seeker meets the same games, however long it takes over each.
+World b's k-th episode depends on the seed, b and k alone, so every seeker gets the same ones, however long it searches.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -20,11 +18,11 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, load_spots, spots_file
+from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots
 
 
 class SpotEpisodes:
-    """Deals searches: goal objects, difficulties and spots are drawn in this order, each as likely as the others."""
+    """Samples a goal object, a difficulty and a spot in this order, each uniformly."""
 
     def __init__(
         self,
@@ -33,51 +31,52 @@ class SpotEpisodes:
         difficulties: Sequence[str] = DIFFICULTIES,
         seed: int = 0,
     ) -> None:
-        """`goals` and `difficulties` say which of the spots are used; there must be some for every room played in."""
+        """Takes the spots of these goals and difficulties; every room that is played in must have some."""
         for what, names, known in (("goal objects", goals, GOALS), ("difficulties", difficulties, DIFFICULTIES)):
             unknown = [name for name in names if name not in known]
             if unknown or not names:
                 raise SpotError(f"unknown {what} {unknown}; there are {', '.join(known)}")
         self.goals, self.difficulties, self.seed = tuple(goals), tuple(difficulties), seed
         self._spots: dict[str, list[list[tuple[Spot, ...]]]] = {}
-        """For each scene, goal objects with their difficulties that have spots."""
-        self._dealt: Counter[int] = Counter()
+        """Nonempty spots by scene, goal object and difficulty."""
+        self._count: Counter[int] = Counter()
+        """Episodes sampled so far in each world."""
         seen: set[tuple[str, str]] = set()
-        for some in spots:
-            if (some.scene, some.goal) in seen:
-                raise SpotError(f"spots of a {some.goal} in {some.scene} are given twice")
-            seen.add((some.scene, some.goal))
-            chosen = [some.spots[name] for name in self.difficulties if some.spots[name]]
-            if some.goal in self.goals and chosen:
-                self._spots.setdefault(some.scene, []).append(chosen)
+        for of_room in spots:
+            if (of_room.scene, of_room.goal) in seen:
+                raise SpotError(f"spots of a {of_room.goal} in {of_room.scene} are given twice")
+            seen.add((of_room.scene, of_room.goal))
+            by_difficulty = [of_room.spots[name] for name in self.difficulties if of_room.spots[name]]
+            if of_room.goal in self.goals and by_difficulty:
+                self._spots.setdefault(of_room.scene, []).append(by_difficulty)
 
     def __call__(self, world: World, number: int) -> EpisodeSpec:
-        """The next search in the world of that number; SpotError if its room has no spots, or other openables."""
+        """The next episode in world `number`; SpotError if its room has no spots, or lacks a spot's openables."""
         room = world.rooms[world.room_of[number]]
         if room.room.scene not in self._spots:
             what = f"{' or '.join(self.difficulties)} hiding spots of a {' or '.join(self.goals)}"
             raise SpotError(f"there are no {what} in {room.room.scene}")
-        rng = np.random.default_rng([self.seed, number, self._dealt[number]])
+        rng = np.random.default_rng([self.seed, number, self._count[number]])
         by_goal = self._spots[room.room.scene]
         by_difficulty = by_goal[rng.integers(len(by_goal))]
         spots = by_difficulty[rng.integers(len(by_difficulty))]
         spot = spots[rng.integers(len(spots))]
-        x, y = rng.choice(free_positions(room, spot))
-        start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
-        self._dealt[number] += 1
-        return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
+        self._count[number] += 1
+        return search_episode(room, spot, rng)
 
 
-def load_all(folder: str | os.PathLike[str], scenes: Sequence[str], goals: Sequence[str] = GOALS) -> list[Spots]:
-    """The spots of rooms and goal objects from a folder; SpotError names a file that is missing or broken."""
-    return [load_spots(spots_file(folder, scene, goal), scene, goal) for scene in scenes for goal in goals]
+def search_episode(room: CompiledRoom, spot: Spot, rng: np.random.Generator) -> EpisodeSpec:
+    """A search for a spot's object from a random start."""
+    x, y = rng.choice(free_positions(room, spot))
+    start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
+    return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
 
 
 def free_positions(room: CompiledRoom, spot: Spot) -> np.ndarray:
-    """The reachable positions of a room, (n, 2), at which no part that is open for a spot is in the way."""
+    """The reachable positions of a room, (n, 2), that are clear of the parts which a spot has open."""
     positions = room.floor.reachable().positions
     parts = room.floor.open_parts[spot.is_open(room)].reshape(-1, 6)
     free = positions[(distance(positions[:, None], parts) >= BODY_RADIUS).all(1)]
     if not len(free):
-        raise SpotError(f"{room.room.scene}: nobody can stand anywhere with {spot.open} open")
+        raise SpotError(f"{room.room.scene}: no free position with openables {list(spot.open)} open")
     return free

@@ -1,25 +1,28 @@
-"""Exhaustive hiding spots: many places where a goal object rests in a room, and how hard it is to see there.
+"""Hiding spots: many places where a goal object rests in a room, each with how hard it is to see there.
 
-Objects are put on what things stand on, into what contains, and on the floor, let fall until they rest, and what was
-opened for them is closed again every other time. Spots that nobody within reach could ever see, whatever is open, do
-not count: no hider could have put the object there and no seeker could claim it.
+Objects are dropped onto supports, into containers and onto the floor until they rest; every other time, what was opened
+for them is closed again. Spots that nobody within reach could ever see, whatever is open, are left out: no hider could
+have put the object there, and no seeker could claim it.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 import mujoco
 import numpy as np
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from scrubjay.errors import SpotError
+from scrubjay.errors import SpotError, explain
 from scrubjay.files import write_atomically
+from scrubjay.game.episode import Openables, Pose
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.generate import SCENES, make_room
@@ -32,40 +35,42 @@ from scrubjay.sim.processes import ProcessPool
 from scrubjay.spots.areas import DROP, Area, areas_of, within
 
 VERSION = 1
-CANDIDATES = 400
-"""Spots that are made for a room and a goal object: a twentieth of them is as many as are kept of the hard ones."""
-KEPT = 20
-"""Of each difficulty."""
-TRIES = 40
-"""For each spot that is asked for, since poses at random collide; where all fail, there is one spot fewer."""
 EASY, MEDIUM, HARD = DIFFICULTIES = ("easy", "medium", "hard")
-KINDS = ("on", "in", "floor")
+SpotKind = Literal["on", "in", "floor"]
+KINDS = get_args(SpotKind)
+CANDIDATES = 400
+"""Spots made for a room and a goal object; the hardest 5 % of them are as many as are kept."""
+KEPT = 20
+"""Spots kept of each difficulty."""
+TRIES = 40
+"""Drops tried for each candidate, since random poses collide; where all fail, there is one candidate fewer."""
 MIXTURE = {"on": 0.4, "in": 0.25, "floor": 0.35}
-"""How often areas are tried that are in the open, that something must be opened for, and the floor. What is shut in is
-seen from nowhere: were that a fifth of all spots, both percentiles would be 0 and nothing medium."""
+"""How often each kind of area is tried: in the open, behind something that must be opened, the floor. What is shut in
+is seen from nowhere: were it a fifth of all spots, both percentiles would be 0 and nothing medium."""
 HARD_PERCENTILE, MEDIUM_PERCENTILE, MEDIUM_SHARE = 5, 20, 0.15
-LYING = 0.3
-"""How often it is laid on its side: a plunger fits into few places upright."""
-AT_REST = 0.005
-"""Metres that a resting object may move when it is let go again."""
+LYING_SHARE = 0.3
+"""How often the object is laid on its side: a plunger fits into few places upright."""
+REST_TOLERANCE = 0.005
+"""Meters that a resting object may move when it is dropped again."""
 UP = np.array([0.0, 0, 1])
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a goal object rests."""
+    """Where a goal object rests. Constraints at the fields are checked when a file is read."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     goal: str
-    pose: tuple[float, ...]
-    """The object's center and quaternion, (7,)."""
-    open: tuple[int, ...]
+    pose: Pose
+    open: Openables
     """Numbers of the openables that are open."""
-    kind: str
-    """One of KINDS; "in" wherever anything contains it."""
+    kind: SpotKind
+    """"in" wherever something contains it."""
     thing: str
     """The name of the thing that contains it; empty if none does."""
-    share: float
-    """From which share of the reachable places it is seen."""
+    share: Annotated[float, Field(ge=0, le=1)]
+    """The share of reachable places from which it is seen."""
 
     def is_open(self, compiled: CompiledRoom) -> np.ndarray:
         """Which of a room's openables are open, (openables,) bool."""
@@ -80,27 +85,29 @@ class Spot:
 class Spots:
     """A room's hiding spots for one goal object."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
     scene: str
     goal: str
-    candidates: int
-    """How many settled spots these were chosen from."""
+    candidates: Annotated[int, Field(gt=0)]
+    """How many candidates these were chosen from."""
     spots: dict[str, tuple[Spot, ...]]
     """By difficulty."""
 
 
 def make_spots(scene: str | CompiledRoom, goal: str, candidates: int = CANDIDATES, seed: int = 0) -> Spots:
-    """Hiding spots of each difficulty; the same for the same arguments."""
+    """Makes hiding spots of each difficulty; the same for the same arguments."""
     _check(goal, candidates)
     compiled = build_room(scene) if isinstance(scene, str) else scene
     rng = np.random.default_rng([seed, GOALS.index(goal)])
-    found = candidate_spots(compiled, goal, candidates, rng)
-    names = difficulty(np.array([spot.share for spot in found]))
-    chosen = {}
+    spots = candidate_spots(compiled, goal, candidates, rng)
+    names = difficulty(np.array([spot.share for spot in spots]))
+    kept = {}
     for name in DIFFICULTIES:
         numbers = np.flatnonzero(names == name)
-        some = np.sort(rng.choice(numbers, min(KEPT, len(numbers)), replace=False))
-        chosen[name] = tuple(found[number] for number in some)
-    return Spots(compiled.room.scene, goal, len(found), chosen)
+        drawn = np.sort(rng.choice(numbers, min(KEPT, len(numbers)), replace=False))
+        kept[name] = tuple(spots[number] for number in drawn)
+    return Spots(compiled.room.scene, goal, len(spots), kept)
 
 
 def _check(goal: str, candidates: int) -> None:
@@ -111,38 +118,38 @@ def _check(goal: str, candidates: int) -> None:
 
 
 def candidate_spots(compiled: CompiledRoom, goal: str, count: int, rng: np.random.Generator) -> list[Spot]:
-    """Settled spots that can be seen from within reach if the right things are opened, of all kinds."""
+    """Up to `count` random spots of all kinds, each visible from within reach if the right things are opened."""
     physics, grid = Physics(compiled), compiled.floor.reachable()
     areas = areas_of(compiled)
     kinds = [kind for kind in KINDS if areas[kind]]
     shares = np.array([MIXTURE[kind] for kind in kinds])
     # Large areas are tried more often, and small ones still are.
     weights = {kind: np.array([np.sqrt(area.half.prod()) for area in areas[kind]]) for kind in kinds}
-    found: list[Spot] = []
+    spots: list[Spot] = []
     for _ in range(count):
         kind = kinds[rng.choice(len(kinds), p=shares / shares.sum())]
         for _ in range(TRIES):
             area = areas[kind][rng.choice(len(weights[kind]), p=weights[kind] / weights[kind].sum())]
-            now = _rested(physics, goal, area, rng)
-            if spot := now and _spot(physics, grid, now):
-                found.append(spot)
+            now = _settle(physics, goal, area, rng)
+            if spot := now and _spot_of(physics, grid, now):
+                spots.append(spot)
                 break
-    if not found:
+    if not spots:
         raise SpotError(f"{compiled.room.scene}: no place to hide a {goal} in {TRIES * count} tries")
-    return found
+    return spots
 
 
 def difficulty(shares: np.ndarray) -> np.ndarray:
-    """The difficulty (n,) of spots seen from these shares (n,) of all places, by the paper's percentiles."""
+    """Difficulties (n,) of spots that are seen from these shares (n,) of all places, by the paper's percentiles."""
     low, middle = np.percentile(shares, [HARD_PERCENTILE, MEDIUM_PERCENTILE])
     hard = shares <= low
     medium = ~hard & (shares <= middle) & (shares <= MEDIUM_SHARE)
     return np.select([hard, medium], [HARD, MEDIUM], EASY)
 
 
-def _rested(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -> Situation | None:
-    """An object let go at a random point of an area, at rest; None where it collides, is crushed or falls out."""
-    compiled, lying = physics.compiled, rng.random() < LYING
+def _settle(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -> Situation | None:
+    """Drops an object at a random point of an area until it rests; None if it collides, is crushed or falls out."""
+    compiled, lying = physics.compiled, rng.random() < LYING_SHARE
     _, depth, height, _ = GOAL_BOXES[goal]
     tall = depth if lying else height
     x, y = rng.uniform(-area.half, area.half)
@@ -163,11 +170,11 @@ def _rested(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -
     if now is None or not within(compiled.room.outline, now.pose[:2]):
         return None
     again = physics.drop(now)
-    return now if np.linalg.norm(again.pose[:3] - now.pose[:3]) < AT_REST else None
+    return now if np.linalg.norm(again.pose[:3] - now.pose[:3]) < REST_TOLERANCE else None
 
 
-def _spot(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
-    """The spot that an object at rest is in; None if no opening of things would ever show it to one within reach."""
+def _spot_of(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
+    """The spot of an object at rest; None if nobody within reach could see it, whatever is open."""
     compiled = physics.compiled
     near = reach(grid.positions, now.pose[:3]) <= REACH
     seen = visible_from(compiled, now.open, now.goal, now.pose, grid)
@@ -176,14 +183,14 @@ def _spot(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
         if not through[near].any():
             return None
     container = physics.contains(now)
-    kind = "in" if container >= 0 else "floor" if _touches_floor(physics, now) else "on"
+    kind: SpotKind = "in" if container >= 0 else "floor" if _touches_floor(physics, now) else "on"
     name = compiled.things[container] if container >= 0 else ""
     pose, is_open = tuple(now.pose.tolist()), tuple(np.flatnonzero(now.open).tolist())
     return Spot(now.goal, pose, is_open, kind, name, float(seen.mean()))
 
 
 def _touches_floor(physics: Physics, now: Situation) -> bool:
-    """Does an object at rest lie on the floor itself?"""
+    """Does an object at rest touch the floor itself?"""
     physics.load(now)
     mujoco.mj_forward(physics.model, physics.data)
     things = np.unique(physics.compiled.geom_thing[physics.data.contact.geom])
@@ -197,7 +204,7 @@ def save_spots(spots: Spots, path: str | os.PathLike[str]) -> None:
 
 
 def load_spots(path: str | os.PathLike[str], scene: str = "", goal: str = "") -> Spots:
-    """Reads spots, of a scene and goal object if these are given; SpotError says what is wrong with any other file."""
+    """Reads spots; SpotError if the file is broken, or of another scene or goal object than those given."""
     try:
         data = json.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -205,39 +212,38 @@ def load_spots(path: str | os.PathLike[str], scene: str = "", goal: str = "") ->
     if not isinstance(data, dict) or data.pop("version", None) != VERSION:
         raise SpotError(f"{path}: not a file of hiding spots of version {VERSION}")
     try:
-        spots = {name: tuple(_read(item) for item in data["spots"][name]) for name in DIFFICULTIES}
-        made = Spots(**{**data, "spots": spots})
-        whole = set(data["spots"]) == set(DIFFICULTIES) and isinstance(made.scene, str) and made.candidates > 0
-        whole = whole and made.goal in GOALS and all(s.goal == made.goal for some in spots.values() for s in some)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SpotError(f"{path}: a broken file of hiding spots: {error}") from error
-    if not whole:
-        raise SpotError(f"{path}: a broken file of hiding spots: its spots are not {', '.join(DIFFICULTIES)} of a goal")
-    if (scene or made.scene, goal or made.goal) != (made.scene, made.goal):
-        raise SpotError(f"{path}: spots of a {made.goal} in {made.scene}, not of a {goal or made.goal} in {scene}")
-    return made
+        spots = _adapter().validate_python(data)
+    except ValidationError as error:
+        raise SpotError(f"{path}: a broken file of hiding spots: {explain(error)}") from error
+    if (scene or spots.scene, goal or spots.goal) != (spots.scene, spots.goal):
+        raise SpotError(f"{path}: spots of a {spots.goal} in {spots.scene}, not of a {goal or spots.goal} in {scene}")
+    return spots
 
 
-def _read(item: dict) -> Spot:
-    """A spot of a file; any fault is an error of one of the kinds that `load_spots` names."""
-    if set(item) != {f.name for f in fields(Spot)}:
-        raise ValueError(f"a spot has {', '.join(f.name for f in fields(Spot))}, not {', '.join(map(str, item))}")
-    spot = Spot(**{**item, "pose": tuple(map(float, item["pose"])), "open": tuple(item["open"])})
-    if len(spot.pose) != 7 or not all(map(math.isfinite, spot.pose)):
-        raise ValueError(f"a pose is seven numbers, not {item['pose']}")
-    if spot.kind not in KINDS or not 0 <= spot.share <= 1 or not isinstance(spot.thing, str):
-        raise ValueError(f"no such spot: {spot.kind!r}, seen from {spot.share}, in {spot.thing!r}")
-    if not all(isinstance(number, int) and number >= 0 for number in spot.open):
-        raise ValueError(f"openables have numbers from 0, unlike {item['open']}")
-    return spot
+def _check_whole(spots: Spots) -> Spots:
+    if spots.goal not in GOALS or any(spot.goal != spots.goal for some in spots.spots.values() for spot in some):
+        raise ValueError(f"all spots are of the file's goal object, one of {', '.join(GOALS)}")
+    if set(spots.spots) != set(DIFFICULTIES):
+        raise ValueError(f"the difficulties are {', '.join(DIFFICULTIES)}, not {', '.join(spots.spots)}")
+    return spots
 
 
-def spots_file(folder: str | os.PathLike[str], scene: str, goal: str) -> Path:
-    """Where a room's spots for a goal object are kept."""
+@cache
+def _adapter() -> TypeAdapter[Spots]:
+    return TypeAdapter(Annotated[Spots, AfterValidator(_check_whole)])
+
+
+def spots_path(folder: str | os.PathLike[str], scene: str, goal: str) -> Path:
+    """The file of a room's spots for a goal object."""
     return Path(folder) / f"{scene}-{goal}.json"
 
 
-def make_all(
+def load_spot_files(folder: str | os.PathLike[str], scenes: Sequence[str], goals: Sequence[str] = GOALS) -> list[Spots]:
+    """Reads the spots of rooms and goal objects from a folder; SpotError names a missing or broken file."""
+    return [load_spots(spots_path(folder, scene, goal), scene, goal) for scene in scenes for goal in goals]
+
+
+def make_spot_files(
     scenes: Sequence[str],
     goals: Sequence[str],
     folder: str | os.PathLike[str],
@@ -246,17 +252,17 @@ def make_all(
     seed: int = 0,
     processes: int = 1,
 ) -> None:
-    """Makes the spots of each room and goal object that are not in the folder yet, and tells how many are done."""
+    """Makes the files that the folder lacks, one for each room and goal object; reports how many are done."""
     for goal in goals:
         _check(goal, candidates)
     if processes < 1:
         raise SpotError(f"at least one process makes spots, not {processes}")
     for scene in set(scenes) - set(SCENES):
-        make_room(scene)  # A name that is none is an error now, not hours later.
+        make_room(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     left = []
     for pair in pairs:
-        path = spots_file(folder, *pair)
+        path = spots_path(folder, *pair)
         if path.exists():
             load_spots(path, *pair)
         else:
@@ -271,5 +277,5 @@ def make_all(
             pool = stack.enter_context(ProcessPool(make_spots, processes))
             results = pool.map((*pair, candidates, seed) for pair in left)
         for index, spots in results:
-            save_spots(spots, spots_file(folder, *left[index]))
+            save_spots(spots, spots_path(folder, *left[index]))
             progress(done := done + 1, len(pairs))

@@ -18,8 +18,7 @@ from scrubjay.players.explorer import Explorer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
-from scrubjay.spots.episodes import load_all
-from scrubjay.spots.spots import DIFFICULTIES, make_all
+from scrubjay.spots.spots import DIFFICULTIES, load_spot_files, make_spot_files
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import VALIDATION, TrainConfig
 from scrubjay.training.run import EXAMS, Progress, Run
@@ -91,12 +90,12 @@ def searching(
     They are of the run's difficulties, if no others are given.
     """
     if training.spots:
-        spots = load_all(training.spots, scenes)
+        spots = load_spot_files(training.spots, scenes)
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            make_all(
+            make_spot_files(
                 scenes, GOALS, folder or scratch, candidates=training.spot_candidates, seed=training.seed,
                 processes=min(os.cpu_count() or 1, len(scenes)),
             )  # fmt: skip
-            spots = load_all(folder or scratch, scenes)
+            spots = load_spot_files(folder or scratch, scenes)
     return Seek(turned=training.rotate_grid, spots=spots, difficulties=tuple(difficulties or training.difficulties))

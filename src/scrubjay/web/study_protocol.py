@@ -27,7 +27,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
-from scrubjay.spots.spots import load_spots, spots_file
+from scrubjay.spots.spots import load_spots, spots_path
 from scrubjay.web.database import Database, spec_to_json
 from scrubjay.web.schemas import Goal
 from scrubjay.web.trial import HIDE, SEEK
@@ -197,7 +197,7 @@ def _spots(
     pairs = [(scene, goal) for scene in study.scenes for goal in study.goals]
     pool: dict[tuple[str, str], list[Location]] = {}
     for scene, goal in pairs if others is None else sorted({(other.scene, other.goal) for other in others}):
-        spots = load_spots(spots_file(folder / source.spots, scene, goal), scene, goal).spots[source.difficulty]
+        spots = load_spots(spots_path(folder / source.spots, scene, goal), scene, goal).spots[source.difficulty]
         some = [Location(source.source, scene, None, goal, spot.pose, spot.open) for spot in spots]
         pool[scene, goal] = [some[k] for k in rng.permutation(len(some))]
     if others is None:
