@@ -1,4 +1,4 @@
-"""Commands that measure speed and memory."""
+"""Benchmarks: world, scaling, endurance, game, agent, learning."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def world(
     renderer: Renderer = "auto",
     device: str = "cpu",
 ) -> None:
-    """Measures the world: building, looking, hand actions, settling, memory. Prints one JSON object last.
+    """Benchmarks the world: building, rendering, hand actions, settling, memory. Prints one JSON object.
 
     Args:
-        rooms: How many different rooms.
-        copies: Copies of each.
-        seconds: How long each speed is measured.
-        size: The edge of an image in pixels.
-        renderer: What draws.
+        rooms: Number of different rooms.
+        copies: Worlds per room.
+        seconds: Duration of each measurement.
+        size: Image size in pixels.
+        renderer: The renderer.
         device: cpu, cuda or cuda:N.
     """
     from scrubjay.bench.world import measure
@@ -34,12 +34,12 @@ def world(
 
 
 def scaling(device: str = "cuda", seconds: float = 0.7, out: Path = Path("results")) -> None:
-    """Measures how speed grows with worlds, rooms and geoms; writes scaling.jsonl and scaling.png.
+    """Benchmarks how speed scales with worlds, rooms and geoms; writes scaling.jsonl and scaling.png.
 
     Args:
         device: cpu, cuda or cuda:N.
-        seconds: How long each speed is measured.
-        out: The folder for the table and the plot.
+        seconds: Duration of each measurement.
+        out: Output folder.
     """
     from scrubjay.bench.scaling import measure
     from scrubjay.sim.render.make import check_device
@@ -50,13 +50,13 @@ def scaling(device: str = "cuda", seconds: float = 0.7, out: Path = Path("result
 
 
 def endurance(device: str = "cuda", minutes: float = 10.0, copies: int = 16, interval: float = 20.0) -> None:
-    """Plays at random in the 80 train rooms and watches memory, and the picture against OpenGL's. Prints JSON last.
+    """Plays randomly in the 80 train rooms; checks memory, and images against OpenGL. Prints JSON.
 
     Args:
         device: cpu, cuda or cuda:N.
-        minutes: How long it plays.
-        copies: Copies of each room.
-        interval: Seconds between looks at memory and pictures.
+        minutes: Duration.
+        copies: Worlds per room.
+        interval: Seconds between checks.
     """
     from scrubjay.bench.endurance import measure
     from scrubjay.sim.render.make import check_device
@@ -66,12 +66,12 @@ def endurance(device: str = "cuda", minutes: float = 10.0, copies: int = 16, int
 
 
 def game(games: int = 1024, rooms: int = 8, steps: int = 200) -> None:
-    """Measures what the rules of the game cost beside the world, without pixels. Prints JSON.
+    """Benchmarks the rules of the game without rendering. Prints JSON.
 
     Args:
-        games: How many at once.
-        rooms: In how many rooms.
-        steps: How many steps are measured.
+        games: Parallel games.
+        rooms: Number of rooms.
+        steps: Measured steps.
     """
     from scrubjay.bench.game import measure
 
@@ -86,15 +86,15 @@ def agent(
     compiled: bool = False,
     out: Path | None = None,
 ) -> None:
-    """Measures how fast the agent acts, learns and imagines. Prints one JSON object last.
+    """Benchmarks acting, learning and perspective simulation of the agent. Prints one JSON object.
 
     Args:
-        preset: The networks' sizes.
+        preset: Sizes of the networks.
         device: cpu, cuda or cuda:N.
-        games: For how many games it acts at once.
-        seconds: How long each speed is measured.
-        compiled: Compile the encoder first.
-        out: A folder for agent.jsonl, a table of how each figure grows.
+        games: Parallel games.
+        seconds: Duration of each measurement.
+        compiled: Use torch.compile on the encoder.
+        out: Output folder for agent.jsonl, a table of how each figure scales.
     """
     from scrubjay.bench.agent import growth, measure
     from scrubjay.sim.render.make import check_device
@@ -115,17 +115,17 @@ def learning(
     spots: str | None = None,
     updates: int = 5,
 ) -> None:
-    """Measures training from end to end: steps a second, and what each part of an update takes. Prints JSON last.
+    """Benchmarks training end to end: steps per second, and the time of each part of an update. Prints JSON.
 
     Args:
-        preset: What is learned, and by which agent.
+        preset: The training preset.
         device: cpu, cuda or cuda:N.
-        numbers: The paper's actor-critic, which learns from each step once, or the objective that the preset has.
-        rooms: In how many of the train rooms; those of demo are its own.
-        copies: Games in each.
+        numbers: The paper's hyperparameters, with one pass over each rollout, or the preset's.
+        rooms: Number of train rooms; demo has its own.
+        copies: Games per room.
         minibatch_games: Games that make one step of the optimizer.
-        spots: For seeking: a folder that `scrubjay spots` filled.
-        updates: How many are measured.
+        spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
+        updates: Measured updates.
     """
     from scrubjay.bench.learning import measure, trainings
     from scrubjay.bench.learning import rooms as some

@@ -1,4 +1,4 @@
-"""Commands that play games of Cache, and tell about them."""
+"""Commands that play, record and replay games: demo, play, replay, games, story, spots, tournament."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scrubjay.cli.terminal import Renderer, err, print_json
 
 
 def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
-    """Builds rooms, hides an object in a drawer, plays a whole game, and writes pages with pictures.
+    """Builds rooms, plays a scripted game and writes illustrated pages.
 
     Args:
-        out: The folder for the pages.
-        renderer: What draws.
+        out: Output folder.
+        renderer: The renderer.
     """
     from scrubjay.viz.demo import write_demo
 
@@ -40,18 +40,18 @@ def play(
     video: bool = True,
     renderer: Renderer = "auto",
 ) -> None:
-    """Plays one game, and writes its record, its page and its video.
+    """Plays one game and writes its record, page and video.
 
     Args:
-        hider: Who hides: random, possible or heuristic; or easy, medium or hard for a spot of that difficulty.
-        seeker: Who seeks: random, possible, frontier, bfs or oracle.
+        hider: random, possible or heuristic; or easy, medium or hard for a spot of that difficulty.
+        seeker: random, possible, frontier, bfs or oracle.
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
         goal: The object that is hidden.
         seed: The same seed plays the same game.
-        out: The folder for record.json, index.html and game.mp4.
-        spots: The folder of the spots; without one they are made, which takes half a minute.
-        video: Also write the video.
-        renderer: What draws.
+        out: Output folder for record.json, index.html and game.mp4.
+        spots: Folder of hiding spots; without one they are made, which takes half a minute.
+        video: Also write a video.
+        renderer: The renderer.
     """
     from scrubjay.evaluation.matches import one_game
     from scrubjay.game.record import save_records
@@ -74,11 +74,11 @@ def play(
 
 
 def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = False) -> None:
-    """Plays recorded games again. Exits with 1 where one does not replay to what was recorded, and says where.
+    """Replays recorded games bit-exactly and reports the first difference; exits with 1 if there is one.
 
     Args:
         records: A file of records.
-        check: Only check; otherwise every step is printed.
+        check: Only check, without printing every step.
     """
     from scrubjay.errors import RecordError
     from scrubjay.game.record import load_records
@@ -110,16 +110,16 @@ def games(
     out: Path = Path("out/games.jsonl"),
     renderer: Renderer = "auto",
 ) -> None:
-    """Plays games of Cache with scripted players and records them, a line of JSON each.
+    """Plays games with scripted players and records them, one JSON object per line.
 
     Args:
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
-        count: How many games.
-        hider: Who hides.
-        seeker: Who seeks.
+        count: Number of games.
+        hider: The hider, as for `play`.
+        seeker: The seeker, as for `play`.
         seed: The same seed plays the same games.
-        out: Where the records go.
-        renderer: What draws.
+        out: Output file.
+        renderer: The renderer.
     """
     from scrubjay.evaluation.matches import Sides, Trial, matches
     from scrubjay.game.episode import RandomEpisodes
@@ -147,14 +147,14 @@ def story(
     video: Path | None = None,
     renderer: Renderer = "auto",
 ) -> None:
-    """A page about a recorded game: storyboard, plans, the object in the hand, measures, a scrubber through its frames.
+    """Writes a page about a recorded game: storyboard, floor plans, metrics, a scrubber through its frames.
 
     Args:
         records: A file of records, as `scrubjay play`, `games` and `tournament` write it.
-        number: Which of them, from 1.
-        out: Where the page goes.
-        video: Also write the game as an MP4.
-        renderer: What draws.
+        number: Which record, from 1.
+        out: Output file.
+        video: Also write an MP4 here.
+        renderer: The renderer.
     """
     from scrubjay.errors import RecordError
     from scrubjay.game.record import load_records
@@ -181,15 +181,15 @@ def spots(
     seed: int = 0,
     out: Path = Path("out/spots"),
 ) -> None:
-    """Makes easy, medium and hard hiding spots, a file for each room and object; what is there already is kept.
+    """Makes easy, medium and hard hiding spots, one file per room and object. Existing files are kept.
 
     Args:
-        scenes: Scenes; all train, validation and test rooms if none is named.
-        goal: Objects to hide; all five if none is named.
-        candidates: Settled places that are tried for each.
-        processes: Rooms worked on side by side.
+        scenes: Scenes; by default all train, validation and test rooms.
+        goal: Objects to hide; by default all five.
+        candidates: Settled placements tried for each file.
+        processes: Parallel processes.
         seed: The same seed makes the same spots.
-        out: The folder for the files; or the file, if it ends in .json and one room and one object are named.
+        out: Output folder; or a .json file for one room and one object.
     """
     from scrubjay.rooms.room import GOALS
     from scrubjay.spots.spots import make_spot_files, make_spots, save_spots
@@ -219,23 +219,23 @@ def tournament(
     device: str = "cpu",
     out: Path = Path("out/tournament"),
 ) -> None:
-    """Plays hiders and sets of spots against seekers. A tournament that was stopped goes on where it was.
+    """Plays hiders and sets of spots against seekers; an interrupted tournament continues where it stopped.
 
-    Writes games.jsonl, table.md, results.json and plot.png; prints the table, and one JSON object last.
+    Writes games.jsonl, table.md, results.json and plot.png; prints the table, then one JSON object.
 
     Args:
         hiders: Players, and easy, medium or hard for spots of that difficulty.
         seekers: Players.
         rooms: Scenes, or train, validation or test for all of those.
         games: Hidings of each hider in each room.
-        spots: The folder of the spots, as `scrubjay spots` fills it.
-        agents: Folders of training runs, or of weights; their names can be hiders and seekers.
-        seed: The same seed gives the same games.
-        size: The edge of an image in pixels.
-        at_once: Games side by side; on a GPU many.
-        renderer: What draws.
+        spots: Folder of hiding spots, filled by `scrubjay spots`.
+        agents: Folders of training runs or weights; their names can be hiders and seekers.
+        seed: The same seed samples the same games.
+        size: Image size in pixels.
+        at_once: Games in parallel; on a GPU use many.
+        renderer: The renderer.
         device: cpu, cuda or cuda:N.
-        out: The folder for games and results.
+        out: Output folder.
     """
     from scrubjay.evaluation.tournament import Plan, play_tournament
     from scrubjay.players.by_name import HIDERS, SEEKERS
@@ -252,7 +252,7 @@ def tournament(
 
 
 def _scenes(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Scenes, and for the name of a split all of its rooms."""
+    """Expands the names of splits to their rooms."""
     from scrubjay.rooms.generate import SCENES, split
 
     parts: dict[str, list[str]] = {}
@@ -263,7 +263,7 @@ def _scenes(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @contextmanager
 def _progress(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
-    """A bar, and what tells it how many are done, and of how many."""
+    """A progress bar, and a callback `(done, total)` that updates it."""
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(TextColumn("{task.description}"), *columns, console=err) as progress:
         task = progress.add_task(what, total=total)

@@ -1,4 +1,4 @@
-"""The command line. Flags come from the functions' parameters; nothing is parsed by hand."""
+"""The command line. tyro derives the flags from the commands' parameters."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def main() -> None:
     app.command(train)
     for measure in MEASURES:
         measures.command(measure)
-    app.command(measures, name="bench", help="Measurements of speed and memory.")
+    app.command(measures, name="bench", help="Benchmarks of speed and memory.")
     try:
         if words[:1] == ["train"]:
             from scrubjay.cli.train import main as train_main
 
             train_main(words[1:])
         else:
-            app.cli(prog="scrubjay", description="Rooms, games and agents of Cache.")
+            app.cli(prog="scrubjay", description="Rooms, games and agents for Cache.")
     except (ScrubjayError, ValueError, OSError, ImportError) as error:
         message = explain(error) if isinstance(error, ValidationError) else str(error)
         err.print(f"[red]scrubjay:[/red] {escape(message)}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Commands about rooms."""
+"""Commands about rooms: rooms, room."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def rooms(
     columns: int = 10,
     renderer: Renderer = "auto",
 ) -> None:
-    """A contact sheet of the 150 rooms, or of those named.
+    """Draws a contact sheet of the 150 rooms, or of those named.
 
     Args:
-        scenes: Scenes such as FloorPlan12 or kitchen-81723; all 150 if none is named.
-        json: Print what each room holds, one JSON object a line, instead of drawing.
-        out: Where the sheet goes.
-        size: The edge of a room's picture in pixels.
-        columns: Rooms in a row.
-        renderer: What draws.
+        scenes: Scenes such as FloorPlan12 or kitchen-81723; by default all 150.
+        json: Print what each room holds, one JSON object per line, instead of drawing.
+        out: Output file.
+        size: Size of a room's picture in pixels.
+        columns: Rooms per row.
+        renderer: The renderer.
     """
     from scrubjay.rooms.generate import SCENES, make_room
     from scrubjay.sim.compile import compile_room
@@ -53,13 +53,13 @@ def room(
     save: Path | None = None,
     renderer: Renderer = "auto",
 ) -> None:
-    """A page about one room: plan, views, depth, ids, normals, openables closed and open.
+    """Writes a page about one room: floor plan, views, depth, ids, normals, openables closed and open.
 
     Args:
         scene: FloorPlan12, or a type and a seed such as kitchen-81723, or a room file ending in .json.
-        out: Where the page goes; out/SCENE.html if not given.
-        save: Also write the room as a file that can be edited and read again.
-        renderer: What draws.
+        out: Output file; by default out/SCENE.html.
+        save: Also write the room as JSON, to edit and load again.
+        renderer: The renderer.
     """
     from scrubjay.rooms.generate import make_room
     from scrubjay.rooms.room import load_room, save_room

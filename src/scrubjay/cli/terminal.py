@@ -1,4 +1,4 @@
-"""What commands share: where they say what they do, and the choices that many of them have."""
+"""What commands share: the console for messages, JSON output, and common choices."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ err = Console(stderr=True)
 
 
 def print_json(data: dict) -> None:
-    """One object on a line of its own."""
+    """Prints one JSON object on one line."""
     print(json.dumps(data), flush=True)

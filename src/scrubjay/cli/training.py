@@ -93,7 +93,7 @@ def watch(
 def curves(
     runs: tyro.conf.Positional[tuple[Path, ...]], only: tuple[str, ...] = (), out: Path = Path("out/curves.png")
 ) -> None:
-    """Draws how runs went, one panel for each measure of their logs, into a PNG.
+    """Plots the metrics of runs, one panel per metric, into a PNG.
 
     Args:
         runs: Folders of runs; their names are the curves'.
