@@ -17,7 +17,7 @@ import numpy as np
 from scrubjay.agent import agent as agent_module
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.encoder import ImageEncoder
-from scrubjay.envs.tasks import Explore, Hide, Manipulate, Seek, Task
+from scrubjay.envs.tasks import TASKS, Task
 from scrubjay.evaluation.evaluate import evaluate as evaluate_task
 from scrubjay.evaluation.matches import QUICK, Sides, Trial, matches
 from scrubjay.game import record as record_module
@@ -39,12 +39,10 @@ from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import PRESETS, VALIDATION, TrainConfig
 from scrubjay.training.run import Run, newest
 from scrubjay.training.trainer import train as train_run
-from scrubjay.training.validation import SCRIPTED
 
 Scene = str | Room | CompiledRoom
 AnyPlayer = str | os.PathLike[str] | Player | Agent
 """A scripted player's name, the folder of a run or of weights, an agent, or any object that is a `Player`."""
-TASKS: dict[str, type[Task]] = {"explore": Explore, "manipulate": Manipulate, "hide": Hide, "seek": Seek}
 
 
 def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None, device: str = "cpu") -> Agent:
@@ -169,12 +167,8 @@ def evaluate(
     if isinstance(task, str):
         if task not in TASKS:
             raise ValueError(f"unknown task {task!r}; choose from {', '.join(TASKS)}")
-        known = SCRIPTED.get(task, SCRIPTED["cache"])
         task = TASKS[task]()
-    else:
-        known = next(
-            (SCRIPTED[name] for name, kind in TASKS.items() if isinstance(task, kind) and name in SCRIPTED), {}
-        )
+    known = task.baselines
     chosen = _player(player, "player", known, lambda name, seed: known[name](seed), seed, device)
     built = iter(build_rooms([scene for scene in scenes if isinstance(scene, str)]))
     rooms = [_compiled(next(built) if isinstance(scene, str) else scene) for scene in scenes]

@@ -51,7 +51,7 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("room", "FloorPlan31"), "unknown scene 'FloorPlan31'"),
         (("rooms", "castle-3", "--json"), "unknown scene 'castle-3'"),
@@ -63,10 +63,10 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
         (("tournament", "--hiders", "easy", "--rooms", "FloorPlan26", "--out", "new"), "no spots of a Bread"),
     ],
 )
-def test_mistakes_are_said_in_a_line(tmp_path, words, said):
+def test_mistakes_are_said_in_a_line(tmp_path, words, output):
     done = scrubjay(*words, cwd=tmp_path)
     assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
+    assert output in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -82,7 +82,7 @@ def played(tmp_path_factory):
 
 
 def test_a_game_is_played_and_told(played):
-    folder, said = played
+    folder, output = played
     record = json.loads((folder / "game" / "record.json").read_text())
     assert record["scene"] == "FloorPlan501" and record["spec"]["goal"] == "Cup"
     assert record["players"] == {"hider": "heuristic", "seeker": "oracle"}
@@ -90,8 +90,8 @@ def test_a_game_is_played_and_told(played):
     assert "Cup in FloorPlan501" in page and 'href="game.mp4"' in page
     assert (folder / "game" / "game.mp4").read_bytes()[4:8] == b"ftyp"
     outcome = "found it" if record["found"] else "did not find it"
-    assert f"the seeker (oracle) {outcome}" in said and "visible from" in said
-    assert said.splitlines()[-1] == "game/index.html"
+    assert f"the seeker (oracle) {outcome}" in output and "visible from" in output
+    assert output.splitlines()[-1] == "game/index.html"
 
 
 def test_a_replay_is_the_same_or_says_where_not(played):
@@ -117,9 +117,9 @@ def test_games_are_played_and_recorded(tmp_path):
     done = scrubjay("games", "FloorPlan501", *words, "--out", "games.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = (tmp_path / "games.jsonl").read_text().splitlines()
-    record, told = json.loads(line), json.loads(done.stdout)
-    assert told["scene"] == record["scene"] == "FloorPlan501"
-    assert told["steps"] == len(record["actions"]) >= 202 and told["found"] == record["found"]
+    record, printed = json.loads(line), json.loads(done.stdout)
+    assert printed["scene"] == record["scene"] == "FloorPlan501"
+    assert printed["steps"] == len(record["actions"]) >= 202 and printed["found"] == record["found"]
     done = scrubjay("story", "games.jsonl", "--out", "story.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "FloorPlan501" in (tmp_path / "story.html").read_text()

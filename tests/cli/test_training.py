@@ -28,7 +28,7 @@ def run(*words: str) -> subprocess.CompletedProcess:
     )
 
 
-def said_by(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
+def run_main(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
     """The command in this process: its exit code, what it prints, and what else it says."""
     monkeypatch.setattr("sys.argv", ["scrubjay", *words])
     code = 0
@@ -36,23 +36,23 @@ def said_by(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
         main()
     except SystemExit as end:
         code = int(end.code or 0)
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def test_a_run_is_trained_resumed_and_refused(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
     done = run("train", "demo", "--out", str(out), "--updates", "2", *SMALL)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert said["update"] == 2 and said["steps"] == 2 * 2 * 16
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert output["update"] == 2 and output["steps"] == 2 * 2 * 16
     assert list((out / "tensorboard").iterdir())
     again = run("train", "demo", "--out", str(out), *SMALL)
     assert again.returncode == 2 and "is a run already" in again.stderr and "Traceback" not in again.stderr
     other = ["train", "demo", "--out", str(tmp_path / "other"), "--copies", "0"]
-    code, _, errors = said_by(monkeypatch, capsys, *other)
+    code, _, errors = run_main(monkeypatch, capsys, *other)
     assert code == 2 and "copies: input should be greater than 0" in errors and not (tmp_path / "other").exists()
-    code, printed, _ = said_by(monkeypatch, capsys, "train", "--resume", str(out))
+    code, printed, _ = run_main(monkeypatch, capsys, "train", "--resume", str(out))
     assert code == 0 and json.loads(printed)["update"] == 2
 
 
@@ -69,35 +69,37 @@ def test_an_interrupted_run_saves(tmp_path):
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 0, stderr
-    said = json.loads(stdout.splitlines()[-1])
-    assert said["update"] >= 2 and checkpoints(out)[-1].name == f"{said['update']:08d}"
+    output = json.loads(stdout.splitlines()[-1])
+    assert output["update"] >= 2 and checkpoints(out)[-1].name == f"{output['update']:08d}"
     assert "continue with" in stderr
 
 
 def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsys):
     first, second = tmp_path / "first", tmp_path / "second"
-    code, _, said = said_by(monkeypatch, capsys, "train", "demo", "--out", str(first), "--updates", "1", *SMALL)
-    assert code == 0, said
+    code, _, output = run_main(monkeypatch, capsys, "train", "demo", "--out", str(first), "--updates", "1", *SMALL)
+    assert code == 0, output
     begin = ["train", "demo", "--out", str(second), "--start", str(first), "--updates", "2", *SMALL]
-    code, printed, said = said_by(monkeypatch, capsys, *begin)
-    assert code == 0 and json.loads(printed)["update"] == 2, said
+    code, printed, output = run_main(monkeypatch, capsys, *begin)
+    assert code == 0 and json.loads(printed)["update"] == 2, output
     assert [path.name for path in checkpoints(second)] == ["00000000", "00000002"]
     assert filecmp.cmp(checkpoints(first)[-1] / "config.json", checkpoints(second)[0] / "config.json", shallow=False)
-    code, _, said = said_by(monkeypatch, capsys, "train", "--resume", str(second), "--start", str(first))
-    assert code == 2 and "--start: for a new run" in said
+    code, _, output = run_main(monkeypatch, capsys, "train", "--resume", str(second), "--start", str(first))
+    assert code == 2 and "--start: for a new run" in output
     other = str(tmp_path / "other")
-    code, _, said = said_by(monkeypatch, capsys, "train", "explore", "--out", other, "--start", str(first))
+    code, _, output = run_main(monkeypatch, capsys, "train", "explore", "--out", other, "--start", str(first))
     assert (
         code == 2
-        and "its networks differ from the run's in image_size (112, not 224)" in said
+        and "its networks differ from the run's in image_size (112, not 224)" in output
         and not (tmp_path / "other").exists()
     )
-    code, _, said = said_by(monkeypatch, capsys, "train", "demo", "--out", other, "--start", str(tmp_path / "nowhere"))
-    assert code == 2 and "nowhere" in said and not (tmp_path / "other").exists()
+    code, _, output = run_main(
+        monkeypatch, capsys, "train", "demo", "--out", other, "--start", str(tmp_path / "nowhere")
+    )
+    assert code == 2 and "nowhere" in output and not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--scenes", "FloorPlan999"), "unknown scene 'FloorPlan999'"), (("--scenes", "kitchen-abc"), "unknown scene"),
         (("--asynchronous", "-1"), "asynchronous: 0 or more"), (("--seed", str(2**64)), "seed: input should be less"),
@@ -107,34 +109,34 @@ def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsy
         (("--resume", "somewhere", "--start", "elsewhere"), "--start: for a new run"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trained_leaves_no_run_behind(words, said, tmp_path, monkeypatch, capsys):
-    code, _, errors = said_by(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *words)
-    assert code == 2 and said in errors and not (tmp_path / "run").exists()
+def test_what_cannot_be_trained_leaves_no_run_behind(words, output, tmp_path, monkeypatch, capsys):
+    code, _, errors = run_main(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *words)
+    assert code == 2 and output in errors and not (tmp_path / "run").exists()
 
 
 def test_workers_do_not_learn_beside_processes_of_torchrun(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "0")
     words = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2"]
-    code, _, errors = said_by(monkeypatch, capsys, *words)
+    code, _, errors = run_main(monkeypatch, capsys, *words)
     assert code == 2 and "under torchrun" in errors and not (tmp_path / "run").exists()
 
 
 def test_what_cannot_be_measured_is_said_before_rooms_are_built(tmp_path, monkeypatch, capsys):
     Run.begin(tmp_path / "run", TrainConfig.preset("demo")).close()
-    for words, said in (
+    for words, output in (
         ((), "has no checkpoint yet"),
         (("--device", "tpu"), "unknown device"),
         (("--games", "0"), "games: 1 or more"),
         (("--seed", "-1"), "seed: 0 or more"),
     ):
-        code, _, errors = said_by(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *words)
-        assert code == 2 and said in errors
+        code, _, errors = run_main(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *words)
+        assert code == 2 and output in errors
 
 
 def test_hiding_spots_that_are_missing_leave_no_run_behind(tmp_path, monkeypatch, capsys):
     words = ["train", "seek", "--out", str(tmp_path / "run"), "--spots", str(tmp_path / "nowhere"), *SMALL]
-    code, _, said = said_by(monkeypatch, capsys, *words)
-    assert code == 2 and "nowhere" in said
+    code, _, output = run_main(monkeypatch, capsys, *words)
+    assert code == 2 and "nowhere" in output
     assert not (tmp_path / "run").exists()
 
 
@@ -186,7 +188,7 @@ def test_workers_that_do_not_wait_for_each_other(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_their_run(how, tmp_path):
-    """Ctrl-C, which all of them are told of, saves; and nobody works on for a run that was killed."""
+    """Ctrl-C, which all of them are printed of, saves; and nobody works on for a run that was killed."""
     out = tmp_path / "run"
     words = [
         "--updates",
@@ -212,8 +214,8 @@ def test_workers_end_with_their_run(how, tmp_path):
         os.killpg(process.pid, how)
         stdout, stderr = process.communicate(timeout=120)
         assert process.returncode == 0 and "Traceback" not in stderr, stderr
-        said = json.loads(stdout.splitlines()[-1])
-        assert said["update"] >= 2 and checkpoints(out)[-1].name == f"{said['update']:08d}"
+        output = json.loads(stdout.splitlines()[-1])
+        assert output["update"] >= 2 and checkpoints(out)[-1].name == f"{output['update']:08d}"
         assert "--asynchronous 2" in stderr
     else:
         process.kill()

@@ -31,11 +31,13 @@ def make_encoder(config: AgentConfig, load_weights: bool = True) -> nn.Module:
     elif name.startswith(FROM_PYTHON):
         encoder = _from_python(config, name.removeprefix(FROM_PYTHON))
     elif name in ENCODERS:
-        return ENCODERS[name](config, load_weights)
+        encoder = ENCODERS[name](config, load_weights)
     else:
         choices = ", ".join([*ENCODERS, f"{FROM_FOLDER}FOLDER", f"{FROM_PYTHON}package.module:Class"])
         raise ValueError(f"encoder: unknown encoder {name!r}; choose from {choices}")
-    return encoder.requires_grad_(not config.freeze_encoder)
+    # A projection behind a pretrained backbone is always learned.
+    getattr(encoder, "backbone", encoder).requires_grad_(not config.freeze_encoder)
+    return encoder
 
 
 def check_encoder(config: AgentConfig) -> None:
@@ -65,7 +67,7 @@ class EfficientNetLite0(nn.Module):
         super().__init__()
         self.config = config
         self.normalize = NormalizeImage()
-        self.backbone = self._make_backbone(load_weights).requires_grad_(not config.freeze_encoder).eval()
+        self.backbone = self._make_backbone(load_weights).eval()
         channels = self.backbone.extract_features(torch.zeros(1, 3, 224, 224)).shape[1]
         self.project = nn.Conv2d(channels, config.sir_channels, 1)
         initialize(self.project)
@@ -126,12 +128,8 @@ def _from_python(config: AgentConfig, path: str) -> nn.Module:
     return encoder
 
 
-def _paper(config: AgentConfig, load_weights: bool) -> nn.Module:
-    return Encoder(config).requires_grad_(not config.freeze_encoder)
-
-
 ENCODERS: dict[str, Callable[[AgentConfig, bool], nn.Module]] = {
-    "cnn": _paper,
+    "cnn": lambda config, load_weights: Encoder(config),
     "efficientnet-lite0": EfficientNetLite0,
 }
 """Encoders by name. To add one: a class like `EfficientNetLite0`, and its line here."""

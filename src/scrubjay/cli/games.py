@@ -162,13 +162,13 @@ def story(
     from scrubjay.viz.episode_page import write_episode_page
     from scrubjay.viz.video import write_video
 
-    found = load_records(records)
-    if not 1 <= number <= len(found):
-        raise RecordError(f"{records} has {len(found)} records; there is no number {number}")
-    told = replay_episode(found[number - 1], renderer)
+    games = load_records(records)
+    if not 1 <= number <= len(games):
+        raise RecordError(f"{records} has {len(games)} records; there is no number {number}")
+    episode = replay_episode(games[number - 1], renderer)
     if video:
-        write_video(told, video)
-    write_episode_page(told, out, os.path.relpath(video, out.parent) if video else "")
+        write_video(episode, video)
+    write_episode_page(episode, out, os.path.relpath(video, out.parent) if video else "")
     print(out)
 
 

@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 
 from scrubjay.envs.cache import SCENE, Scene, steps_across, vector_info
 from scrubjay.envs.stage_games import ACTIONS, StageGames
-from scrubjay.envs.tasks import Explore, Hide, Manipulate, Seek, Task
+from scrubjay.envs.tasks import TASKS, Task, WholeGame
 from scrubjay.game import actions
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.rooms.room import GOALS, Room
@@ -25,7 +25,7 @@ from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
-TASKS: dict[str, type[Task]] = {task.__name__: task for task in (Explore, Hide, Manipulate, Seek)}
+STAGE_TASKS = {task.__name__: task for task in TASKS.values() if task is not WholeGame}
 
 
 def observation_space(world: World, stage: Stage) -> spaces.Dict:
@@ -163,11 +163,11 @@ def made(
     task: str, scenes: Sequence[Scene], games: int, size: int, renderer: str, device: str, options: dict[str, Any]
 ) -> tuple[Task, World]:
     """A task by its name, and the world for as many of its games; what is wrong is said before rooms are made."""
-    if task not in TASKS:
-        raise ValueError(f"unknown task {task!r}; there are {', '.join(TASKS)}")
+    if task not in STAGE_TASKS:
+        raise ValueError(f"unknown task {task!r}; choose from {', '.join(STAGE_TASKS)}")
     if not scenes or games < 1 or games % len(scenes):
         raise ValueError(f"{games} games cannot be shared out evenly among {len(scenes)} rooms")
-    chosen = TASKS[task](**options)
+    chosen = STAGE_TASKS[task](**options)
     world = World(scenes, games // len(scenes), renderer, size, device)
     try:
         return chosen.loaded([room.room.scene for room in world.rooms]), world

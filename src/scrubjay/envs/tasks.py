@@ -16,7 +16,8 @@ from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import ROTATED_SHARE, EpisodeSampler, EpisodeSpec, RandomEpisodes
 from scrubjay.players.base import Player
-from scrubjay.players.by_name import make_hider, make_seeker
+from scrubjay.players.by_name import SEEKERS, make_hider, make_seeker
+from scrubjay.players.explorer import Explorer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
@@ -37,6 +38,10 @@ class Task:
 
     stage: ClassVar[Stage]
     """The learner's."""
+    trainable: ClassVar[bool] = True
+    """Whether a training run can learn it."""
+    baselines: ClassVar[dict[str, MakePlayer]] = {name: SEEKERS[name] for name in ("random", "possible")}
+    """Scripted players that agents are compared with."""
     goals: tuple[str, ...] = GOALS
     """The objects that are hidden."""
     turned: bool = False
@@ -64,6 +69,7 @@ class Explore(Task):
     """E&M alone: 200 steps to see and open as much as there is."""
 
     stage: ClassVar[Stage] = Stage.EM
+    baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "frontier": Explorer}
 
     def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned, Stage.EM, Stage.EM)
@@ -74,6 +80,7 @@ class Manipulate(Task):
     """OM alone: 50 steps to bring the object in the hand to a target that is drawn at random."""
 
     stage: ClassVar[Stage] = Stage.OM
+    baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "scripted": Manipulator}
 
     def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned, Stage.OM, Stage.OM)
@@ -84,6 +91,7 @@ class Hide(Task):
     """OH from a place that is drawn at random: 15 steps to hide an object. Each PlaceAt is a whole manipulation."""
 
     stage: ClassVar[Stage] = Stage.OH
+    trainable: ClassVar[bool] = False
     manipulator: MakePlayer = Manipulator
     """Plays the manipulations, by default with a script."""
     opponent: str | MakePlayer | None = None
@@ -111,6 +119,7 @@ class Seek(Task):
     """
 
     stage: ClassVar[Stage] = Stage.S
+    baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "frontier": SEEKERS["frontier"]}
     opponent: str | MakePlayer | None = None
     """The hider, or its name: it plays whole games from the beginning, 200 steps of exploring and all."""
     spots: str | os.PathLike[str] | Sequence[Spots] = ()
@@ -193,3 +202,23 @@ class ByStage:
                 now, there = player(game, mine)
                 action, place = np.where(mine, now, action), np.where(mine[:, None], there, place)
         return action, place
+
+
+@dataclass(frozen=True)
+class WholeGame(Task):
+    """All stages, from exploring to seeking, by one agent."""
+
+    stage: ClassVar[Stage] = Stage.S
+
+    def sampler(self, seed: int) -> EpisodeSampler:
+        return RandomEpisodes(seed, self.goals, self.turned)
+
+
+TASKS: dict[str, type[Task]] = {
+    "explore": Explore,
+    "manipulate": Manipulate,
+    "hide": Hide,
+    "seek": Seek,
+    "cache": WholeGame,
+}
+"""Tasks by name. To add one: a class like these, and its line here."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, field, replace
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig
-from scrubjay.envs.tasks import Explore, Manipulate, Task
+from scrubjay.envs.tasks import TASKS, Seek, Task
 from scrubjay.errors import explain
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
 from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.generate import SCENES, check_scene
 from scrubjay.training.hiding_learner import HidingObjective
@@ -28,8 +27,11 @@ MAX_ELEMENTS = 2**31
 """Elements of one tensor: GPU kernels index with 32 bits."""
 MAX_GAMES = 2**16
 
-TaskName = Literal["explore", "manipulate", "seek", "cache"]
-TASKS: tuple[TaskName, ...] = get_args(TaskName)
+TRAINABLE = tuple(name for name, task in TASKS.items() if task.trainable)
+if TYPE_CHECKING:
+    TaskName = str
+else:
+    TaskName = Literal[TRAINABLE]
 Difficulty = Literal["easy", "medium", "hard"]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -38,16 +40,6 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 def _count_rooms(default: str) -> str:
     """How the help shows the default scenes, which may be eighty."""
     return f"(default: {len(default.split())} rooms)"
-
-
-@dataclass(frozen=True)
-class WholeGames(Task):
-    """All stages, from exploring to seeking."""
-
-    stage: ClassVar[Stage] = Stage.S
-
-    def sampler(self, seed: int) -> EpisodeSampler:
-        return RandomEpisodes(seed, self.goals, self.turned)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -156,8 +148,8 @@ class TrainConfig:
 
     def make_task(self) -> Task | None:
         """The task as environments know it; None for seeking, which needs spots first."""
-        tasks: dict[str, type[Task]] = {"explore": Explore, "manipulate": Manipulate, "cache": WholeGames}
-        return tasks[self.task](turned=self.rotate_grid) if self.task in tasks else None
+        task = TASKS[self.task]
+        return None if issubclass(task, Seek) else task(turned=self.rotate_grid)
 
 
 CLIPPED = Objective(clip_coef=0.2, normalize_advantages=True)

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from scrubjay.agent.agent import Agent
-from scrubjay.envs.tasks import Seek, Task
+from scrubjay.envs.tasks import TASKS, Seek, Task
 from scrubjay.evaluation.evaluate import evaluate
 from scrubjay.game.metrics import Summary
 from scrubjay.players.base import Player
-from scrubjay.players.by_name import SEEKERS
-from scrubjay.players.explorer import Explorer
-from scrubjay.players.manipulator import Manipulator
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
 from scrubjay.spots.spots import DIFFICULTIES, load_spot_files, make_spot_files
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import VALIDATION, TrainConfig
 from scrubjay.training.run import EXAMS, Progress, Run
-
-RANDOM: dict[str, Callable[[int], Player]] = {name: SEEKERS[name] for name in ("random", "possible")}
-SCRIPTED: dict[str, dict[str, Callable[[int], Player]]] = {
-    "explore": {**RANDOM, "frontier": Explorer},
-    "manipulate": {**RANDOM, "scripted": Manipulator},
-    "seek": {**RANDOM, "frontier": SEEKERS["frontier"]},
-    "cache": RANDOM,
-}
-"""Players without networks that an agent is compared with, by what it learns: floors, and the last one a ceiling."""
 
 
 class Validation:
@@ -63,7 +51,7 @@ class Validation:
 
 def scripted(task: str, name: str, seed: int) -> Player:
     """A player without networks by name; ValueError says which a task has."""
-    known = SCRIPTED[task]
+    known = TASKS[task].baselines
     if name not in known:
         raise ValueError(f"unknown player {name!r} of {task}; there are {', '.join(known)}")
     return known[name](seed)
@@ -73,7 +61,7 @@ def validate(run: Run, exam: Validation, agent: Agent, progress: Progress) -> di
     """Lets the agent sit an exam, and the first time the others too; all marks go into the run's folder."""
     players: dict[str, Player] = {"agent": AgentPlayer(agent, exam.seed)}
     if {row["player"] for row in run.rows(EXAMS)} <= {"agent"}:
-        players |= {name: exam.scripted(name) for name in SCRIPTED[run.config.task]}
+        players |= {name: exam.scripted(name) for name in TASKS[run.config.task].baselines}
     marks = {name: exam.marks(player) for name, player in players.items()}
     agent.train()
     when = {"update": progress.update, "steps": progress.steps}
