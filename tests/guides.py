@@ -28,9 +28,8 @@ def follow(guide: str, copy: Path) -> list[str]:
             old = "".join(line[1:] for line in lines if line[0] in " -")
             new = "".join(line[1:] for line in lines if line[0] in " +")
             text = path.read_text()
-            assert text.count(old) == 1, (
-                f"{guide}: the context of its change to {name} is there {text.count(old)} times"
-            )
+            assert text.count(old) == 1, f"{guide}: {name} has the context of its change {text.count(old)} times"
+
             path.write_text(text.replace(old, new))
         else:
             assert not path.exists(), f"{guide}: {name} exists already"
