@@ -29,7 +29,6 @@ def follow(guide: str, copy: Path) -> list[str]:
             new = "".join(line[1:] for line in lines if line[0] in " +")
             text = path.read_text()
             assert text.count(old) == 1, f"{guide}: {name} has the context of its change {text.count(old)} times"
-
             path.write_text(text.replace(old, new))
         else:
             assert not path.exists(), f"{guide}: {name} exists already"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from scrubjay.agent.config import SMALL
-from scrubjay.envs.tasks import Manipulate, Seek
+from scrubjay.envs.tasks import Manipulate, Seek, WholeGame
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSampler, EpisodeSpec
@@ -21,7 +21,7 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import make_spots
 from scrubjay.training.agent_player import AgentPlayer
-from scrubjay.training.config import TrainConfig, WholeGames
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
@@ -68,7 +68,7 @@ class CrouchedManipulations(Manipulate):
 
 
 @dataclass(frozen=True)
-class CrouchedGames(WholeGames):
+class CrouchedGames(WholeGame):
     def sampler(self, seed: int) -> EpisodeSampler:
         return crouching(super().sampler(seed))
 
