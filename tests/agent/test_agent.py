@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.agent import READINGS, Agent, load_agent, save_agent, surveyed
+from scrubjay.agent.agent import FEATURES, Agent, explored_maps, load_agent, save_agent
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.encoder import Encoded
 from scrubjay.errors import WeightsError
@@ -61,10 +61,10 @@ def test_acting_step_by_step_is_evaluating_at_once(agent, played):
     for name in ("logits", "value", "hittable"):
         one = torch.stack([getattr(step.decision, name) for step in steps])
         torch.testing.assert_close(one, getattr(whole.decision, name), atol=1e-4, rtol=1e-3)
-    readings = whole.readings()
-    assert set(readings) == set(READINGS)
+    readings = whole.features()
+    assert set(readings) == set(FEATURES)
     for name, values in readings.items():
-        one = torch.stack([step.readings()[name] for step in steps])
+        one = torch.stack([step.features()[name] for step in steps])
         torch.testing.assert_close(one, values, atol=1e-4, rtol=1e-3)
 
 
@@ -79,7 +79,7 @@ def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
     for expected, found in ((first, both.games(slice(2))), (second, both.games(slice(2, 4)))):
         torch.testing.assert_close(found.decision.logits, expected.decision.logits, atol=1e-4, rtol=1e-3)
         torch.testing.assert_close(found.dirs.flat, expected.dirs.flat, atol=1e-4, rtol=1e-3)
-        torch.testing.assert_close(found.state.now.cell, expected.state.now.cell, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(found.state.recurrent.cell, expected.state.recurrent.cell, atol=1e-4, rtol=1e-3)
 
 
 def test_hiders_choose_places_where_they_have_been(agent, chest):
@@ -94,9 +94,11 @@ def test_hiders_choose_places_where_they_have_been(agent, chest):
             begins[:] = False
             game.step(*player(game, np.ones(3, bool)))
         here = game.relative_place()
-        places, choice, explored = agent.choose(state, observe(game), torch.arange(3), torch.Generator().manual_seed(3))
+        places, choice, explored = agent.choose_place(
+            state, observe(game), torch.arange(3), torch.Generator().manual_seed(3)
+        )
         assert explored.visited.flatten(1).sum(1).tolist() == [len(each) for each in been]
-        assert choice.real.any(1).all()
+        assert choice.valid.any(1).all()
         chosen = places.numpy() + np.concatenate([here[:, :2], np.zeros((3, 2), int)], 1)
         for b in range(3):
             assert tuple(chosen[b].tolist()) in been[b]
@@ -111,7 +113,7 @@ def test_maps_are_surveyed_with_the_start_where_it_is(agent):
     value = torch.randn(2, 1, SMALL.map_value)
     flags = torch.ones(2, 1, dtype=torch.bool)
     _, state = agent.memory.metric_map.write(state, place, value, flags, torch.zeros_like(flags))
-    explored, origin = surveyed(state.entries)
+    explored, origin = explored_maps(state.entries)
     assert explored.values.shape[-2:] == (3, 2) and origin.tolist() == [[-1, 2]]
     assert explored.start.tolist() == [[2, 1, 0, 1]]
     assert explored.visited.nonzero().tolist() == [[0, 0, 1, 2, 1], [0, 3, 0, 0, 0]]
@@ -130,7 +132,7 @@ class Blank(torch.nn.Module):
 def test_any_encoder_can_take_the_place(played):
     observation, begins = played
     step = Agent(SMALL, encoder=Blank()).evaluate(Agent(SMALL).initial_state(2), observation, begins)
-    assert (step.readings()["sir"] == 0).all()
+    assert (step.features()["sir"] == 0).all()
 
 
 def test_weights_come_back_and_others_are_refused(agent, played, tmp_path):
@@ -166,7 +168,8 @@ def test_sizes():
         for name, config in (("paper", PAPER), ("small", SMALL))
     }
     assert list(counts["paper"]) == [
-        "encoder", "memory", "heads", "perspective", "dynamics", "foreseen_action", "expects", "recognises", "recalls",
+        "encoder", "memory", "heads", "perspective", "dynamics", "action_embedding", "sir_predictor", "sir_projection",
+        "placement_recall",
     ]  # fmt: skip
     assert {name: sum(parts.values()) for name, parts in counts.items()} == {"paper": 15_988_219, "small": 1_443_587}
     table = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()

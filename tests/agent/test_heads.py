@@ -47,7 +47,7 @@ def made() -> Heads:
     for parameter in heads.parameters():
         nn.init.normal_(parameter, std=0.2)
     for number, head in enumerate(heads.stages.values()):
-        head.returns.mean.fill_(number - 1.5), head.returns.variance.fill_((number + 2) ** 2)
+        head.return_norm.mean.fill_(number - 1.5), head.return_norm.variance.fill_((number + 2) ** 2)
     return heads
 
 
@@ -57,11 +57,11 @@ def test_the_papers_shapes():
         head = heads.get_submodule(f"stages.{stage.name}")
         assert head.mlp[0].weight.shape == (512, 512)
         assert head.actor.weight.shape == (count, 512) and head.critic.weight.shape == (1, 512)
-        assert head.here.weight.shape == (4 if stage == Stage.OH else 1, 128 + 256, 1, 1)
-        assert (head.visible is not None) == (stage == Stage.S)
-        assert (head.target is not None) == (stage == Stage.OM)
-    assert heads.get_submodule("stages.S").visible.weight.shape == (5, 128 + 256, 1, 1)
-    assert heads.get_submodule("stages.OM").target.weight.shape == (3 + 7 + 7, 512)
+        assert head.cell_filters.weight.shape == (4 if stage == Stage.OH else 1, 128 + 256, 1, 1)
+        assert (head.goal_filters is not None) == (stage == Stage.S)
+        assert (head.target_embedding is not None) == (stage == Stage.OM)
+    assert heads.get_submodule("stages.S").goal_filters.weight.shape == (5, 128 + 256, 1, 1)
+    assert heads.get_submodule("stages.OM").target_embedding.weight.shape == (3 + 7 + 7, 512)
 
 
 def test_every_game_is_answered_by_its_own_stages_head():
@@ -80,7 +80,7 @@ def test_every_game_is_answered_by_its_own_stages_head():
         if which == Stage.OM:
             # The target is told by a vector for its modality, one for its row, and one for its column.
             modality, row, column = told.target[b]
-            vectors = head.target.weight
+            vectors = head.target_embedding.weight
             flat = flat + vectors[modality] + vectors[3 + row] + vectors[3 + 7 + column]
         known = torch.relu(head.mlp[0](flat))
         expected = dict(zip(np.flatnonzero(ALLOWED[which]), head.actor(known), strict=True))
@@ -92,13 +92,13 @@ def test_every_game_is_answered_by_its_own_stages_head():
                 [f"PlaceAt|{modality},{row + 1},{column + 1}" for modality in range(3)] if which == Stage.OH else []
             )
             cell = torch.cat([seen[b, :, row, column], dirs.grid[b, :, row, column]])
-            odds[row, column] = head.here.weight[0, :, 0, 0] @ cell + head.opens
-            for name, judged in zip(names, head.here.weight[:, :, 0, 0] @ cell, strict=True):
+            odds[row, column] = head.cell_filters.weight[0, :, 0, 0] @ cell + head.open_logit
+            for name, judged in zip(names, head.cell_filters.weight[:, :, 0, 0] @ cell, strict=True):
                 expected[action_index(name)] = expected[action_index(name)] + judged
         if which == Stage.S:
             # The mean of all cells' odds that they show the game's goal object.
             cells = torch.cat([seen[b], dirs.grid[b]]).flatten(1)
-            shown = (head.visible.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
+            shown = (head.goal_filters.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
             expected[action_index("ClaimVisible")] = expected[action_index("ClaimVisible")] + shown.log()
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         torch.testing.assert_close(decision.openable[b], odds)
@@ -153,10 +153,10 @@ def test_what_can_be_hit_comes_from_the_cells_and_from_oms_own_features():
     stage = torch.tensor([Stage.OM, Stage.OH])
     here = asked(heads, dirs, stage).hittable
     moved = asked(heads, DynamicRepresentation(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
-    cells = nn.functional.conv2d(dirs.grid, heads.hittable_here.weight, heads.hittable_here.bias)
+    cells = nn.functional.conv2d(dirs.grid, heads.hittable_cells.weight, heads.hittable_cells.bias)
     torch.testing.assert_close(moved - here, cells.roll(1, -1) - cells, atol=1e-4, rtol=1e-4)
     known = heads.get_submodule("stages.OM").mlp(dirs.flat)
-    torch.testing.assert_close(here - cells, heads.hittable_all(known).view(2, 3, 7, 7), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(here - cells, heads.hittable_global(known).view(2, 3, 7, 7), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("unknown", [-1, 5])

@@ -7,7 +7,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrubjay.agent.hiding_outcomes import DRAWS, NONE, OUTCOMES, draw, outcome_of, unbiased_weights
+from scrubjay.agent.hiding_outcomes import (
+    NOT_HIDDEN,
+    NUM_OUTCOMES,
+    OUTCOME_SAMPLES,
+    outcome_index,
+    sample_outcomes,
+    unbiased_weights,
+)
 
 LOGITS = st.lists(st.floats(-6, 6), min_size=3, max_size=6).map(lambda x: torch.tensor(x, dtype=torch.float64))
 
@@ -23,8 +30,8 @@ def ordered_draws(probability: torch.Tensor) -> list[tuple[tuple[int, ...], floa
 
 def test_outcomes_count_crouching_spots_then_standing_ones_then_none():
     standing = torch.tensor([False, True, True, False])
-    assert outcome_of(standing, torch.tensor([5, 5, -1, -1])).tolist() == [5, 147 + 5, 294, 294]
-    assert (NONE, OUTCOMES) == (294, 295)
+    assert outcome_index(standing, torch.tensor([5, 5, -1, -1])).tolist() == [5, 147 + 5, 294, 294]
+    assert (NOT_HIDDEN, NUM_OUTCOMES) == (294, 295)
 
 
 @settings(max_examples=50, deadline=None)
@@ -60,7 +67,7 @@ def test_equal_probabilities_give_equal_weights_and_all_three_outcomes_their_own
 
 
 def test_weights_hold_where_one_outcome_is_all_but_certain():
-    logits = torch.zeros(OUTCOMES)
+    logits = torch.zeros(NUM_OUTCOMES)
     logits[7] = 60.0
     weights = unbiased_weights(logits, torch.tensor([7, 1, 2]))
     assert weights.tolist() == pytest.approx([1, 0, 0], abs=1e-6)
@@ -73,8 +80,8 @@ def test_draws_are_distinct_and_as_probable_as_one_after_another():
     probability = torch.tensor([0.5, 0.3, 0.15, 0.05])
     count = 200_000
     uniforms = torch.rand(count, 4, generator=torch.Generator().manual_seed(0))
-    drawn = draw(probability.log().expand(count, 4), uniforms)
-    assert drawn.shape == (count, DRAWS)
+    drawn = sample_outcomes(probability.log().expand(count, 4), uniforms)
+    assert drawn.shape == (count, OUTCOME_SAMPLES)
     code = drawn @ torch.tensor([16, 4, 1])
     for (a, b, c), chance in ordered_draws(probability):
         # Five standard deviations of the frequency.
@@ -84,12 +91,12 @@ def test_draws_are_distinct_and_as_probable_as_one_after_another():
 
 def test_draws_do_not_depend_on_the_batch():
     generator = torch.Generator().manual_seed(1)
-    logits, uniforms = torch.randn(5, 10, OUTCOMES, generator=generator), torch.rand(5, 10, OUTCOMES)
-    whole = draw(logits, uniforms)
-    assert torch.equal(whole[3, 4], draw(logits[3, 4], uniforms[3, 4]))
+    logits, uniforms = torch.randn(5, 10, NUM_OUTCOMES, generator=generator), torch.rand(5, 10, NUM_OUTCOMES)
+    whole = sample_outcomes(logits, uniforms)
+    assert torch.equal(whole[3, 4], sample_outcomes(logits[3, 4], uniforms[3, 4]))
     assert (whole.sort(-1).values.diff(dim=-1) > 0).all()
 
 
 def test_too_few_outcomes_are_refused():
     with pytest.raises(ValueError, match="cannot be drawn from 2"):
-        draw(torch.zeros(2), torch.rand(2))
+        sample_outcomes(torch.zeros(2), torch.rand(2))

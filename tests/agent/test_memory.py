@@ -10,8 +10,15 @@ from torch import nn
 
 from scrubjay import tree
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
-from scrubjay.agent.memory import DynamicRepresentation, Memory, MemoryState, Recurrent, Senses, Tiled
-from scrubjay.agent.metric_map import EMPTY, gru
+from scrubjay.agent.memory import (
+    DynamicRepresentation,
+    Memory,
+    MemoryState,
+    ObservationEmbedding,
+    RecurrentState,
+    Tiled,
+)
+from scrubjay.agent.metric_map import EMPTY, gru_cell
 from scrubjay.agent.normalization import RunningNorm
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.observation import NO_ACTION, Observation
@@ -66,7 +73,7 @@ def part(observation: Observation, inputs: tuple, which: slice) -> tuple[Observa
     return tree.index(observation, which), tuple(tensor[which] for tensor in inputs)
 
 
-def assert_same(first: DynamicRepresentation | Recurrent, second: DynamicRepresentation | Recurrent) -> None:
+def assert_same(first: DynamicRepresentation | RecurrentState, second: DynamicRepresentation | RecurrentState) -> None:
     for name, tensor in vars(first).items():
         torch.testing.assert_close(tensor, vars(second)[name], msg=lambda text, name=name: f"{name}: {text}")
 
@@ -74,15 +81,15 @@ def assert_same(first: DynamicRepresentation | Recurrent, second: DynamicReprese
 def test_the_papers_shapes():
     with torch.device("meta"):
         memory = Memory(PAPER)
-        assert memory.senses.target.shape == (3, 8, 13, 13)
-        assert memory.senses.action.weight.shape == (440, 16)
-        assert memory.senses.standing.weight.shape == (2, 4)
-        assert memory.senses.goal.weight.shape == (5, 16)
+        assert memory.embedding.target.shape == (3, 8, 13, 13)
+        assert memory.embedding.action.weight.shape == (440, 16)
+        assert memory.embedding.standing.weight.shape == (2, 4)
+        assert memory.embedding.goal.weight.shape == (5, 16)
         state = memory.initial_state(2)
-        assert state.now.grid.shape == (2, 257, 7, 7)
-        assert state.now.output.shape == state.now.cell.shape == (2, 512)
+        assert state.recurrent.grid.shape == (2, 257, 7, 7)
+        assert state.recurrent.hidden.shape == state.recurrent.cell.shape == (2, 512)
         assert state.metric_map.values.shape == (2, 501, 144)
-        assert memory.gates.in_features == 256 + 356 + 512
+        assert memory.lstm_gates.in_features == 256 + 356 + 512
 
 
 def test_a_tiled_convolution_is_a_convolution_of_tiled_numbers():
@@ -94,10 +101,10 @@ def test_a_tiled_convolution_is_a_convolution_of_tiled_numbers():
 
 
 def test_a_target_puts_the_middle_of_the_learned_tensor_on_its_cell():
-    senses = Senses(TINY)
+    senses = ObservationEmbedding(TINY)
     observation = observed([[OM, OM, S]])
     target = torch.tensor([[[2, 0, 0], [1, 6, 2], [0, 0, 0]]])
-    cut = senses.targets(replace(observation, target=target))
+    cut = senses.target_planes(replace(observation, target=target))
     assert cut.shape == (1, 3, TINY.target_embedding, 7, 7)
     assert torch.equal(cut[0, 0], senses.target[2, :, 6:13, 6:13])
     assert torch.equal(cut[0, 1], senses.target[1, :, 0:7, 4:11])
@@ -106,7 +113,7 @@ def test_a_target_puts_the_middle_of_the_learned_tensor_on_its_cell():
 
 
 def test_where_an_object_landed_is_told_as_a_successful_placing():
-    senses, size = Senses(TINY), TINY.action_embedding
+    senses, size = ObservationEmbedding(TINY), TINY.action_embedding
     placed = action_index("PlaceAt|2,3,4")
     observation = replace(
         observed([[OH, OH]]),
@@ -114,7 +121,7 @@ def test_where_an_object_landed_is_told_as_a_successful_placing():
         last_success=torch.tensor([[True, False]]),
         landed=torch.tensor([[placed, NO_ACTION]]),
     )
-    told = senses.told(observation)[0]
+    told = senses.vector(observation)[0]
     assert told.shape == (2, senses.length)
     assert torch.equal(told[0, :size], told[0, size : 2 * size])
     assert told[1, :size].any() and not told[1, size : 2 * size].any()
@@ -125,9 +132,9 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     _, state = run(memory, memory.initial_state(games, 5), observed([[EM, OM, S]] * 3), seen(3, games))
     observation, (sir, summary) = observed([[EM, OM, S]], seed=1), seen(1, games, seed=1)
     with torch.no_grad():
-        for usual in (memory.usual_sir, memory.usual_input):
+        for usual in (memory.sir_norm, memory.lstm_norm):
             usual.mean.normal_(), usual.variance.uniform_(0.2, 2)
-        memory.balance.weight.uniform_(0.5, 2), memory.balance.bias.normal_()
+        memory.gate_norm.weight.uniform_(0.5, 2), memory.gate_norm.bias.normal_()
     dirs, after = run(memory, state, observation, (sir, summary))
 
     def in_usual_terms(numbers: torch.Tensor, usual: RunningNorm) -> torch.Tensor:
@@ -141,38 +148,41 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     def kernel(module: Tiled) -> torch.Tensor:
         return module.taps.weight.unflatten(0, (-1, 3, 3)).permute(0, 3, 1, 2)
 
-    told, target = memory.senses.told(observation)[0], memory.senses.targets(observation)[0]
-    pixels = in_usual_terms(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.usual_sir)
+    told, target = memory.embedding.vector(observation)[0], memory.embedding.target_planes(observation)[0]
+    pixels = in_usual_terms(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.sir_norm)
     image = pixels.view(games, 7, 7, -1).movedim(-1, 1)
     assert (sir[0] - image).abs().max() > 0.1
-    inputs = torch.cat([image, target, tiled(told), tiled(state.now.output[:, : TINY.tiled])], 1)
-    weight = torch.cat([memory.seen.weight, kernel(memory.told), kernel(memory.recalled)], 1)
-    driven = nn.functional.conv2d(inputs, weight, memory.seen.bias, padding=1).chunk(3, 1)
-    old = memory.recurrent(state.now.grid).chunk(3, 1)
+    inputs = torch.cat([image, target, tiled(told), tiled(state.recurrent.hidden[:, : TINY.tiled])], 1)
+    weight = torch.cat([memory.sir_conv.weight, kernel(memory.embedding_conv), kernel(memory.hidden_conv)], 1)
+    driven = nn.functional.conv2d(inputs, weight, memory.sir_conv.bias, padding=1).chunk(3, 1)
+    old = memory.grid_conv(state.recurrent.grid).chunk(3, 1)
     reset, update = torch.sigmoid(driven[0] + old[0]), torch.sigmoid(driven[1] + old[1])
-    grid = (1 - update) * torch.tanh(driven[2] + reset * old[2]) + update * state.now.grid
-    torch.testing.assert_close(after.now.grid, grid)
+    grid = (1 - update) * torch.tanh(driven[2] + reset * old[2]) + update * state.recurrent.grid
+    torch.testing.assert_close(after.recurrent.grid, grid)
 
     pooled = grid[:, : TINY.gru_channels].mean((2, 3))
     entries = state.metric_map.entries
-    around, recalled = memory.reader.look(entries, observation.place[0]), memory.reader.recall(entries, pooled)
+    around, recalled = (
+        memory.map_reader.read_around(entries, observation.place[0]),
+        memory.map_reader.attend(entries, pooled),
+    )
     read = torch.cat([pooled, around, recalled], 1)
     assert read.shape[1] == TINY.gru_channels + TINY.map_read
-    given_ = torch.cat([in_usual_terms(read, memory.usual_input), state.now.output], 1)
-    gates = (given_ @ memory.gates.weight.T).view(games, 4, TINY.lstm)
+    given_ = torch.cat([in_usual_terms(read, memory.lstm_norm), state.recurrent.hidden], 1)
+    gates = (given_ @ memory.lstm_gates.weight.T).view(games, 4, TINY.lstm)
     apart = gates - gates.mean(-1, keepdim=True)
     level = apart / ((apart**2).mean(-1, keepdim=True) + 1e-5).sqrt()
-    level = level * memory.balance.weight.view(4, -1) + memory.balance.bias.view(4, -1)
+    level = level * memory.gate_norm.weight.view(4, -1) + memory.gate_norm.bias.view(4, -1)
     (enter, keep, show), new = torch.sigmoid(level[:, [0, 1, 3]]).unbind(1), torch.tanh(level[:, 2])
-    cell = keep * state.now.cell + enter * new
+    cell = keep * state.recurrent.cell + enter * new
     output = show * torch.tanh(cell)
     torch.testing.assert_close(dirs.flat[0], output)
-    torch.testing.assert_close(after.now.cell, cell)
-    value = torch.cat([summary[0], memory.senses.goal(observation.goal[0])], 1)
+    torch.testing.assert_close(after.recurrent.cell, cell)
+    value = torch.cat([summary[0], memory.embedding.goal(observation.goal[0])], 1)
     written, known = after.metric_map.entries.value_at(observation.place[0])
     old_value, old_known = entries.value_at(observation.place[0])
-    start = torch.where(old_known[:, None], old_value, memory.metric_map.start)
-    passed = gru(memory.metric_map.driven(value), memory.metric_map.recurrent(start), start)
+    start = torch.where(old_known[:, None], old_value, memory.metric_map.initial_hidden)
+    passed = gru_cell(memory.metric_map.input_gates(value), memory.metric_map.hidden_gates(start), start)
     torch.testing.assert_close(written[[0, 2]], passed[[0, 2]])
     assert known.tolist() == [True, False, True], "OM does not write"
 
@@ -190,8 +200,8 @@ def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(see
         now, given_ = part(observation, inputs, t)
         dirs, state = memory.step(state, *given_, now, begins[t])
         assert_same(dirs, tree.index(together, t))
-    assert_same(state.now, after.now)
-    assert_same(state.aside, after.aside)
+    assert_same(state.recurrent, after.recurrent)
+    assert_same(state.suspended, after.suspended)
     assert torch.equal(state.stage, after.stage)
     assert torch.equal(state.metric_map.keys, after.metric_map.keys)
 
@@ -215,7 +225,7 @@ def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
     dirs, after = run(memory, memory.initial_state(1, 7), observation, inputs)
     plain, plain_after = run(memory, memory.initial_state(1, 7), *part(observation, inputs, without))
     assert_same(tree.index(dirs, without), plain)
-    assert_same(after.now, plain_after.now)
+    assert_same(after.recurrent, plain_after.recurrent)
     torch.testing.assert_close(after.metric_map.entries.as_tensor()[0], plain_after.metric_map.entries.as_tensor()[0])
 
 
@@ -226,7 +236,7 @@ def test_without_hiding_it_is_the_same_with_nothing_put_aside():
     whole, after = memory.sequence(memory.initial_state(2), *inputs, observation, begins)
     some, then = memory.sequence(memory.initial_state(2), *inputs, observation, begins, frozenset({0, 3, 4}))
     assert_same(whole, some)
-    assert_same(after.now, then.now)
+    assert_same(after.recurrent, then.recurrent)
 
 
 @pytest.mark.parametrize("begun_at", [1, 2, 3])
@@ -278,23 +288,23 @@ def test_every_stage_begins_afresh_and_the_map_goes_from_exploring_to_hiding():
         metric_map = states[t - 1].metric_map if kept_map else memory.initial_state(1, 13).metric_map
         fresh = replace(memory.initial_state(1, 13), metric_map=metric_map)
         _, alone = run(memory, fresh, *part(observation, inputs, slice(t, t + 1)))
-        assert_same(alone.now, states[t].now)
+        assert_same(alone.recurrent, states[t].recurrent)
 
 
 def test_the_change_map_is_the_last_channel_of_the_new_state():
     memory = made()
     dirs, after = run(memory, memory.initial_state(2, 3), observed([[EM, S]] * 3), seen(3, 2))
     assert dirs.flat.shape == (3, 2, 10) and dirs.grid.shape == (3, 2, 6, 7, 7) and dirs.change.shape == (3, 2, 7, 7)
-    assert torch.equal(dirs.change[-1], after.now.grid[:, -1])
-    assert torch.equal(dirs.grid[-1], after.now.grid[:, :-1])
-    assert torch.equal(dirs.flat[-1], after.now.output)
+    assert torch.equal(dirs.change[-1], after.recurrent.grid[:, -1])
+    assert torch.equal(dirs.grid[-1], after.recurrent.grid[:, :-1])
+    assert torch.equal(dirs.flat[-1], after.recurrent.hidden)
 
 
 def test_a_state_can_be_detached_and_taken_apart_by_game():
     memory = made()
     _, after = run(memory, memory.initial_state(3, 3), observed([[EM, S, OH]] * 3), seen(3, 3))
     one = tree.map(lambda tensor: tensor[1:2].detach(), after)
-    assert not one.now.grid.requires_grad and not one.metric_map.values.requires_grad
+    assert not one.recurrent.grid.requires_grad and not one.metric_map.values.requires_grad
     observation, inputs = observed([[EM, S, OH]], seed=5), seen(1, 3, seed=5)
     expected, _ = run(memory, after, observation, inputs)
     dirs, _ = run(memory, one, *part(observation, inputs, (slice(None), slice(1, 2))))
@@ -307,7 +317,7 @@ def test_half_precision_products_keep_full_precision_states():
     exact, _ = run(memory, memory.initial_state(2, 4), observation, inputs)
     with torch.autocast("cpu", torch.bfloat16):
         rough, after = run(memory, memory.initial_state(2, 4), observation, inputs)
-    assert after.now.cell.dtype == after.now.grid.dtype == after.metric_map.values.dtype == torch.float32
+    assert after.recurrent.cell.dtype == after.recurrent.grid.dtype == after.metric_map.values.dtype == torch.float32
     assert 0 < (rough.flat - exact.flat).abs().max() < 0.02
 
 

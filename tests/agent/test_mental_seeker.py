@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION, SEEKER_ACTIONS, SEEKER_NUMBER, MentalSeeker
+from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_ACTIONS, SEEKER_CLAIM, SEEKER_INDEX, MentalSeeker
 from scrubjay.game.actions import NAMES, action_index
 
 CONFIG = replace(SMALL, mental_channels=8, mental_lstm=12, action_embedding=4)
@@ -44,12 +44,12 @@ def walk_alone(made: MentalSeeker, maps, floor, start, uniforms) -> tuple[int, b
     """One trajectory in one map (h, w, C), step by step, its whole past followed again at every step."""
     height, width = floor.shape
     row, column, quarter, standing = start.tolist()
-    places, actions, successes, path = [], [NO_ACTION], [False], []
+    places, actions, successes, path = [], [NO_SEEKER_ACTION], [False], []
     for by_action, by_success in uniforms:
         places.append((row, column, quarter, standing))
         path.append(row * width + column)
         past = (torch.tensor(past)[:, None] for past in (places, actions, successes))
-        foreseen = made.follow(maps[None], *past)
+        foreseen = made.predict(maps[None], *past)
         chance = foreseen.policy[-1, 0].softmax(0)
         action = next((a for a in range(len(chance)) if by_action < chance[: a + 1].sum()), len(chance) - 1)
         success = bool(by_success < foreseen.success[-1, 0, action].sigmoid())
@@ -72,10 +72,10 @@ def walk_alone(made: MentalSeeker, maps, floor, start, uniforms) -> tuple[int, b
 
 
 def test_the_seekers_actions_are_the_58_of_its_stage():
-    assert len(SEEKER_ACTIONS) == NO_ACTION == 58
-    assert NAMES[SEEKER_ACTIONS[CLAIM]] == "ClaimVisible"
-    assert SEEKER_NUMBER[list(SEEKER_ACTIONS)].tolist() == list(range(58))
-    assert SEEKER_NUMBER[219] == NO_ACTION and SEEKER_NUMBER[action_index("DropObject")] == -1
+    assert len(SEEKER_ACTIONS) == NO_SEEKER_ACTION == 58
+    assert NAMES[SEEKER_ACTIONS[SEEKER_CLAIM]] == "ClaimVisible"
+    assert SEEKER_INDEX[list(SEEKER_ACTIONS)].tolist() == list(range(58))
+    assert SEEKER_INDEX[219] == NO_SEEKER_ACTION and SEEKER_INDEX[action_index("DropObject")] == -1
 
 
 @torch.no_grad()
@@ -86,7 +86,7 @@ def test_trajectories_in_a_batch_are_those_of_seekers_alone():
     floor = torch.stack([FLOOR, torch.ones_like(FLOOR)])
     start = torch.tensor([[2, 3, WEST, 1], [1, 1, NORTH, 0]])
     uniforms = torch.rand(23, 2, 3, 4, 2, generator=generator, dtype=torch.float64)
-    rollouts = made.rollouts(maps, floor, start, uniforms)
+    rollouts = made.simulate(maps, floor, start, uniforms)
     lengths = set()
     for b in range(2):
         for k in range(3):
@@ -97,7 +97,7 @@ def test_trajectories_in_a_batch_are_those_of_seekers_alone():
                 assert rollouts.paths[:, b, k, r].tolist() == path + [-1] * (23 - steps)
     # The comparison is of value only where trajectories end at different times, before and after checks.
     assert min(lengths) < 10 and max(lengths) == 23 and len(lengths) > 4
-    alone = made.rollouts(maps[1:], floor[1:], start[1:], uniforms[:, 1:])
+    alone = made.simulate(maps[1:], floor[1:], start[1:], uniforms[:, 1:])
     assert torch.equal(alone.steps[0], rollouts.steps[1])
 
 
@@ -112,7 +112,7 @@ def test_a_seeker_that_only_walks_ahead_stops_at_the_end_of_the_floor():
         ((0, 2, WEST, 0), [2, 1, 0, 0, 0, 0]),
         ((0, 2, EAST, 0), [2] * 6),
     ):
-        rollouts = made.rollouts(maps, FLOOR[None], torch.tensor([start]), uniforms)
+        rollouts = made.simulate(maps, FLOOR[None], torch.tensor([start]), uniforms)
         assert rollouts.paths[:, 0, 0].T.tolist() == [path, path]
         assert rollouts.steps.unique().tolist() == [6] and not rollouts.found.any()
 
@@ -124,7 +124,7 @@ def test_right_and_left_are_as_the_seeker_faces(name, path):
     made = surely(seeker(**{name: 200}))
     maps = torch.zeros(1, 1, *FLOOR.shape, CONFIG.mental_channels, dtype=torch.float64)
     uniforms = torch.rand(4, 1, 1, 1, 2, dtype=torch.float64)
-    rollouts = made.rollouts(maps, FLOOR[None], torch.tensor([[2, 2, WEST, 1]]), uniforms)
+    rollouts = made.simulate(maps, FLOOR[None], torch.tensor([[2, 2, WEST, 1]]), uniforms)
     assert rollouts.paths[:, 0, 0, 0].tolist() == path
 
 
@@ -133,20 +133,20 @@ def test_a_claim_that_succeeds_ends_the_search_and_one_that_fails_does_not():
     maps = torch.zeros(1, 2, *FLOOR.shape, CONFIG.mental_channels, dtype=torch.float64)
     uniforms = torch.rand(30, 1, 2, 5, 2, dtype=torch.float64)
     start = torch.tensor([[0, 0, 0, 1]])
-    rollouts = surely(made).rollouts(maps, FLOOR[None], start, uniforms)
+    rollouts = surely(made).simulate(maps, FLOOR[None], start, uniforms)
     assert (rollouts.steps == 1).all() and rollouts.found.all()
     assert (rollouts.paths[0] == 0).all() and (rollouts.paths[1:] == -1).all()
-    rollouts = surely(made, "ClaimVisible").rollouts(maps, FLOOR[None], start, uniforms)
+    rollouts = surely(made, "ClaimVisible").simulate(maps, FLOOR[None], start, uniforms)
     assert (rollouts.steps == 30).all() and not rollouts.found.any()
 
 
 def test_claims_succeed_as_often_as_predicted():
     made = surely(seeker(ClaimVisible=200))
     with torch.no_grad():
-        made.success.bias[CLAIM] = torch.tensor(0.25).logit()
+        made.success.bias[SEEKER_CLAIM] = torch.tensor(0.25).logit()
     maps = torch.zeros(1, 1, *FLOOR.shape, CONFIG.mental_channels, dtype=torch.float64)
     uniforms = torch.rand(100, 1, 1, 4000, 2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    steps = made.rollouts(maps, FLOOR[None], torch.tensor([[0, 0, 0, 1]]), uniforms).steps
+    steps = made.simulate(maps, FLOOR[None], torch.tensor([[0, 0, 0, 1]]), uniforms).steps
     # Geometric: mean 4, deviation 3.46, so 0.055 for the mean of 4,000.
     assert steps.double().mean().item() == pytest.approx(4, abs=0.25)
 
@@ -158,7 +158,7 @@ def test_seekers_keep_to_the_floor():
     floor[:, 2, 3] = True
     maps = torch.randn(6, 2, 5, 7, CONFIG.mental_channels, generator=generator, dtype=torch.float64)
     uniforms = torch.rand(60, 6, 2, 20, 2, generator=generator, dtype=torch.float64)
-    paths = made.rollouts(maps, floor, torch.tensor([[2, 3, 0, 1]] * 6), uniforms).paths.long()
+    paths = made.simulate(maps, floor, torch.tensor([[2, 3, 0, 1]] * 6), uniforms).paths.long()
     for b in range(6):
         walked = paths[:, b][paths[:, b] >= 0]
         assert floor[b].flatten()[walked].all()
@@ -169,9 +169,9 @@ def test_off_the_map_there_is_nothing_to_observe():
     made = seeker()
     maps = torch.randn(1, *FLOOR.shape, CONFIG.mental_channels, dtype=torch.float64)
     places = torch.tensor([[[-1, 2, 0, 1]], [[3, 0, 1, 1]], [[0, 4, 1, 0]]])
-    last, success = torch.full((3, 1), NO_ACTION), torch.zeros(3, 1, dtype=torch.bool)
-    on_map = made.follow(maps, places, last, success)
-    nothing = made.follow(torch.zeros_like(maps), places, last, success)
+    last, success = torch.full((3, 1), NO_SEEKER_ACTION), torch.zeros(3, 1, dtype=torch.bool)
+    on_map = made.predict(maps, places, last, success)
+    nothing = made.predict(torch.zeros_like(maps), places, last, success)
     assert torch.equal(on_map.policy, nothing.policy) and torch.equal(on_map.success, nothing.success)
     assert on_map.policy.shape == on_map.success.shape == (3, 1, 58)
 
@@ -194,4 +194,4 @@ def test_sizes_that_do_not_fit_are_refused():
         MentalSeeker(replace(CONFIG, mental_channels=10))
     maps = torch.zeros(1, 2, *FLOOR.shape, CONFIG.mental_channels, dtype=torch.float64)
     with pytest.raises(ValueError, match="do not fit"):
-        seeker().rollouts(maps, FLOOR[None], torch.zeros(1, 4, dtype=torch.long), torch.rand(3, 1, 3, 2, 2))
+        seeker().simulate(maps, FLOOR[None], torch.zeros(1, 4, dtype=torch.long), torch.rand(3, 1, 3, 2, 2))

@@ -18,11 +18,17 @@ class SlowMap:
 
     def __init__(self, metric_map: MetricMap, capacity: int) -> None:
         self.saved: dict[tuple[int, ...], torch.Tensor] = {}
-        self.start, self.capacity = metric_map.start, capacity
-        self.cell = nn.GRUCell(metric_map.length, metric_map.length).to(metric_map.start.dtype)
+        self.start, self.capacity = metric_map.initial_hidden, capacity
+        self.cell = nn.GRUCell(metric_map.length, metric_map.length).to(metric_map.initial_hidden.dtype)
         with torch.no_grad():
-            self.cell.weight_ih.copy_(metric_map.driven.weight), self.cell.bias_ih.copy_(metric_map.driven.bias)
-            self.cell.weight_hh.copy_(metric_map.recurrent.weight), self.cell.bias_hh.copy_(metric_map.recurrent.bias)
+            (
+                self.cell.weight_ih.copy_(metric_map.input_gates.weight),
+                self.cell.bias_ih.copy_(metric_map.input_gates.bias),
+            )
+            (
+                self.cell.weight_hh.copy_(metric_map.hidden_gates.weight),
+                self.cell.bias_hh.copy_(metric_map.hidden_gates.bias),
+            )
 
     def write(self, place: tuple[int, ...], value: torch.Tensor) -> None:
         if place in self.saved or len(self.saved) < self.capacity:
@@ -32,7 +38,7 @@ class SlowMap:
 def made(seed: int = 0, length: int = LENGTH) -> MetricMap:
     torch.manual_seed(seed)
     metric_map = MetricMap(length).double()
-    nn.init.normal_(metric_map.start)
+    nn.init.normal_(metric_map.initial_hidden)
     return metric_map
 
 
@@ -251,7 +257,10 @@ def test_the_reader_gives_as_many_numbers_as_the_config_says():
         torch.ones(2, 3, dtype=torch.bool),
         torch.zeros(2, 3, dtype=torch.bool),
     )
-    around, recalled = reader.look(entries, place), reader.recall(entries.at(1), torch.randn(3, SMALL.gru_channels))
+    around, recalled = (
+        reader.read_around(entries, place),
+        reader.attend(entries.at(1), torch.randn(3, SMALL.gru_channels)),
+    )
     assert around.shape == (2, 3, SMALL.gru_channels)
     assert SMALL.gru_channels + recalled.shape[-1] == SMALL.map_read
 
@@ -270,7 +279,7 @@ def test_the_map_learns_to_say_if_the_agent_has_been_here():
         value = torch.randn(steps, games, SMALL.map_value)
         entries, _ = metric_map.write(metric_map.initial_state(games, steps), place, value, writes, resets)
         been = entries.value_at(place)[1]
-        guess = judge(reader.look(entries, place))[..., 0]
+        guess = judge(reader.read_around(entries, place))[..., 0]
         right = ((guess > 0) == been).float().mean().item()
         return nn.functional.binary_cross_entropy_with_logits(guess, been.float()), right
 

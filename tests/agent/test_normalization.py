@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from scrubjay.agent.agent import Agent, load_agent, save_agent
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.normalization import FAR, LEAST, SLOWEST, CenterdConv2d, RunningNorm, adapt
+from scrubjay.agent.normalization import CLIP, MIN_RATE, MIN_STD, CenteredConv2d, RunningNorm, commit_norms
 from scrubjay.game.actions import Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.training.actor_critic import ActorCriticObjective, actor_critic_losses, prefixed, total_loss
@@ -21,8 +21,8 @@ def statistics(usual: RunningNorm) -> dict[str, torch.Tensor]:
 
 
 def watched(usual: RunningNorm, numbers: np.ndarray, chosen: np.ndarray | None = None) -> None:
-    usual.watch(torch.from_numpy(numbers), None if chosen is None else torch.from_numpy(chosen))
-    usual.adapt()
+    usual.update(torch.from_numpy(numbers), None if chosen is None else torch.from_numpy(chosen))
+    usual.commit()
 
 
 def test_what_is_usual_is_the_mean_and_variance_of_all_so_far():
@@ -45,7 +45,7 @@ def test_what_is_usual_is_the_mean_and_variance_of_all_so_far():
         assert usual.variance.numpy() == pytest.approx(square - mean**2, rel=1e-3)
         mean = 0.98 * mean + 0.02 * numbers.mean(0)
         square = 0.98 * square + 0.02 * (numbers**2).mean(0)
-    assert SLOWEST == 0.02
+    assert MIN_RATE == 0.02
 
 
 def test_what_is_usual_by_hand():
@@ -86,19 +86,19 @@ def test_a_batch_with_nothing_chosen_changes_nothing(batches):
 
 def test_before_anything_is_usual_numbers_stay_as_they_are_unless_they_are_far():
     usual, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2) * 3
-    assert torch.equal(usual(numbers, axis=1), numbers.clamp(-FAR, FAR)) and numbers.abs().max() > FAR
-    assert torch.equal(usual.back(numbers.movedim(1, -1)), numbers.movedim(1, -1))
+    assert torch.equal(usual(numbers, dim=1), numbers.clamp(-CLIP, CLIP)) and numbers.abs().max() > CLIP
+    assert torch.equal(usual.denormalize(numbers.movedim(1, -1)), numbers.movedim(1, -1))
 
 
 def test_watching_alone_changes_nothing_and_is_taken_up_once():
     usual, numbers = RunningNorm(2), torch.randn(5, 2) * 3 + 1
     before = usual(numbers)
-    usual.watch(numbers)
+    usual.update(numbers)
     assert torch.equal(usual(numbers), before) and usual.batches == 0
-    usual.adapt()
+    usual.commit()
     assert not torch.equal(usual(numbers), before) and usual.batches == 1
     after = statistics(usual)
-    usual.adapt()
+    usual.commit()
     torch.testing.assert_close(statistics(usual), after, rtol=0, atol=0)
 
 
@@ -107,17 +107,17 @@ def test_watching_alone_changes_nothing_and_is_taken_up_once():
 def test_the_way_back_leads_to_the_same_numbers(seed, mean, size):
     rng, usual = np.random.default_rng(seed), RunningNorm(3)
     watched(usual, rng.normal(mean, size, (50, 3)))
-    near = usual.mean + usual.deviation * torch.from_numpy(rng.uniform(-FAR, FAR, (20, 3))).float()
-    torch.testing.assert_close(usual.back(usual(near)), near, rtol=1e-4, atol=1e-4 * size)
-    further = usual.mean + 2 * FAR * usual.deviation
-    torch.testing.assert_close(usual(further), torch.full((3,), FAR))
+    near = usual.mean + usual.std * torch.from_numpy(rng.uniform(-CLIP, CLIP, (20, 3))).float()
+    torch.testing.assert_close(usual.denormalize(usual(near)), near, rtol=1e-4, atol=1e-4 * size)
+    further = usual.mean + 2 * CLIP * usual.std
+    torch.testing.assert_close(usual(further), torch.full((3,), CLIP))
 
 
 def test_numbers_are_measured_along_any_axis_and_in_their_own_type():
     usual, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2).bfloat16()
-    usual.watch(torch.randn(30, 3) * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor([0.0, 1.0, -1.0]))
-    usual.adapt()
-    found = usual(numbers, axis=1)
+    usual.update(torch.randn(30, 3) * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor([0.0, 1.0, -1.0]))
+    usual.commit()
+    found = usual(numbers, dim=1)
     assert found.dtype == torch.bfloat16
     assert torch.equal(found, usual(numbers.movedim(1, -1)).movedim(-1, 1))
 
@@ -125,30 +125,30 @@ def test_numbers_are_measured_along_any_axis_and_in_their_own_type():
 def test_numbers_that_never_change_do_not_become_large():
     usual = RunningNorm(1)
     watched(usual, np.full((9, 1), 4.0))
-    assert usual.deviation.item() == pytest.approx(LEAST) and usual(torch.tensor([4.0])).item() == 0
-    assert usual(torch.tensor([4 + LEAST / 2])).item() == pytest.approx(0.5, rel=1e-2)
+    assert usual.std.item() == pytest.approx(MIN_STD) and usual(torch.tensor([4.0])).item() == 0
+    assert usual(torch.tensor([4 + MIN_STD / 2])).item() == pytest.approx(0.5, rel=1e-2)
 
 
 def test_all_parts_of_a_module_adapt():
     module = nn.ModuleDict({"one": RunningNorm(1), "other": nn.Sequential(RunningNorm(1), nn.Linear(1, 1))})
-    module["one"].watch(torch.tensor([[2.0]]))
-    module["other"][0].watch(torch.tensor([[3.0]]))
-    adapt(module)
+    module["one"].update(torch.tensor([[2.0]]))
+    module["other"][0].update(torch.tensor([[3.0]]))
+    commit_norms(module)
     assert module["one"].mean.item() == 2 and module["other"][0].mean.item() == 3
 
 
 def test_what_is_usual_travels_with_the_weights(tmp_path):
     agent = Agent(SMALL)
     for number, usual in enumerate(part for part in agent.modules() if isinstance(part, RunningNorm)):
-        usual.watch(torch.randn(40, len(usual.mean)) * (number + 2) + number)
-    adapt(agent)
+        usual.update(torch.randn(40, len(usual.mean)) * (number + 2) + number)
+    commit_norms(agent)
     save_agent(agent, tmp_path)
     again = dict(load_agent(tmp_path).named_modules())
     names = {name for name, part in agent.named_modules() if isinstance(part, RunningNorm)}
     assert names == {
-        "memory.usual_sir",
-        "memory.usual_input",
-        *(f"heads.stages.{s}.returns" for s in ("EM", "OH", "OM", "S")),
+        "memory.sir_norm",
+        "memory.lstm_norm",
+        *(f"heads.stages.{s}.return_norm" for s in ("EM", "OH", "OM", "S")),
     }
     for name in names:
         usual = agent.get_submodule(name)
@@ -159,7 +159,7 @@ def test_what_is_usual_travels_with_the_weights(tmp_path):
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_centerd_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
     torch.manual_seed(0)
-    centerd, plain = (kind(4, 6, 3, stride, padding=1) for kind in (CenterdConv2d, nn.Conv2d))
+    centerd, plain = (kind(4, 6, 3, stride, padding=1) for kind in (CenteredConv2d, nn.Conv2d))
     with torch.no_grad():
         nn.init.normal_(centerd.weight, 0.3)
         for mine, one in zip(plain.weight, centerd.weight, strict=True):
@@ -176,7 +176,7 @@ def test_a_centerd_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
 
 def test_learning_leaves_centerd_filters_centerd():
     torch.manual_seed(0)
-    centerd = CenterdConv2d(3, 5, 3, padding=1)
+    centerd = CenteredConv2d(3, 5, 3, padding=1)
     optimizer = torch.optim.Adam(centerd.parameters(), 0.1)
     x = torch.rand(4, 3, 8, 8)
     for _ in range(20):
@@ -204,16 +204,16 @@ def test_a_memory_watches_what_it_is_given_when_there_are_gradients():
     begins, memory = torch.zeros(3, 4, dtype=torch.bool), agent.memory
     with torch.no_grad():
         before = agent.evaluate(agent.initial_state(4, 4), observation, begins)
-    adapt(agent)
-    assert memory.usual_sir.batches == memory.usual_input.batches == 0
+    commit_norms(agent)
+    assert memory.sir_norm.batches == memory.lstm_norm.batches == 0
     given_ = []
-    hook = memory.usual_input.register_forward_pre_hook(lambda _, numbers: given_.append(numbers[0].detach()))
+    hook = memory.lstm_norm.register_forward_pre_hook(lambda _, numbers: given_.append(numbers[0].detach()))
     said = agent.evaluate(agent.initial_state(4, 4), observation, begins)
     hook.remove()
     assert torch.equal(said.dirs.flat, before.dirs.flat)
-    adapt(agent)
+    commit_norms(agent)
     sir = said.encoded.sir.detach().movedim(1, -1).reshape(-1, SMALL.sir_channels).numpy()
-    for usual, numbers in ((memory.usual_sir, sir), (memory.usual_input, torch.cat(given_).numpy())):
+    for usual, numbers in ((memory.sir_norm, sir), (memory.lstm_norm, torch.cat(given_).numpy())):
         assert usual.batches == 1
         assert usual.mean.numpy() == pytest.approx(numbers.mean(0), rel=1e-3, abs=1e-5)
         assert usual.variance.numpy() == pytest.approx(numbers.var(0), rel=1e-3, abs=1e-6)
@@ -229,23 +229,23 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
         """The deviation of a DIR's numbers over games, in multiples of their size, after 24 steps of Adam."""
         torch.manual_seed(0)
         agent = Agent(SMALL)
-        state, returns = agent.initial_state(games, 4), agent.heads.of(Stage.EM).returns
+        state, returns = agent.initial_state(games, 4), agent.heads[Stage.EM].return_norm
         optimizer = torch.optim.Adam(agent.parameters(), 3e-4)
         for _ in range(24):
             said = agent.evaluate(state, observation, begins)
             logits = said.decision.logits
             action = torch.distributions.Categorical(logits=logits).sample()
             pays = torch.where(action < 20, -1.0, 1.0)
-            returns.watch(target[..., None])
+            returns.update(target[..., None])
             losses, _ = actor_critic_losses(
                 logits, said.decision.value, action, pays, target, every, normalize_advantages=True,
-                return_scale=returns.deviation,
+                return_scale=returns.std,
             )  # fmt: skip
             optimizer.zero_grad()
             total_loss(prefixed("em", losses), ActorCriticObjective().actor_critic_weights("em")).backward()
             optimizer.step()
             if adapts:
-                adapt(agent)
+                commit_norms(agent)
         with torch.no_grad():
             flat = agent.evaluate(state, observation, begins).dirs.flat[-1]
         return (flat.std(0).mean() / flat.abs().mean()).item()

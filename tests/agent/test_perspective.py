@@ -1,4 +1,4 @@
-"""Perspective simulation: which places are considered, maps in windows of any size, and a toy that it learns."""
+"""Perspective simulation: which places are select_candidates, maps in windows of any size, and a toy that it learns."""
 
 from dataclasses import replace
 
@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from scrubjay.agent.config import PAPER, SMALL
-from scrubjay.agent.hiding_outcomes import NONE, OUTCOMES
-from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION, SEEKER_ACTIONS
-from scrubjay.agent.perspective import CONSIDERED, Choice, Draws, Explored, PerspectiveSimulation, considered
+from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_OUTCOMES
+from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_ACTIONS, SEEKER_CLAIM
+from scrubjay.agent.perspective import (
+    CANDIDATES,
+    ExploredMaps,
+    PerspectiveSimulation,
+    PlaceChoice,
+    Uniforms,
+    select_candidates,
+)
 from scrubjay.game.actions import action_index
 
 CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
@@ -19,34 +26,34 @@ EAST, WEST = 1, 3
 AHEAD = SEEKER_ACTIONS.index(action_index("MoveAhead"))
 
 
-def explored(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, share: float = 0.3) -> Explored:
+def explored(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, share: float = 0.3) -> ExploredMaps:
     """Maps of random places, in double precision; each game starts at one of its own."""
     generator = torch.Generator().manual_seed(seed)
     visited = torch.rand(games, 4, 2, height, width, generator=generator) < share
     start = torch.stack([torch.randint(n, (games,), generator=generator) for n in (height, width, 4, 2)], 1)
     visited[torch.arange(games), start[:, 2], start[:, 3], start[:, 0], start[:, 1]] = True
     values = torch.randn(games, 4, 2, CONFIG.map_value, height, width, generator=generator, dtype=torch.float64)
-    return Explored(values * visited[:, :, :, None], visited, start)
+    return ExploredMaps(values * visited[:, :, :, None], visited, start)
 
 
 def simulation() -> PerspectiveSimulation:
     torch.manual_seed(0)
     made = PerspectiveSimulation(CONFIG).double()
     with torch.no_grad():
-        made.seeker.policy.bias[CLAIM] += 2
+        made.seeker.policy.bias[SEEKER_CLAIM] += 2
         made.seeker.policy.bias[:5] += 3
     return made
 
 
-def draws(maps: Explored, repeats: int = 4, limit: int = 15) -> Draws:
-    fresh = Draws.fresh(maps, torch.Generator().manual_seed(5), repeats, limit)
-    return Draws(**{name: numbers.double() for name, numbers in vars(fresh).items()})
+def draws(maps: ExploredMaps, repeats: int = 4, limit: int = 15) -> Uniforms:
+    fresh = Uniforms.sample(maps, torch.Generator().manual_seed(5), repeats, limit)
+    return Uniforms(**{name: numbers.double() for name, numbers in vars(fresh).items()})
 
 
 def test_a_map_knows_its_floor_its_rectangle_and_its_distances():
     visited = torch.zeros(1, 4, 2, 4, 6, dtype=torch.bool)
     visited[0, 0, 1, 1, 1] = visited[0, 2, 0, 1, 1] = visited[0, 3, 0, 2, 4] = True
-    made = Explored(torch.zeros(1, 4, 2, 3, 4, 6), visited, torch.tensor([[1, 1, 0, 1]]))
+    made = ExploredMaps(torch.zeros(1, 4, 2, 3, 4, 6), visited, torch.tensor([[1, 1, 0, 1]]))
     assert made.floor[0].nonzero().tolist() == [[1, 1], [2, 4]]
     assert made.places[0].nonzero().tolist() == [[0, 1, 1], [2, 1, 1], [3, 2, 4]]
     assert made.inside[0].nonzero().tolist() == [[row, column] for row in (1, 2) for column in (1, 2, 3, 4)]
@@ -62,8 +69,8 @@ def test_the_five_best_places_and_five_others_are_considered(height, width, shar
     visited = torch.rand(scores.shape, generator=generator) < share
     visited[:, 0, 0, 0] = True
     scores = scores.masked_fill(~visited, -torch.inf)
-    places, real = considered(scores, torch.rand(scores.shape, generator=generator))
-    assert places.shape == (2, CONSIDERED, 3)
+    places, real = select_candidates(scores, torch.rand(scores.shape, generator=generator))
+    assert places.shape == (2, CANDIDATES, 3)
     for b in range(2):
         known = sorted(
             ((scores[b, q, i, j].item(), (i, j, q)) for q, i, j in visited[b].nonzero().tolist()), reverse=True
@@ -72,7 +79,7 @@ def test_the_five_best_places_and_five_others_are_considered(height, width, shar
         chosen = [place for place, is_real in zip(found, real[b].tolist(), strict=True) if is_real]
         best = [place for _, place in known[:5]]
         assert found[: len(best)] == best
-        assert len(chosen) == len(set(chosen)) == min(len(known), CONSIDERED)
+        assert len(chosen) == len(set(chosen)) == min(len(known), CANDIDATES)
         assert {*chosen} <= {place for _, place in known}
         assert all(place == best[0] for place, is_real in zip(found, real[b].tolist(), strict=True) if not is_real)
 
@@ -80,7 +87,7 @@ def test_the_five_best_places_and_five_others_are_considered(height, width, shar
 def test_all_other_places_are_considered_equally_often():
     scores = torch.arange(24.0).view(1, 4, 2, 3).expand(6000, 4, 2, 3)
     uniforms = torch.rand(6000, 4, 2, 3, generator=torch.Generator().manual_seed(1))
-    places, _ = considered(scores, uniforms)
+    places, _ = select_candidates(scores, uniforms)
     row, column, quarter = places[:, 5:].unbind(-1)
     share = (quarter * 6 + row * 3 + column).flatten().bincount(minlength=24) / 6000
     # Five of nineteen: 0.263, with a deviation of 0.0057.
@@ -89,12 +96,12 @@ def test_all_other_places_are_considered_equally_often():
 
 def test_a_places_score_is_what_its_p_expects_of_its_v():
     made, maps = simulation(), explored()
-    survey = made.survey(maps)
-    scores = made.scores(survey, maps.places)
+    survey = made.encode_maps(maps)
+    scores = made.place_scores(survey, maps.places)
     assert scores.isneginf().equal(~maps.places)
     for b, q, i, j in maps.places.nonzero().tolist()[::7]:
-        p, v = made.judge(survey, torch.tensor([[[i, j, q]]] * 3))
-        assert p.shape == v.shape == (3, 1, OUTCOMES)
+        p, v = made.evaluate_places(survey, torch.tensor([[[i, j, q]]] * 3))
+        assert p.shape == v.shape == (3, 1, NUM_OUTCOMES)
         assert scores[b, q, i, j].item() == pytest.approx((p[b, 0].softmax(0) * v[b, 0]).sum().item())
 
 
@@ -106,14 +113,17 @@ def test_a_larger_window_changes_nothing():
         return F.pad(tensor, (left, 4, above, 1), value=value)
 
     shift = torch.tensor([above, left, 0, 0])
-    larger = Explored(widened(maps.values), widened(maps.visited), maps.start + shift)
+    larger = ExploredMaps(widened(maps.values), widened(maps.visited), maps.start + shift)
     random = draws(maps)
-    one, other = made.choose(maps, random), made.choose(larger, replace(random, places=widened(random.places)))
+    one, other = (
+        made.choose_place(maps, random),
+        made.choose_place(larger, replace(random, places=widened(random.places))),
+    )
     assert torch.equal(one.place + shift, other.place)
     assert torch.equal(one.places + shift[:3], other.places)
     assert torch.equal(one.rollouts.steps, other.rollouts.steps)
     torch.testing.assert_close(widened(one.scores, -torch.inf), other.scores)
-    m_1, larger_m_1 = made.survey(maps), made.survey(larger)
+    m_1, larger_m_1 = made.encode_maps(maps), made.encode_maps(larger)
     torch.testing.assert_close(larger_m_1[:, above:-1, left:-4], m_1)
     m_e = made.imagine(m_1, maps.inside, one.places, one.outcomes)
     larger_m_e = made.imagine(larger_m_1, larger.inside, other.places, other.outcomes)
@@ -124,12 +134,12 @@ def test_a_larger_window_changes_nothing():
 def test_a_game_in_a_batch_is_as_if_alone():
     made, maps = simulation(), explored()
     random = draws(maps)
-    together = made.choose(maps, random)
+    together = made.choose_place(maps, random)
     for b in range(3):
         mine = slice(b, b + 1)
-        alone = made.choose(
-            Explored(maps.values[mine], maps.visited[mine], maps.start[mine]),
-            Draws(random.places[mine], random.outcomes[mine], random.seekers[:, mine], random.choice[mine]),
+        alone = made.choose_place(
+            ExploredMaps(maps.values[mine], maps.visited[mine], maps.start[mine]),
+            Uniforms(random.places[mine], random.outcomes[mine], random.seekers[:, mine], random.choice[mine]),
         )
         assert torch.equal(alone.place[0], together.place[b]) and torch.equal(alone.outcomes[0], together.outcomes[b])
         assert torch.equal(alone.rollouts.paths[:, 0], together.rollouts.paths[:, b])
@@ -138,18 +148,18 @@ def test_a_game_in_a_batch_is_as_if_alone():
 
 def test_places_are_chosen_among_the_visited_by_their_expected_steps():
     made, maps = simulation(), explored(games=40, share=0.05)
-    choice = made.choose(maps, draws(maps))
+    choice = made.choose_place(maps, draws(maps))
     games = torch.arange(40)
     row, column, quarter, standing = choice.place.unbind(1)
     assert maps.visited[games, quarter, standing, row, column].all()
     assert torch.equal(choice.places[games, choice.chosen], choice.place[:, :3])
-    assert not choice.real.all() and choice.real[games, choice.chosen].all()
-    assert torch.equal(choice.real.sum(1), maps.places.flatten(1).sum(1).clamp(max=10))
+    assert not choice.valid.all() and choice.valid[games, choice.chosen].all()
+    assert torch.equal(choice.valid.sum(1), maps.places.flatten(1).sum(1).clamp(max=10))
 
     assert torch.equal(choice.mean_steps, choice.rollouts.steps.view(40, 10, 3, 4).float().mean(-1))
     expected = (choice.weights * choice.mean_steps).sum(-1)
     torch.testing.assert_close(choice.expected_steps, expected)
-    factor = torch.exp(0.04 * expected) * choice.real
+    factor = torch.exp(0.04 * expected) * choice.valid
     torch.testing.assert_close(choice.log_probability.exp(), factor / factor.sum(1, keepdim=True))
     torch.testing.assert_close(choice.weights.sum(-1), torch.ones(40, 10, dtype=torch.float64))
 
@@ -159,7 +169,7 @@ def test_a_hiding_is_known_fifteen_positions_away_and_depends_on_what_was_hidden
     survey = torch.randn(1, 1, 40, CONFIG.mental_channels, dtype=torch.float64)
     inside = torch.ones(1, 1, 40, dtype=torch.bool)
     places = torch.tensor([[[0, 20, EAST], [0, 20, WEST]]])
-    maps = made.imagine(survey, inside, places, torch.tensor([[[3, 4, NONE], [3, 4, NONE]]]))
+    maps = made.imagine(survey, inside, places, torch.tensor([[[3, 4, NOT_HIDDEN], [3, 4, NOT_HIDDEN]]]))
     assert maps.shape == (1, 6, 1, 40, CONFIG.mental_channels)
     first = (maps[0, 0] - maps[0, 1])[0].abs().sum(-1)
     assert first.nonzero().flatten().tolist() == list(range(5, 36))
@@ -169,10 +179,10 @@ def test_a_hiding_is_known_fifteen_positions_away_and_depends_on_what_was_hidden
 def test_impossible_maps_are_refused():
     maps = explored()
     with pytest.raises(ValueError, match="visited must be"):
-        Explored(maps.values, maps.visited[..., :-1], maps.start)
+        ExploredMaps(maps.values, maps.visited[..., :-1], maps.start)
     with pytest.raises(ValueError, match="start must be"):
-        Explored(maps.values, maps.visited, maps.start[:, :2])
-    elsewhere = Explored(maps.values, torch.zeros_like(maps.visited), maps.start)
+        ExploredMaps(maps.values, maps.visited, maps.start[:, :2])
+    elsewhere = ExploredMaps(maps.values, torch.zeros_like(maps.visited), maps.start)
     with pytest.raises(ValueError, match="start must be a position that was visited"):
         simulation().choose(elsewhere, draws(maps))
 
@@ -180,10 +190,10 @@ def test_impossible_maps_are_refused():
 def test_half_precision_thinks_about_the_same():
     made, maps = simulation().float(), explored(games=8)
     maps = replace(maps, values=maps.values.float())
-    random = Draws.fresh(maps, torch.Generator().manual_seed(5), 4, 15)
-    exact = made.choose(maps, random)
+    random = Uniforms.sample(maps, torch.Generator().manual_seed(5), 4, 15)
+    exact = made.choose_place(maps, random)
     with torch.autocast("cpu", torch.bfloat16):
-        rough = made.choose(maps, random)
+        rough = made.choose_place(maps, random)
     known = maps.places
     assert (exact.scores[known] - rough.scores[known]).abs().max() < 0.02
     assert (exact.rollouts.steps.float().mean() - rough.rollouts.steps.float().mean()).abs() < 1
@@ -191,8 +201,8 @@ def test_half_precision_thinks_about_the_same():
 
 def test_the_papers_sizes():
     made = PerspectiveSimulation(PAPER)
-    assert made.blocks[0].in_features == 1152 + 1
-    assert made.glance.out_features == 4 * 2 * (2 * 3 * 7 * 7 + 1)
+    assert made.map_encoder[0].in_features == 1152 + 1
+    assert made.place_head.out_features == 4 * 2 * (2 * 3 * 7 * 7 + 1)
     assert sum(parameter.numel() for parameter in made.parameters()) == 1_745_996
 
 
@@ -202,53 +212,55 @@ LENGTH = 7
 INTO, BEHIND = 10, 200
 
 
-def corridors(games: int, generator: torch.Generator) -> tuple[Explored, torch.Tensor]:
+def corridors(games: int, generator: torch.Generator) -> tuple[ExploredMaps, torch.Tensor]:
     """Corridors, visited facing east and west, and where their cupboards are (B,)."""
     cupboard = torch.randint(1, LENGTH, (games,), generator=generator)
     visited = torch.zeros(games, 4, 2, 1, LENGTH, dtype=torch.bool)
     visited[:, [EAST, WEST], 1] = True
     values = visited[:, :, :, None] * torch.tensor([1.0, 0, 0, 0]).view(4, 1, 1)
     values[torch.arange(games), EAST, 1, 1, 0, cupboard] = 1
-    return Explored(values, visited, torch.tensor([[0, 0, EAST, 1]]).repeat(games, 1)), cupboard
+    return ExploredMaps(values, visited, torch.tensor([[0, 0, EAST, 1]]).repeat(games, 1)), cupboard
 
 
-def mental_losses(made: PerspectiveSimulation, maps: Explored, cupboard, generator: torch.Generator) -> torch.Tensor:
+def mental_losses(
+    made: PerspectiveSimulation, maps: ExploredMaps, cupboard, generator: torch.Generator
+) -> torch.Tensor:
     """The losses on one real game in each corridor: outcome, policy, success, and would a claim have succeeded."""
     games = len(cupboard)
     anywhere = torch.randint(LENGTH, (games,), generator=generator)
     column = torch.where(torch.rand(games, generator=generator) < 0.5, cupboard, anywhere)
     quarter = torch.where(torch.rand(games, generator=generator) < 0.5, EAST, WEST)
     outcome = torch.where(
-        quarter == EAST, INTO, torch.where(torch.rand(games, generator=generator) < 0.7, BEHIND, NONE)
+        quarter == EAST, INTO, torch.where(torch.rand(games, generator=generator) < 0.7, BEHIND, NOT_HIDDEN)
     )
     place = torch.stack([torch.zeros_like(column), column, quarter], 1)[:, None]
-    survey = made.survey(maps)
-    p, _ = made.judge(survey, place)
+    survey = made.encode_maps(maps)
+    p, _ = made.evaluate_places(survey, place)
 
     time = torch.arange(LENGTH + 3)[:, None]
     never = (column == cupboard) & (quarter == EAST)
     end = torch.where(never, len(time), column)
     at = time.minimum(end).clamp(max=LENGTH - 1)
     here = (at == column) & ~never
-    action = torch.where(here, CLAIM, AHEAD)
+    action = torch.where(here, SEEKER_CLAIM, AHEAD)
     success = here | (at < LENGTH - 1)
-    last_action = torch.cat([torch.full((1, games), NO_ACTION), action[:-1]])
+    last_action = torch.cat([torch.full((1, games), NO_SEEKER_ACTION), action[:-1]])
     last_success = torch.cat([torch.zeros(1, games, dtype=torch.bool), success[:-1]])
     where = torch.stack([torch.zeros_like(at), at, torch.full_like(at, EAST), torch.ones_like(at)], -1)
     m_e = made.imagine(survey, maps.inside, place, outcome[:, None, None])[:, 0]
-    foreseen = made.seeker.follow(m_e, where, last_action, last_success)
+    foreseen = made.seeker.predict(m_e, where, last_action, last_success)
 
     took_place = time <= end
     policy = F.cross_entropy(foreseen.policy.flatten(0, 1), action.flatten(), reduction="none").view(action.shape)
     taken = foreseen.success.gather(2, action[..., None])[..., 0]
     success_loss = F.binary_cross_entropy_with_logits(taken, success.float(), reduction="none")
-    claim = F.binary_cross_entropy_with_logits(foreseen.success[..., CLAIM], here.float(), reduction="none")
+    claim = F.binary_cross_entropy_with_logits(foreseen.success[..., SEEKER_CLAIM], here.float(), reduction="none")
     return F.cross_entropy(p[:, 0], outcome) + ((policy + success_loss + claim) * took_place).sum() / took_place.sum()
 
 
-def value_loss(made: PerspectiveSimulation, maps: Explored, choice: Choice) -> torch.Tensor:
+def value_loss(made: PerspectiveSimulation, maps: ExploredMaps, choice: PlaceChoice) -> torch.Tensor:
     """V of one hypothetical hiding above V of another where mental seekers took longer."""
-    _, v = made.judge(made.survey(maps), choice.places)
+    _, v = made.evaluate_places(made.encode_maps(maps), choice.places)
     v = v.gather(2, choice.outcomes).flatten(1)
     steps = choice.mean_steps.flatten(1)
     longer = (steps[:, :, None] > steps[:, None]).float()
@@ -261,7 +273,7 @@ def test_gradients_reach_all_parameters():
     made, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
     maps, cupboard = corridors(8, generator)
     maps.values.requires_grad_()
-    choice = made.choose(maps, Draws.fresh(maps, generator, 5, 20))
+    choice = made.choose_place(maps, Uniforms.sample(maps, generator, 5, 20))
     (mental_losses(made, maps, cupboard, generator) + value_loss(made, maps, choice)).backward()
     assert maps.values.grad.abs().sum() > 0
     for name, parameter in made.named_parameters():
@@ -276,13 +288,13 @@ def test_it_learns_to_hide_in_the_cupboard():
         loss = mental_losses(made, *corridors(64, generator), generator)
         if update >= 250:
             maps, _ = corridors(8, generator)
-            loss = loss + value_loss(made, maps, made.choose(maps, Draws.fresh(maps, generator, 2, 12)))
+            loss = loss + value_loss(made, maps, made.choose_place(maps, Uniforms.sample(maps, generator, 2, 12)))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
     maps, cupboard = corridors(100, generator)
-    choice = made.choose(maps, Draws.fresh(maps, generator, 5, 100))
+    choice = made.choose_place(maps, Uniforms.sample(maps, generator, 5, 100))
     column, quarter = choice.places[..., 1], choice.places[..., 2]
     safe = (column == cupboard[:, None]) & (quarter == EAST)
     # Imagined as it is: nothing is found in the cupboard, all else when the seeker comes by.

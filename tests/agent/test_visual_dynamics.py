@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from scrubjay.agent.config import PRESETS, SMALL
 from scrubjay.agent.encoder import Encoder
-from scrubjay.agent.visual_dynamics import ActionPlanes, Dynamics, image_sizes, moved_along, scaled_images
+from scrubjay.agent.visual_dynamics import ActionPlanes, VisualDynamics, image_sizes, scaled_images, warp
 from scrubjay.game.actions import action_index
 
 SIZE = SMALL.image_size
@@ -39,7 +39,7 @@ def stirred(module: nn.Module) -> nn.Module:
 )
 def test_shapes_and_sizes(preset, parameters, million_multiply_adds, sizes):
     config = PRESETS[preset]
-    encoder, dynamics = Encoder(config), Dynamics(config)
+    encoder, dynamics = Encoder(config), VisualDynamics(config)
     assert sum(part.numel() for part in dynamics.parameters()) == parameters
     layers = list(dynamics.forward_dynamics.modules())
     assert sum(isinstance(part, nn.ConvTranspose2d) for part in layers) == 10
@@ -72,13 +72,13 @@ def test_moving_by_whole_pixels_is_indexing(right, down, shape):
     flow = torch.tensor([2 * right / width, 2 * down / height]).view(1, 2, 1, 1).expand(1, 2, height, width)
     rows = (torch.arange(height) + down).clamp(0, height - 1)
     columns = (torch.arange(width) + right).clamp(0, width - 1)
-    torch.testing.assert_close(moved_along(x, flow), x[:, :, rows][..., columns], atol=2e-4, rtol=0)
+    torch.testing.assert_close(warp(x, flow), x[:, :, rows][..., columns], atol=2e-4, rtol=0)
 
 
 def test_moving_by_half_a_pixel_is_the_mean_of_two():
     x = torch.tensor([0.0, 10.0, 40.0, 50.0]).view(1, 1, 1, 4)
     flow = torch.tensor([0.25, 0.0]).view(1, 2, 1, 1).expand(1, 2, 1, 4)
-    assert moved_along(x, flow).flatten().tolist() == pytest.approx([5, 25, 45, 50])
+    assert warp(x, flow).flatten().tolist() == pytest.approx([5, 25, 45, 50])
 
 
 def test_actions_point_at_their_cells():
@@ -94,14 +94,14 @@ def test_actions_point_at_their_cells():
 def test_untrained_it_imagines_that_nothing_changes():
     image = images(2, SIZE)
     encoded = Encoder(SMALL)(image)
-    out = Dynamics(SMALL)(encoded, torch.tensor([3, 80]), encoded)
+    out = VisualDynamics(SMALL)(encoded, torch.tensor([3, 80]), encoded)
     for imagined, seen in zip(out.images, scaled_images(image, SMALL), strict=True):
         torch.testing.assert_close(imagined, seen, atol=2e-4, rtol=0)
 
 
 def test_answers_depend_only_on_what_they_may():
     torch.manual_seed(0)
-    encoder, dynamics = Encoder(TINY), stirred(Dynamics(TINY))
+    encoder, dynamics = Encoder(TINY), stirred(VisualDynamics(TINY))
     with torch.no_grad():
         before, after, other = (encoder(images(2, SIZE, seed)) for seed in range(3))
         action = torch.tensor([0, 30])
@@ -125,7 +125,7 @@ def test_answers_depend_only_on_what_they_may():
 
 def test_gradients_reach_every_parameter():
     torch.manual_seed(0)
-    encoder, dynamics = Encoder(TINY), Dynamics(TINY)
+    encoder, dynamics = Encoder(TINY), VisualDynamics(TINY)
     before, after = images(2, SIZE, 1), images(2, SIZE, 2)
     out = dynamics(encoder(before), torch.tensor([3, 90]), encoder(after))
     loss = sum((image - seen).abs().mean() for image, seen in zip(out.images, scaled_images(after, TINY), strict=True))
@@ -138,13 +138,13 @@ def test_places_stay_exact_in_bfloat16():
     image = images(1, SIZE)
     with torch.autocast("cpu", torch.bfloat16):
         encoded = Encoder(SMALL)(image)
-        out = Dynamics(SMALL)(encoded, torch.tensor([3]), encoded)
+        out = VisualDynamics(SMALL)(encoded, torch.tensor([3]), encoded)
     torch.testing.assert_close(out.images[-1], scaled_images(image, SMALL)[-1], atol=2e-4, rtol=0)
     assert out.inverse.dtype == torch.float32
 
 
 def test_what_does_not_fit_is_refused():
-    encoder, dynamics = Encoder(TINY), Dynamics(TINY)
+    encoder, dynamics = Encoder(TINY), VisualDynamics(TINY)
     two, one = encoder(images(2, SIZE)), encoder(images(1, SIZE))
     with pytest.raises(ValueError, match=r"skips: their channels are \(\); the decoder takes \(4, 8, 8, 16\)"):
         dynamics(replace(two, skips=()), torch.tensor([1, 2]), two)
@@ -183,7 +183,7 @@ def test_encoder_and_decoders_learn_64_triplets():
     config, steps = replace(SMALL, decoder_channels=(32, 16, 16, 8, 8)), 160
     before, action, succeeded, after = triplets()
     different = (before != after).any(-1).float()
-    encoder, dynamics = Encoder(config), Dynamics(config)
+    encoder, dynamics = Encoder(config), VisualDynamics(config)
     optimizer = torch.optim.Adam([*encoder.parameters(), *dynamics.parameters()])
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=steps)
 

@@ -2,7 +2,9 @@
 
 import json
 import re
+import zipfile
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,10 +13,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from torch import nn
 
+from scrubjay.agent.agent import load_agent
 from scrubjay.agent.config import PAPER, PRESETS, SMALL, AgentConfig
 from scrubjay.agent.encoder import Encoder
 from scrubjay.agent.weights import CONFIG_FILE, fill, load, save
 from scrubjay.errors import WeightsError, explain
+from scrubjay.game.observation import NO_ACTION, Observation
 
 
 def weights_files(folder):
@@ -80,8 +84,9 @@ def test_a_crash_between_the_two_files_leaves_the_older_pair(folder, monkeypatch
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (dict(version=2), "version: 2; this program reads version 3"),
-        (dict(version=4), "version: 4; this program reads version 3"),
+        (dict(version=2), "version: 2; this program reads versions 3 and 4. Load it with the release that wrote it"),
+        (dict(version=5), "version: 5; this program reads versions 3 and 4"),
+        (dict(version=3.5), "version: 3.5; this program reads versions 3 and 4"),
         (dict(version=None), "version: None"),
         (dict(config=None), "config: missing"),
         (dict(config={**asdict(SMALL), "lstm": -1}), "config: lstm: input should be greater than 0, not -1"),
@@ -169,3 +174,55 @@ def test_the_presets_have_the_papers_sizes():
         356,
     )
     assert (SMALL.image_size, SMALL.map_value) == (112, 48)
+
+
+def test_an_agent_of_version_3_loads_and_gives_the_same_outputs(tmp_path):
+    """Tiny networks, and what they gave, both written by the last commit that wrote version 3."""
+    with zipfile.ZipFile(Path(__file__).with_name("weights_v3.zip")) as files:
+        files.extractall(tmp_path)
+    expected = json.loads((tmp_path / "outputs.json").read_text())
+    agent, n, stage = load_agent(tmp_path), torch.arange(4), torch.tensor([0, 2, 3, 4])
+    observation = Observation(
+        image=(torch.arange(4 * 112 * 112 * 3) * 37 % 251).to(torch.uint8).view(4, 112, 112, 3),
+        last_action=n * 50,
+        last_success=n % 2 == 0,
+        standing=n % 2 == 1,
+        goal=n,
+        stage=stage,
+        place=torch.stack([n - 1, n, n, n % 2], -1),
+        landed=torch.full((4,), NO_ACTION),
+        target=torch.stack([n % 3, n, n + 1], -1) * (stage == 3)[:, None],
+    )
+    maps, floor = torch.linspace(-1, 1, 2 * 3 * 4).view(1, 2, 3, 4), torch.ones(1, 2, 3, dtype=torch.bool)
+    place, perspective = torch.tensor([[[1, 2, 3]]]), agent.perspective
+    with torch.no_grad():
+        step = agent.act(agent.initial_state(4, 4), observation, torch.ones(4, dtype=torch.bool))
+        decision, flat = step.decision, step.dirs.flat
+        dynamics = agent.dynamics(step.encoded, n, step.encoded)
+        seeker = perspective.seeker.predict(
+            maps, torch.tensor([[[1, 2, 3, 1]]]), torch.tensor([[5]]), torch.tensor([[True]])
+        )
+        outputs = {
+            "value": decision.value,
+            "logits": torch.where(decision.logits.isfinite(), decision.logits, 0).sum(-1),
+            "hittable": decision.hittable.sum((1, 2, 3)),
+            "openable": decision.openable.sum((1, 2)),
+            "recall": agent.recall_placements(flat).abs().sum((1, 2)),
+            "predicted": agent.predict_sir(flat, n).sum(-1),
+            "projected": agent.project_sir(step.encoded.sir).sum(-1),
+            "images": torch.stack([image.mean((1, 2, 3)) for image in dynamics.images]).sum(0),
+            "changed": dynamics.changed.mean((1, 2)),
+            "confidence": dynamics.confidence.mean((1, 2)),
+            "success": dynamics.would_succeed,
+            "inverse": dynamics.inverse.abs().sum(-1),
+            "scores": perspective.place_scores(maps, torch.ones(1, 4, 2, 3, dtype=torch.bool)).flatten()[:4],
+            "imagined": perspective.imagine(maps, floor, place, torch.tensor([[[7]]])).flatten()[:4],
+            "policy": seeker.policy.flatten()[:4],
+            "seeker_success": seeker.success.flatten()[:4],
+        }
+    assert outputs.keys() == expected.keys()
+    for name, values in outputs.items():
+        assert values.tolist() == pytest.approx(expected[name], rel=1e-4, abs=1e-4), name
+    save(agent, agent.config, tmp_path / "again")
+    again = load_agent(tmp_path / "again")
+    assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in agent.state_dict().items())

@@ -42,7 +42,7 @@ def test_a_step_that_is_not_remembered_leaves_the_memory():
         assert player.remembered() is before
         again, same = player(observed(1, "cpu"), nothing)
     assert torch.equal(first.image, again.image) and torch.equal(said.decision.logits, same.decision.logits)
-    assert not torch.equal(player.remembered().now.output, before.now.output)
+    assert not torch.equal(player.remembered().recurrent.hidden, before.recurrent.hidden)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
@@ -64,7 +64,7 @@ def test_recorded_steps_are_the_same_steps():
             kept.append((found[0].image, expected[0].image, recorded.remembered(), plain.remembered()))
     for mine, its, state, same in kept:
         assert torch.equal(mine, its)
-        torch.testing.assert_close(state.now.output, same.now.output, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(state.recurrent.hidden, same.recurrent.hidden, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(state.metric_map.values, same.metric_map.values, rtol=1e-4, atol=1e-4)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
@@ -31,7 +31,7 @@ def test_a_recorded_step_is_the_same_step(task, tmp_path):
         expected, measured = plain(part)
         total_loss(expected, plain.objective.weights(part.stages)).backward()
         expected |= measured
-        adapt(plain)
+        commit_norms(plain)
         half = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
         recorded = recorded or CudaGraphLearner(trainer.learner, half, part.games(torch.arange(4, device="cuda")))
         losses, metrics = recorded(part)
@@ -43,8 +43,8 @@ def test_a_recorded_step_is_the_same_step(task, tmp_path):
             assert (mine.grad is None) == (its.grad is None), name
             if mine.grad is not None:
                 torch.testing.assert_close(mine.grad, its.grad, rtol=1e-2, atol=1e-4, msg=name)
-        assert trainer.agent.memory.usual_sir.batches == turn + 1
-        for mine, its in zip(usual_parts(trainer.learner), usual_parts(plain), strict=True):
+        assert trainer.agent.memory.sir_norm.batches == turn + 1
+        for mine, its in zip(running_norms(trainer.learner), running_norms(plain), strict=True):
             assert mine.batches == its.batches
             torch.testing.assert_close(mine.mean, its.mean, rtol=1e-3, atol=1e-4)
         with torch.no_grad():

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.config import PAPER, SMALL
-from scrubjay.agent.hiding_outcomes import NONE, SPOTS
-from scrubjay.agent.mental_seeker import CLAIM, SEEKER_ACTIONS
+from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
+from scrubjay.agent.mental_seeker import SEEKER_ACTIONS, SEEKER_CLAIM
 from scrubjay.agent.metric_map import unpack
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage, action_index
@@ -134,7 +134,7 @@ def test_a_book_says_what_happened(played):
 
 def test_the_kept_map_is_what_was_explored(played):
     _, _, (seen, _), told, games = played
-    _, origins = surveyed(games.metric_map.entries)
+    _, origins = explored_maps(games.metric_map.entries)
     for n, about in enumerate(straightforward(told)):
         keys = games.metric_map.keys[n]
         visited = {tuple(place) for place in seen.place[about[Stage.EM], about["game"]].tolist()}
@@ -216,9 +216,9 @@ def test_what_to_recall_and_to_close_by_hand():
     assert left_open(hid).tolist() == [[False] * 4 + [True] * 3]
     assert hid.outcome.tolist() == [49 + 2], "crouching, contained, row 1, column 3"
     stood = replace(hid, observation=replace(hid.observation, standing=torch.ones(1, 7, dtype=torch.bool)))
-    assert stood.outcome.tolist() == [SPOTS + 49 + 2]
+    assert stood.outcome.tolist() == [NUM_PLACEMENTS + 49 + 2]
     failed = replace(hid, success=hid.success & False)
-    assert failed.outcome.tolist() == [NONE] and not left_open(failed).any()
+    assert failed.outcome.tolist() == [NOT_HIDDEN] and not left_open(failed).any()
     closed = hiding_of(["PlaceAt|1,1,3", "CloseObjects", "Stand"], [True, True, True])
     assert left_open(closed).tolist() == [[False, True, False]]
     on_top = hiding_of(["PlaceAt|0,1,3", "CloseObjects", "Stand"], [True, True, True])
@@ -246,8 +246,13 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
     assert set(metrics) == {"oh/approx_kl", "oh/explained_variance"}
     weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
-        "oh": ("encoder.stem.weight", "heads.stages.OH.actor.weight", "recalls.weight", "heads.hittable_all.bias"),
-        "ps": ("perspective.glance.weight", "perspective.blocks.0.weight"),
+        "oh": (
+            "encoder.stem.weight",
+            "heads.stages.OH.actor.weight",
+            "placement_recall.weight",
+            "heads.hittable_global.bias",
+        ),
+        "ps": ("perspective.place_head.weight", "perspective.map_encoder.0.weight"),
         "mental": ("perspective.seeker.policy.weight", "perspective.spread.0.weight", "perspective.outcome.weight"),
     }
     for losses, kinds in ((hiding, ("oh",)), (imagined, ("ps", "mental"))):
@@ -304,7 +309,7 @@ def test_percentiles_compare_the_seeker_with_mental_ones(played):
     with torch.no_grad():
         for layer in (seeker.policy, seeker.success):
             layer.weight.zero_(), layer.bias.zero_()
-        seeker.policy.bias[CLAIM] = np.log(len(SEEKER_ACTIONS) - 1)
+        seeker.policy.bias[SEEKER_CLAIM] = np.log(len(SEEKER_ACTIONS) - 1)
     for steps, expected in ((1, -0.5), (2, -0.125), (3, 0.15625)):
         between, chance = percentiles(steps, True), (expected + 1) / 2
         deviation = 2 * (chance * (1 - chance) / 100) ** 0.5

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.config import SMALL
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
@@ -24,15 +24,15 @@ def agent() -> Agent:
     torch.manual_seed(0)
     made = Agent(SMALL)
     with torch.no_grad():
-        made.perspective.glance.weight *= 30
+        made.perspective.place_head.weight *= 30
         made.heads.stages["EM"].actor.bias[:7] += 4
     return made
 
 
 def slow_values(agent: Agent, metric_map, place: torch.Tensor) -> torch.Tensor:
     """The same from the scores of whole maps, headings counted in that were never taken."""
-    explored, origin = surveyed(metric_map.entries)
-    scores = agent.perspective.scores(agent.perspective.survey(explored), torch.ones_like(explored.places))
+    explored, origin = explored_maps(metric_map.entries)
+    scores = agent.perspective.place_scores(agent.perspective.encode_maps(explored), torch.ones_like(explored.places))
     right, ahead, quarter, _ = place.T
     return scores[torch.arange(len(place)), quarter, origin[:, 1] - ahead, right - origin[:, 0]]
 

@@ -8,7 +8,7 @@ import torch
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.normalization import adapt
+from scrubjay.agent.normalization import commit_norms
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
@@ -180,7 +180,7 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     agent, rollout, _, _ = collected(Stage.EM)
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
-    other.heads.of(Stage.EM).returns.variance.fill_(4)
+    other.heads[Stage.EM].return_norm.variance.fill_(4)
     losses, _ = Learner(other, Objective(normalize_advantages=True))(rollout)
     with torch.no_grad():
         said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
@@ -192,15 +192,15 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     assert losses["em/value_loss"].item() == pytest.approx(0.5 * (error**2).mean(), rel=1e-3)
     expected = -((gain - gain.mean()) / gain.std() * logs).mean()
     assert losses["em/policy_loss"].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
-    adapt(other)
+    commit_norms(other)
     for which in (Stage.EM, Stage.OH, Stage.OM, Stage.S):
         watched = which in rollout.stages and which != Stage.OH
-        returns, its = other.heads.of(which).returns, target[(stage == which).numpy()]
+        returns, its = other.heads[which].return_norm, target[(stage == which).numpy()]
         assert returns.batches == watched, "hiding is learned from later"
         if watched:
             assert returns.mean.item() == pytest.approx(its.mean(), rel=1e-3, abs=1e-4)
             assert returns.variance.item() == pytest.approx(its.var(), rel=1e-3, abs=1e-5)
-    assert other.heads.of(Stage.EM).returns.batches == 1
+    assert other.heads[Stage.EM].return_norm.batches == 1
 
 
 def test_an_agent_learns_to_do_what_pays():

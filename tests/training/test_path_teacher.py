@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.hiding_outcomes import NONE
-from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION
+from scrubjay.agent.hiding_outcomes import NOT_HIDDEN
+from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM
 from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.perspective import PerspectiveSimulation
 from scrubjay.game.actions import NOTHING, Stage, action_index
@@ -168,7 +168,7 @@ def simulation() -> PerspectiveSimulation:
     made = PerspectiveSimulation(CONFIG)
     with torch.no_grad():
         made.outcome.weight *= 3
-        made.seeker.success.weight[CLAIM] *= 20
+        made.seeker.success.weight[SEEKER_CLAIM] *= 20
     return made
 
 
@@ -185,12 +185,12 @@ def test_claims_succeed_where_the_mental_seeker_says_so_of_its_first_step():
     for b, row, column in floor.nonzero().tolist():
         for quarter, standing in np.ndindex(4, 2):
             place = torch.tensor([[[row, column, quarter, standing]]])
-            said = seeker.follow(maps[b : b + 1], place, torch.tensor([[NO_ACTION]]), torch.tensor([[False]]))
-            odds[b, row, column, quarter, standing] = said.success[0, 0, CLAIM].item()
+            said = seeker.predict(maps[b : b + 1], place, torch.tensor([[NO_SEEKER_ACTION]]), torch.tensor([[False]]))
+            odds[b, row, column, quarter, standing] = said.success[0, 0, SEEKER_CLAIM].item()
     assert (found.numpy() == (odds > 0)).all() and 0 < found.sum() < 8 * floor.sum()
     # A seeker that believes in no claim: the likeliest one of each game counts.
     with torch.no_grad():
-        seeker.success.bias[CLAIM] -= 100
+        seeker.success.bias[SEEKER_CLAIM] -= 100
     found = claimable(seeker, maps, floor).numpy()
     assert (found.reshape(2, -1).sum(1) == 1).all()
     assert (found.reshape(2, -1).argmax(1) == odds.reshape(2, -1).argmax(1)).all()
@@ -211,7 +211,7 @@ def written(agent_map, games: int, seed: int) -> tuple[MapState, torch.Tensor]:
 
 def hidden(maps: MapState, place: torch.Tensor, outcome: torch.Tensor) -> tuple:
     """What hiders know who hid at places (n, 4) like the observation's, as a guide takes it."""
-    explored, origin = surveyed(maps.entries)
+    explored, origin = explored_maps(maps.entries)
     row, column = origin[:, 1] - place[:, 1], place[:, 0] - origin[:, 0]
     return explored, origin, torch.stack([row, column, place[:, 2]], -1), outcome
 
@@ -221,7 +221,7 @@ def test_games_are_led_alike_alone_and_together():
     perspective = simulation()
     metric_map = Agent(CONFIG).memory.metric_map
     maps, place = written(metric_map, 4, 0)
-    outcome = torch.tensor([0, 17, 200, NONE])
+    outcome = torch.tensor([0, 17, 200, NOT_HIDDEN])
     together = PathTeacher(6, CPU)
     numbers = torch.tensor([5, 0, 3, 2])
     together.lead(perspective, numbers, *hidden(maps, place[-1], outcome))
@@ -246,7 +246,7 @@ def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
     guide, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
     explored, origin, at, _ = known = hidden(maps, place[3], outcome)
     guide.lead(perspective, torch.arange(2), *known)
-    survey = perspective.survey(explored)
+    survey = perspective.encode_maps(explored)
     for b in range(2):
         one = slice(b, b + 1)
         imagined = perspective.imagine(survey[one], explored.inside[one], at[one, None], outcome[one, None, None])
@@ -280,7 +280,7 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
     torch.manual_seed(0)
     agent = Agent(SMALL)
     with torch.no_grad():
-        agent.perspective.seeker.success.bias[CLAIM] = 100
+        agent.perspective.seeker.success.bias[SEEKER_CLAIM] = 100
     with World([chest], copies=2, size=SMALL.image_size) as world:
         game = CacheGame(world, RandomEpisodes(3), np.array([3, 1, 2, 2, 4]))
 
@@ -288,7 +288,7 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
             begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (game.stage == Stage.S)))
             if len(begun):
                 maps = tree.index(collector.acting[number].state.metric_map, begun)
-                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
+                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NOT_HIDDEN))
                 collector.guides[number].lead(agent.perspective, begun, *known)
 
         collector = Collector(agent, [game], seed=1, watch=watch)

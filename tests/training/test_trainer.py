@@ -11,7 +11,7 @@ from rich.console import Console
 
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import PAPER, SMALL
-from scrubjay.agent.normalization import usual_parts
+from scrubjay.agent.normalization import running_norms
 from scrubjay.bench.learning import measure, trainings
 from scrubjay.errors import RunError, TrainingError, WeightsError, explain
 from scrubjay.game.cache import CacheGame
@@ -274,10 +274,10 @@ def test_what_a_worker_learns_and_what_is_usual_to_it_is_everyones(worked):
     assert same(worker.agent, shared)
     changed_parts = [n for n, p in shared.named_parameters() if not torch.equal(p, before.get_parameter(n))]
     assert {"encoder.stem.weight", "heads.stages.EM.actor.weight"} <= set(changed_parts)
-    for mine, its, old in zip(*map(usual_parts, (worker.agent, shared, before)), strict=True):
+    for mine, its, old in zip(*map(running_norms, (worker.agent, shared, before)), strict=True):
         assert mine.mean is its.mean and mine.variance is its.variance and mine.batches is its.batches
         assert (mine.batches > old.batches) == (not torch.equal(mine.mean, old.mean))
-    assert any(part.batches > 0 for part in usual_parts(shared))
+    assert any(part.batches > 0 for part in running_norms(shared))
 
 
 def test_a_worker_counts_its_own_steps(worked):
@@ -312,7 +312,8 @@ def test_every_parameter_has_its_optimizer():
         f"heads.stages.{stage}.{part}.{what}"
         for stage in ("EM", "OH", "OM", "S") for part in ("actor", "critic") for what in ("weight", "bias")
     } | {
-        f"heads.stages.{part}.weight" for part in ("EM.here", "OH.here", "OM.here", "OM.target", "S.here", "S.visible")
+        *(f"heads.stages.{stage}.cell_filters.weight" for stage in ("EM", "OH", "OM", "S")),
+        "heads.stages.OM.target_embedding.weight", "heads.stages.S.goal_filters.weight",
     }  # fmt: skip
 
 
@@ -327,9 +328,8 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
     optimizers["play"].step()
     optimizers["perspective"].step()
     for name, parameter in agent.named_parameters():
-        rate = 1e-3 * (
-            3 if any(part in name for part in (".actor.", ".here.", ".visible.", "OM.target.", ".critic.")) else 1
-        )
+        last = (".actor.", ".cell_filters.", ".goal_filters.", "OM.target_embedding.", ".critic.")
+        rate = 1e-3 * (3 if any(part in name for part in last) else 1)
         rate = 1e-4 if name.startswith("perspective.") else 0.0 if name.startswith("dynamics.") else rate
         moved = before[name] - parameter.detach()
         torch.testing.assert_close(moved, torch.full_like(moved, rate), atol=1e-8, rtol=1e-4, msg=name)

@@ -9,9 +9,9 @@ import torch
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.hiding_outcomes import NONE, SPOTS
-from scrubjay.agent.metric_map import HEADS
-from scrubjay.agent.perspective import Draws
+from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
+from scrubjay.agent.metric_map import NUM_HEADS
+from scrubjay.agent.perspective import Uniforms
 from scrubjay.cli import training
 from scrubjay.errors import RoomError, RunError
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
@@ -89,7 +89,7 @@ def test_attention_is_what_the_memory_used(agent, trace, read, monkeypatch):
         output = act(self, state, observation, begins)
         entries, weights = attention_weights(self, state, output)
         seen.append(int(entries.written.sum()))
-        used = next(steps).unflatten(-1, (HEADS, -1))
+        used = next(steps).unflatten(-1, (NUM_HEADS, -1))
         torch.testing.assert_close(torch.einsum("bhm,bmc->bhc", weights, entries.values), used)
         return output
 
@@ -134,23 +134,23 @@ def test_scores_for_another_start_are_those_of_a_seeker_there(agent, trace):
     for (row, column), scores in hiding.other_starts:
         assert hiding.explored.floor[0, row, column] and (np.isfinite(scores) == np.isfinite(hiding.scores)).all()
         assert not np.allclose(scores[np.isfinite(scores)], hiding.scores[np.isfinite(scores)], atol=1e-7)
-    draws = Draws.fresh(hiding.explored, repeats=2, limit=3)
-    again = agent.perspective.choose(hiding.explored, draws).scores[0].numpy()
+    draws = Uniforms.sample(hiding.explored, repeats=2, limit=3)
+    again = agent.perspective.choose_place(hiding.explored, draws).scores[0].numpy()
     assert again == pytest.approx(hiding.scores), "for the real start"
 
 
 def test_candidate_poses_are_a_table(trace):
     rows = candidate_rows(trace.hiding)
-    assert [row["chosen"] for row in rows].count(True) == 1 and len(rows) == int(trace.hiding.choice.real.sum())
+    assert [row["chosen"] for row in rows].count(True) == 1 and len(rows) == int(trace.hiding.choice.valid.sum())
     steps = [float(row["steps"]) for row in rows]
     assert steps == sorted(steps, reverse=True) and all(1 <= s <= 100 for s in steps)
     assert sum(int(row["probability"].removesuffix(" %")) for row in rows) == pytest.approx(100, abs=len(rows))
 
 
 def test_outcomes_in_words():
-    assert outcome_name(NONE) == "dropped only"
+    assert outcome_name(NOT_HIDDEN) == "dropped only"
     assert outcome_name(0) == "on top 1,1 crouching"
-    assert outcome_name(SPOTS + 49 + 7 + 2) == "contained in 2,3 standing"
+    assert outcome_name(NUM_PLACEMENTS + 49 + 7 + 2) == "contained in 2,3 standing"
 
 
 def test_a_plan_shows_all_that_was_visited(episode):

@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.normalization import CenterdConv2d
+from scrubjay.agent.normalization import CenteredConv2d
 from scrubjay.sim.cells import CELLS
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -94,9 +94,9 @@ class _Scale(nn.Module):
 
     def __init__(self, channels_in: int, channels: int, stride: int = 2) -> None:
         super().__init__()
-        self.down = CenterdConv2d(channels_in, channels, 3, stride, padding=1)
-        self.first = CenterdConv2d(channels, channels, 3, padding=1)
-        self.second = CenterdConv2d(channels, channels, 3, padding=1)
+        self.down = CenteredConv2d(channels_in, channels, 3, stride, padding=1)
+        self.first = CenteredConv2d(channels, channels, 3, padding=1)
+        self.second = CenteredConv2d(channels, channels, 3, padding=1)
         initialize(self)
         with torch.no_grad():
             # A residual pair begins as half of what it could be, so that four of them keep the signal's size.

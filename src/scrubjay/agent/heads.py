@@ -17,7 +17,7 @@ from scrubjay.game.observation import Observation
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
 
-ACTING = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
+ACTING_STAGES = (Stage.EM, Stage.OH, Stage.OM, Stage.S)
 """The stages that have actions among the 219. PS is one decision over places."""
 OPEN_AT = np.flatnonzero(OPEN_CELL[:-1] != NOTHING)
 """The numbers of OpenAt, by row and column."""
@@ -77,18 +77,18 @@ class StageHead(nn.Module):
         first = torch.tensor([0, len(MODALITIES), len(MODALITIES) + CELLS])
         self.register_buffer("first", first, persistent=False)
         channels = config.sir_channels + config.gru_channels
-        self.here = nn.Conv2d(channels, len(at_cells) // CELLS**2, 1, bias=False)
-        self.opens = nn.Parameter(torch.tensor(FEW))
+        self.cell_filters = nn.Conv2d(channels, len(at_cells) // CELLS**2, 1, bias=False)
+        self.open_logit = nn.Parameter(torch.tensor(FEW))
         """The logit that OpenAt succeeds at a cell of which nothing is known."""
-        self.visible = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
-        self.target = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if stage == Stage.OM else None
+        self.goal_filters = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
+        self.target_embedding = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if stage == Stage.OM else None
         """Of OM's target: modalities, rows and columns."""
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.numbers)), nn.Linear(length, 1)
-        self.returns = RunningNorm(1)
+        self.return_norm = RunningNorm(1)
         """The critic speaks in deviations from the usual return."""
         # The first policy is nearly uniform, and the first values are nearly 0.
-        for part in (self.here, self.visible, self.target):
+        for part in (self.cell_filters, self.goal_filters, self.target_embedding):
             if part is not None:
                 nn.init.zeros_(part.weight)
         for last in (self.actor, self.critic):
@@ -98,7 +98,7 @@ class StageHead(nn.Module):
     @property
     def last_layers(self) -> list[nn.Module]:
         """Those that decide without anything after them, or nearly so."""
-        parts = (self.actor, self.here, self.visible, self.target, self.critic)
+        parts = (self.actor, self.cell_filters, self.goal_filters, self.target_embedding, self.critic)
         return [part for part in parts if part is not None]
 
     def forward(
@@ -108,22 +108,24 @@ class StageHead(nn.Module):
 
         `cells` (..., C + G, 7, 7) is what is seen and remembered at each.
         """
-        known = self.mlp(flat if self.target is None else flat + self._wanted(observation.target).to(flat.dtype))
+        known = self.mlp(
+            flat if self.target_embedding is None else flat + self._wanted(observation.target).to(flat.dtype)
+        )
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.numbers, self.actor(known).to(flat.dtype))
-        here = self._judged(self.here, cells, flat)
+        here = self._judged(self.cell_filters, cells, flat)
         logits = logits.index_add(-1, self.at_cells, here.flatten(-2))
-        if self.visible is not None:
-            judged = self._judged(self.visible, cells, flat)
+        if self.goal_filters is not None:
+            judged = self._judged(self.goal_filters, cells, flat)
             goal = observation.goal[..., None, None].expand(*flat.shape[:-1], 1, CELLS**2)
             logits = logits.index_add(-1, self.claim, judged.gather(-2, goal).logsumexp(-1) - math.log(CELLS**2))
-        openable = (here[..., 0, :] + self.opens.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
-        return logits, self.returns.back(self.critic(known).to(flat.dtype))[..., 0], openable
+        openable = (here[..., 0, :] + self.open_logit.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
+        return logits, self.return_norm.denormalize(self.critic(known).to(flat.dtype))[..., 0], openable
 
     def _wanted(self, target: torch.Tensor) -> torch.Tensor:
         """Targets (..., 3) of modality, row and column as vectors (..., L)."""
-        assert self.target is not None
-        return self.target(target + self.first).sum(-2)
+        assert self.target_embedding is not None
+        return self.target_embedding(target + self.first).sum(-2)
 
     def _judged(self, judge: nn.Conv2d, cells: torch.Tensor, flat: torch.Tensor) -> torch.Tensor:
         """What filters say of cells, (..., filters, 49)."""
@@ -135,11 +137,11 @@ class Heads(nn.Module):
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
-        self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING})
-        self.hittable_here = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
-        self.hittable_all = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
+        self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING_STAGES})
+        self.hittable_cells = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
+        self.hittable_global = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
 
-    def of(self, stage: Stage) -> StageHead:
+    def __getitem__(self, stage: Stage) -> StageHead:
         """One stage's actor and critic."""
         head = self.stages[stage.name]
         assert isinstance(head, StageHead)
@@ -160,21 +162,21 @@ class Heads(nn.Module):
             check_stage(stage)
         cells = torch.cat([seen.to(dirs.grid.dtype), dirs.grid], -3)
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
-        value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_here(dirs.grid)
+        value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_cells(dirs.grid)
         openable = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS)
         # All heads answer for all games: that is cheaper than sorting games by stage.
-        for which in ACTING:
-            its_logits, its_value, its_openable = self.of(which)(dirs.flat, cells, observation)
+        for which in ACTING_STAGES:
+            its_logits, its_value, its_openable = self[which](dirs.flat, cells, observation)
             # A plain number: torch.compile takes a comparison of a tensor with an enumeration's member for false.
             here = stage == int(which)
             logits, value = torch.where(here[..., None], its_logits, logits), torch.where(here, its_value, value)
             openable = torch.where(here[..., None, None], its_openable, openable)
             if which == Stage.OM:
                 # Whatever the target is: OH, which has none, asks too.
-                known = self.of(which).mlp(dirs.flat)
-                hittable = hittable + self.hittable_all(known).to(hittable.dtype).unflatten(-1, hittable.shape[-3:])
+                known = self[which].mlp(dirs.flat)
+                hittable = hittable + self.hittable_global(known).to(hittable.dtype).unflatten(-1, hittable.shape[-3:])
         return Decision(logits, value, hittable, openable)
 
-    def _hittable_here(self, grid: torch.Tensor) -> torch.Tensor:
+    def _hittable_cells(self, grid: torch.Tensor) -> torch.Tensor:
         """What the cells (..., G, 7, 7) say for themselves: (..., 3, 7, 7)."""
-        return self.hittable_here(grid.flatten(0, -4)).unflatten(0, grid.shape[:-3]).to(grid.dtype)
+        return self.hittable_cells(grid.flatten(0, -4)).unflatten(0, grid.shape[:-3]).to(grid.dtype)

@@ -12,28 +12,28 @@ from scrubjay.agent.sampling import gumbel
 from scrubjay.game.actions import MODALITIES
 from scrubjay.sim.cells import CELLS
 
-SPOTS = len(MODALITIES) * CELLS * CELLS
+NUM_PLACEMENTS = len(MODALITIES) * CELLS * CELLS
 """The spots of PlaceAt, in its order: target indices."""
-NONE = 2 * SPOTS
+NOT_HIDDEN = 2 * NUM_PLACEMENTS
 """The outcome of an object that was not hidden but dropped; before it come those crouching, then those standing."""
-OUTCOMES = NONE + 1
-DRAWS = 3
+NUM_OUTCOMES = NOT_HIDDEN + 1
+OUTCOME_SAMPLES = 3
 """Outcomes drawn at each place."""
 
 
-def outcome_of(standing: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
+def outcome_index(standing: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
     """The outcome's number for standing (...,) bool and PlaceAt's spot (...,) 0..146, or -1 for not hidden."""
-    return torch.where(spot < 0, NONE, standing.long() * SPOTS + spot)
+    return torch.where(spot < 0, NOT_HIDDEN, standing.long() * NUM_PLACEMENTS + spot)
 
 
-def draw(logits: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
+def sample_outcomes(logits: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
     """Three distinct outcomes in the order drawn, (..., 3), from logits (..., E) with as many uniform numbers.
 
     The largest of logits + noise, the second and the third are distributed as draws one after another.
     """
-    if logits.shape[-1] < DRAWS:
-        raise ValueError(f"{DRAWS} distinct outcomes cannot be drawn from {logits.shape[-1]}")
-    return (logits.detach().to(uniforms.dtype) + gumbel(uniforms)).topk(DRAWS, dim=-1).indices
+    if logits.shape[-1] < OUTCOME_SAMPLES:
+        raise ValueError(f"{OUTCOME_SAMPLES} distinct outcomes cannot be drawn from {logits.shape[-1]}")
+    return (logits.detach().to(uniforms.dtype) + gumbel(uniforms)).topk(OUTCOME_SAMPLES, dim=-1).indices
 
 
 def unbiased_weights(logits: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:

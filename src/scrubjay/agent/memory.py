@@ -13,7 +13,7 @@ from torch import nn
 
 from scrubjay import tree
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru
+from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru_cell
 from scrubjay.agent.normalization import RunningNorm
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
@@ -24,31 +24,31 @@ NO_STAGE = -1
 """The stage before a game's first step."""
 # Plain numbers: torch.compile takes a comparison of a tensor with an enumeration's member for false.
 EM, OH, OM, S = int(Stage.EM), int(Stage.OH), int(Stage.OM), int(Stage.S)
-ANY = frozenset(Stage)
+ALL_STAGES = frozenset(Stage)
 
 
 @dataclass(frozen=True)
-class Recurrent:
+class RecurrentState:
     """The states of the recurrent networks in B games; leading axes as given."""
 
     grid: torch.Tensor
     """(..., G + 1, 7, 7): the convolutional GRU's, the change map W its last channel."""
-    output: torch.Tensor
+    hidden: torch.Tensor
     """(..., L): the LSTM's output."""
     cell: torch.Tensor
     """(..., L): the LSTM's cell."""
 
-    def times(self, shares: torch.Tensor) -> Recurrent:
+    def masked(self, shares: torch.Tensor) -> RecurrentState:
         """A share (B,) of the states in each game: all of them, or nothing."""
-        return Recurrent(
-            self.grid * shares[:, None, None, None], self.output * shares[:, None], self.cell * shares[:, None]
+        return RecurrentState(
+            self.grid * shares[:, None, None, None], self.hidden * shares[:, None], self.cell * shares[:, None]
         )
 
-    def where(self, games: torch.Tensor, other: Recurrent) -> Recurrent:
+    def where(self, games: torch.Tensor, other: RecurrentState) -> RecurrentState:
         """These states in some games (B,), and others elsewhere."""
-        return Recurrent(
+        return RecurrentState(
             torch.where(games[:, None, None, None], self.grid, other.grid),
-            torch.where(games[:, None], self.output, other.output),
+            torch.where(games[:, None], self.hidden, other.hidden),
             torch.where(games[:, None], self.cell, other.cell),
         )
 
@@ -57,9 +57,9 @@ class Recurrent:
 class MemoryState:
     """All that an agent remembers of B games from one step to the next."""
 
-    now: Recurrent
+    recurrent: RecurrentState
     """Of the stage under way."""
-    aside: Recurrent
+    suspended: RecurrentState
     """Of OH, while OM runs."""
     stage: torch.Tensor
     """(B,) int64: of the last step, or NO_STAGE."""
@@ -101,7 +101,7 @@ class Tiled(nn.Module):
         return (taps @ self.inside.to(taps.dtype)).unflatten(-1, (CELLS, CELLS))
 
 
-class Senses(nn.Module):
+class ObservationEmbedding(nn.Module):
     """Embeddings of what an agent is told beside the image."""
 
     def __init__(self, config: AgentConfig) -> None:
@@ -114,14 +114,14 @@ class Senses(nn.Module):
         self.target = nn.Parameter(torch.randn(len(MODALITIES), config.target_embedding, side, side))
         self.length = 2 * config.action_embedding + config.standing_embedding + config.goal_embedding
 
-    def told(self, observation: Observation) -> torch.Tensor:
+    def vector(self, observation: Observation) -> torch.Tensor:
         """(..., length): last action and success, where an object landed, standing, goal."""
         last = self.action(observation.last_action * 2 + observation.last_success.long())
         landed = self.action(observation.landed * 2 + 1)
         landed = landed * (observation.landed != NO_ACTION)[..., None]
         return torch.cat([last, landed, self.standing(observation.standing.long()), self.goal(observation.goal)], -1)
 
-    def targets(self, observation: Observation) -> torch.Tensor:
+    def target_planes(self, observation: Observation) -> torch.Tensor:
         """(..., 8, 7, 7): the part of the learned tensor whose middle lies on OM's target cell; 0 in other stages."""
         # [m, :, i, j] is the window for cell (i, j): the further down the cell, the higher up the window begins.
         windows = self.target.unfold(2, CELLS, 1).unfold(3, CELLS, 1).flip(2, 3).permute(0, 2, 3, 1, 4, 5)
@@ -137,30 +137,30 @@ class Memory(nn.Module):
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
         self.config = config
-        self.senses = Senses(config)
-        self.metric_map, self.reader = MetricMap(config.map_value), MapReader(config)
+        self.embedding = ObservationEmbedding(config)
+        self.metric_map, self.map_reader = MetricMap(config.map_value), MapReader(config)
         channels = config.gru_channels + 1
-        self.seen = nn.Conv2d(config.sir_channels + config.target_embedding, 3 * channels, 3, padding=1)
-        self.told = Tiled(self.senses.length, 3 * channels)
-        self.recalled = Tiled(config.tiled, 3 * channels)
-        self.recurrent = nn.Conv2d(channels, 3 * channels, 3, padding=1)
-        self.usual_sir, self.usual_input = (
+        self.sir_conv = nn.Conv2d(config.sir_channels + config.target_embedding, 3 * channels, 3, padding=1)
+        self.embedding_conv = Tiled(self.embedding.length, 3 * channels)
+        self.hidden_conv = Tiled(config.tiled, 3 * channels)
+        self.grid_conv = nn.Conv2d(channels, 3 * channels, 3, padding=1)
+        self.sir_norm, self.lstm_norm = (
             RunningNorm(config.sir_channels),
             RunningNorm(config.gru_channels + config.map_read),
         )
-        self.gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm, bias=False)
-        self.balance = nn.GroupNorm(4, 4 * config.lstm)
+        self.lstm_gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm, bias=False)
+        self.gate_norm = nn.GroupNorm(4, 4 * config.lstm)
         """Each gate's numbers, taken together, keep mean 0 and deviation 1, so that no gate is shut for good."""
         # The LSTM begins by keeping what it has, so that errors reach back over many steps from the first.
-        nn.init.ones_(self.balance.bias[config.lstm : 2 * config.lstm])
+        nn.init.ones_(self.gate_norm.bias[config.lstm : 2 * config.lstm])
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
         """Nothing remembered."""
-        config, like = self.config, self.metric_map.start
+        config, like = self.config, self.metric_map.initial_hidden
 
-        def empty() -> Recurrent:
+        def empty() -> RecurrentState:
             grid = like.new_zeros(games, config.gru_channels + 1, CELLS, CELLS)
-            return Recurrent(grid, like.new_zeros(games, config.lstm), like.new_zeros(games, config.lstm))
+            return RecurrentState(grid, like.new_zeros(games, config.lstm), like.new_zeros(games, config.lstm))
 
         stage = torch.full((games,), NO_STAGE, device=like.device)
         return MemoryState(empty(), empty(), stage, self.metric_map.initial_state(games, capacity))
@@ -185,7 +185,7 @@ class Memory(nn.Module):
         summary: torch.Tensor,
         observation: Observation,
         begins: torch.Tensor,
-        stages: frozenset[int] = ANY,
+        stages: frozenset[int] = ALL_STAGES,
     ) -> tuple[DynamicRepresentation, MemoryState]:
         """T steps of B games: the DIRs (T, B, ...) and the state after the last step.
 
@@ -201,50 +201,54 @@ class Memory(nn.Module):
         aside = (before == OH) & (stage == OM)
         back = (before == OM) & (stage == OH)
 
-        value = torch.cat([summary, self.senses.goal(observation.goal)], -1)
+        value = torch.cat([summary, self.embedding.goal(observation.goal)], -1)
         writes = (stage == EM) | (stage == OH) | (stage == S)
         emptied = begins | entered & ((stage == EM) | (stage == S))
         entries, metric_map = self.metric_map.write(state.metric_map, place, value, writes, emptied)
-        around, entries = self.reader.look(entries, place), _lightened(entries)
+        around, entries = self.map_reader.read_around(entries, place), _lightened(entries)
         driven = self._driven(sir, observation)
 
-        now, kept = state.now, state.aside
+        now, kept = state.recurrent, state.suspended
         goes_on = (~entered).to(now.cell.dtype)
         states, inputs = [], []
         for step in range(len(stage)):
-            before_it, now = now, now.times(goes_on[step])
+            before_it, now = now, now.masked(goes_on[step])
             if OH in stages:
-                kept = before_it.where(aside[step], kept).times((~begins[step]).to(now.cell.dtype))
+                kept = before_it.where(aside[step], kept).masked((~begins[step]).to(now.cell.dtype))
                 now = kept.where(back[step], now)
             now, its_inputs = self._advance(now, driven[step], around[step], entries.at(step))
             states.append(now)
             inputs.append(its_inputs)
         if torch.is_grad_enabled():
-            self.usual_sir.watch(sir.movedim(2, -1))
-            self.usual_input.watch(torch.stack(inputs))
+            self.sir_norm.update(sir.movedim(2, -1))
+            self.lstm_norm.update(torch.stack(inputs))
         grid = torch.stack([each.grid for each in states])
-        flat = torch.stack([each.output for each in states])
+        flat = torch.stack([each.hidden for each in states])
         return DynamicRepresentation(flat, grid[:, :, :-1], grid[:, :, -1]), MemoryState(
             now, kept, stage[-1], metric_map
         )
 
     def _driven(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
         """What the inputs give to the convolutional GRU's gates, all steps at once: (T, B, 3 (G + 1), 7, 7)."""
-        seen = torch.cat([self.usual_sir(sir, axis=2), self.senses.targets(observation).to(sir.dtype)], 2)
-        return self.seen(seen.flatten(0, 1)).unflatten(0, sir.shape[:2]) + self.told(self.senses.told(observation))
+        seen = torch.cat([self.sir_norm(sir, dim=2), self.embedding.target_planes(observation).to(sir.dtype)], 2)
+        return self.sir_conv(seen.flatten(0, 1)).unflatten(0, sir.shape[:2]) + self.embedding_conv(
+            self.embedding.vector(observation)
+        )
 
     def _advance(
-        self, last: Recurrent, driven: torch.Tensor, around: torch.Tensor, entries: Entries
-    ) -> tuple[Recurrent, torch.Tensor]:
+        self, last: RecurrentState, driven: torch.Tensor, around: torch.Tensor, entries: Entries
+    ) -> tuple[RecurrentState, torch.Tensor]:
         """One step of the recurrent networks, and what the LSTM was given beside its own last output."""
-        driven = driven + self.recalled(last.output[:, : self.config.tiled])
-        grid = gru(driven, self.recurrent(last.grid), last.grid)
+        driven = driven + self.hidden_conv(last.hidden[:, : self.config.tiled])
+        grid = gru_cell(driven, self.grid_conv(last.grid), last.grid)
         pooled = grid[:, :-1].mean((2, 3))
-        inputs = torch.cat([part.to(pooled.dtype) for part in (pooled, around, self.reader.recall(entries, pooled))], 1)
-        gates = self.balance(self.gates(torch.cat([self.usual_input(inputs), last.output], 1)))
+        inputs = torch.cat(
+            [part.to(pooled.dtype) for part in (pooled, around, self.map_reader.attend(entries, pooled))], 1
+        )
+        gates = self.gate_norm(self.lstm_gates(torch.cat([self.lstm_norm(inputs), last.hidden], 1)))
         enter, keep, new, show = gates.to(last.cell.dtype).chunk(4, 1)
         cell = torch.sigmoid(keep) * last.cell + torch.sigmoid(enter) * torch.tanh(new)
-        return Recurrent(grid, torch.sigmoid(show) * torch.tanh(cell), cell), inputs
+        return RecurrentState(grid, torch.sigmoid(show) * torch.tanh(cell), cell), inputs
 
     def _check(
         self,

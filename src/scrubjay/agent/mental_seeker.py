@@ -21,7 +21,7 @@ from scrubjay.rooms.directions import QUARTERS
 
 SEEKER_ACTIONS = tuple(np.flatnonzero(ALLOWED[Stage.S]).tolist())
 """The 58 actions of a seeker by their numbers among the 219; here they are 0 to 57, in this order."""
-NO_ACTION = len(SEEKER_ACTIONS)
+NO_SEEKER_ACTION = len(SEEKER_ACTIONS)
 """The last action at the first step."""
 POSE_EMBEDDING = 8
 CHECK_EVERY = 10
@@ -41,15 +41,15 @@ MOVES = _seeker_table({"MoveAhead": 0, "MoveRight": 1, "MoveLeft": 3}, -1)
 TURNS = _seeker_table({"RotateRight": 1, "RotateLeft": 3}, 0)
 STANDS = _seeker_table({"Crouch": 0, "Stand": 1}, -1)
 """Standing afterwards; -1 for as before."""
-CLAIM = SEEKER_ACTIONS.index(action_index("ClaimVisible"))
-SEEKER_NUMBER = torch.full((len(NAMES) + 1,), -1)
+SEEKER_CLAIM = SEEKER_ACTIONS.index(action_index("ClaimVisible"))
+SEEKER_INDEX = torch.full((len(NAMES) + 1,), -1)
 """(220,): the number among the 58 of each of the 219 actions, -1 for actions of other stages, and for no action."""
-SEEKER_NUMBER[list(SEEKER_ACTIONS)] = torch.arange(len(SEEKER_ACTIONS))
-SEEKER_NUMBER[-1] = NO_ACTION
+SEEKER_INDEX[list(SEEKER_ACTIONS)] = torch.arange(len(SEEKER_ACTIONS))
+SEEKER_INDEX[-1] = NO_SEEKER_ACTION
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class SeekerPrediction:
     """What the mental seeker says at each step of seekers' trajectories."""
 
     policy: torch.Tensor
@@ -102,20 +102,20 @@ class MentalSeeker(nn.Module):
         if config.mental_channels % QUARTERS:
             raise ValueError(f"mental_channels must be a multiple of {QUARTERS}, not {config.mental_channels}")
         self.channels = config.mental_channels
-        self.pose = nn.Embedding(2 * QUARTERS, POSE_EMBEDDING)
-        self.last = nn.Embedding(2 * (NO_ACTION + 1), config.action_embedding)
+        self.pose_embedding = nn.Embedding(2 * QUARTERS, POSE_EMBEDDING)
+        self.action_embedding = nn.Embedding(2 * (NO_SEEKER_ACTION + 1), config.action_embedding)
         self.lstm = nn.LSTM(self.channels + POSE_EMBEDDING + config.action_embedding, config.mental_lstm)
         self.policy = nn.Linear(config.mental_lstm, len(SEEKER_ACTIONS))
         self.success = nn.Linear(config.mental_lstm, len(SEEKER_ACTIONS))
         for name, table in (("moves", MOVES), ("turns", TURNS), ("stands", STANDS)):
             self.register_buffer(name, table, persistent=False)
 
-    def follow(
+    def predict(
         self, maps: torch.Tensor, places: torch.Tensor, last_action: torch.Tensor, last_success: torch.Tensor
-    ) -> Foreseen:
+    ) -> SeekerPrediction:
         """Goes the way of real seekers through maps (B, h, w, C): places (T, B, 4) are row, column, quarter, standing.
 
-        last_action (T, B) is 0..57 or NO_ACTION, last_success (T, B) bool. Off the map there is nothing to observe.
+        last_action (T, B) is 0..57 or NO_SEEKER_ACTION, last_success (T, B) bool. Off the map slices are 0.
         """
         games, height, width, _ = maps.shape
         row, column, quarter, standing = places.unbind(-1)
@@ -125,10 +125,10 @@ class MentalSeeker(nn.Module):
         seen = self._slices(maps, (map_at + position).flatten(), quarter.flatten()).view(*known.shape, self.channels)
         seen = torch.where(known[..., None], seen, 0)
         output, _ = self.lstm(self._input(seen, quarter, standing, 2 * last_action + last_success.long()))
-        return Foreseen(self.policy(output), self.success(output))
+        return SeekerPrediction(self.policy(output), self.success(output))
 
     @torch.no_grad()
-    def rollouts(
+    def simulate(
         self, maps: torch.Tensor, floor: torch.Tensor, start: torch.Tensor, uniforms: torch.Tensor
     ) -> Rollouts:
         """Lets R seekers search each of K maps of B games, all at once.
@@ -177,7 +177,7 @@ class MentalSeeker(nn.Module):
             position=row * width + column,
             quarter=quarter,
             standing=standing,
-            last=torch.full_like(number, 2 * NO_ACTION),
+            last=torch.full_like(number, 2 * NO_SEEKER_ACTION),
             output=blank,
             cell=blank,
             found=torch.zeros_like(number, dtype=torch.bool),
@@ -214,7 +214,7 @@ class MentalSeeker(nn.Module):
             last=2 * action + success.long(),
             output=output,
             cell=cell,
-            found=walkers.found | (success & (action == CLAIM)),
+            found=walkers.found | (success & (action == SEEKER_CLAIM)),
         )
 
     def _slices(self, maps: torch.Tensor, at: torch.Tensor, quarter: torch.Tensor) -> torch.Tensor:
@@ -227,7 +227,7 @@ class MentalSeeker(nn.Module):
         self, seen: torch.Tensor, quarter: torch.Tensor, standing: torch.Tensor, last: torch.Tensor
     ) -> torch.Tensor:
         """The LSTM's input (..., C + 8 + 16): a slice, where the seeker faces from, what it did last."""
-        parts = (seen, self.pose(2 * quarter + standing), self.last(last))
+        parts = (seen, self.pose_embedding(2 * quarter + standing), self.action_embedding(last))
         return torch.cat([part.to(seen.dtype) for part in parts], -1)
 
     def _lstm_step(

@@ -24,7 +24,7 @@ EXTENT = 2048
 """Places are fewer steps than this from the game's start, in both directions."""
 VIEWS = 8
 """Places at one position: four rotations, crouching and standing."""
-HEADS = 4
+NUM_HEADS = 4
 WINDOW = 9
 """Positions along a side of the part of the egocentric map that the convolutions see: a meter in each direction."""
 
@@ -199,7 +199,7 @@ def _plan(state: MapState, keys: torch.Tensor, writes: torch.Tensor, resets: tor
     )
 
 
-def gru(driven: torch.Tensor, recurrent: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+def gru_cell(driven: torch.Tensor, recurrent: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
     """A GRU's next state (B, C, ...) from what its input and its state give to the three gates, (B, 3 C, ...) each.
 
     The reset gate acts behind the state's weights, so that one product serves all three gates.
@@ -218,14 +218,14 @@ class MetricMap(nn.Module):
         """`length` is C, how many numbers a place has."""
         super().__init__()
         self.length = length
-        self.driven, self.recurrent = nn.Linear(length, 3 * length), nn.Linear(length, 3 * length)
-        self.start = nn.Parameter(torch.zeros(length))
+        self.input_gates, self.hidden_gates = nn.Linear(length, 3 * length), nn.Linear(length, 3 * length)
+        self.initial_hidden = nn.Parameter(torch.zeros(length))
         """The hidden state where nothing was written before."""
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MapState:
         """Empty maps."""
-        keys = torch.full((games, capacity + 1), EMPTY, device=self.start.device)
-        return MapState(keys, self.start.new_zeros(*keys.shape, self.length), keys.new_zeros(games))
+        keys = torch.full((games, capacity + 1), EMPTY, device=self.initial_hidden.device)
+        return MapState(keys, self.initial_hidden.new_zeros(*keys.shape, self.length), keys.new_zeros(games))
 
     def write(
         self, state: MapState, place: torch.Tensor, value: torch.Tensor, writes: torch.Tensor, resets: torch.Tensor
@@ -253,9 +253,9 @@ class MetricMap(nn.Module):
 
     def _passed(self, state: MapState, value: torch.Tensor, plan: _Plan) -> torch.Tensor:
         """What the GRU makes of values (T, B, C). Only the way from one write to the next at a place is in the loop."""
-        driven = self.driven(value)
+        driven = self.input_gates(value)
         old = state.values.gather(1, plan.slot.T[..., None].expand(-1, -1, self.length)).transpose(0, 1)
-        begun = torch.where(plan.known[..., None], old, self.start)
+        begun = torch.where(plan.known[..., None], old, self.initial_hidden)
         row = plan.previous.clamp(min=0) * len(state.count) + torch.arange(len(state.count), device=value.device)
         # One tensor that is filled step by step: the gradient of many would be a sum over all earlier ones at each.
         written = torch.zeros_like(begun)
@@ -264,7 +264,7 @@ class MetricMap(nn.Module):
             if step:
                 earlier = written.flatten(0, 1).index_select(0, row[step])
                 hidden = torch.where(previous[:, None] >= 0, earlier, hidden)
-            written[step] = gru(driven[step], self.recurrent(hidden), hidden)
+            written[step] = gru_cell(driven[step], self.hidden_gates(hidden), hidden)
         return written
 
 
@@ -280,8 +280,8 @@ class MapReader(nn.Module):
         if config.map_read <= around:
             raise ValueError(f"map_read: more than the {around} numbers from around the agent, not {config.map_read}")
         narrow = max(config.sir_channels // 8, 1)
-        self.narrow = nn.Linear(value, narrow)
-        self.around = nn.Sequential(
+        self.value_projection = nn.Linear(value, narrow)
+        self.local_net = nn.Sequential(
             nn.Conv2d(VIEWS * narrow, width, 3, padding=1),
             nn.ReLU(),
             nn.Conv2d(width, width, 3, stride=2),
@@ -290,15 +290,15 @@ class MapReader(nn.Module):
             nn.Linear(width * ((WINDOW - 1) // 2) ** 2, around),
             nn.ReLU(),
         )
-        self.asks = nn.Linear(config.gru_channels, HEADS * value)
-        self.answers = nn.Linear(HEADS * value, config.map_read - around)
+        self.query = nn.Linear(config.gru_channels, NUM_HEADS * value)
+        self.output = nn.Linear(NUM_HEADS * value, config.map_read - around)
 
-    def look(self, entries: Entries, place: torch.Tensor) -> torch.Tensor:
+    def read_around(self, entries: Entries, place: torch.Tensor) -> torch.Tensor:
         """What is around places (..., B, 4): (..., B, gru_channels)."""
-        window = replace(entries, values=self.narrow(entries.values)).egocentric(place, WINDOW)
-        seen = self.around(window.flatten(-5, -3).flatten(0, -4))
+        window = replace(entries, values=self.value_projection(entries.values)).egocentric(place, WINDOW)
+        seen = self.local_net(window.flatten(-5, -3).flatten(0, -4))
         return seen.unflatten(0, place.shape[:-1])
 
-    def recall(self, entries: Entries, state: torch.Tensor) -> torch.Tensor:
+    def attend(self, entries: Entries, state: torch.Tensor) -> torch.Tensor:
         """What states (B, gru_channels) ask for, at one step: (B, map_read - gru_channels)."""
-        return self.answers(entries.attend(self.asks(state).unflatten(-1, (HEADS, -1))).flatten(1))
+        return self.output(entries.attend(self.query(state).unflatten(-1, (NUM_HEADS, -1))).flatten(1))

@@ -1,10 +1,10 @@
-"""What keeps networks from forgetting to look while they learn to act.
+"""Normalization that keeps representations from collapsing while the agent learns to act.
 
-The first demands of actors and critics are the same in all games: larger values, fewer of the actions that mostly fail.
-An optimizer like Adam, which moves every weight by its rate, meets them with all weights at once, and within some dozen
-steps what all games have in common drowns what differs between them; units that are always on, or always off, stay so.
-Two things stand against that: numbers that are measured by how they usually are, and filters without a mean, which
-cannot answer to the mean of inputs that are all positive. `results/learning.md` shows what each of them does.
+The first gradients of actors and critics are the same in all games: larger values, fewer of the actions that mostly
+fail. Adam moves every weight by its learning rate, so it meets them with all weights at once, and within dozens of
+optimizer steps the component that all games share swamps the differences between them; units saturate and stay so.
+Two things prevent that: inputs normalized by running statistics, and convolution filters with zero mean, which do not
+respond to the mean of inputs that are all positive. `results/learning.md` has the ablations.
 """
 
 from __future__ import annotations
@@ -13,89 +13,91 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-SLOWEST = 0.02
-"""The least weight of a batch in what is usual; the first ones weigh more: the k-th 1 / k, like each before it."""
-LEAST = 1e-3
-"""Deviations count as no smaller than this."""
-FAR = 5.0
-"""Deviations from the mean beyond which nothing is further away."""
+MIN_RATE = 0.02
+"""Least weight of a batch in the running statistics. Before, the k-th batch weighs 1 / k: a plain average."""
+MIN_STD = 1e-3
+CLIP = 5.0
+"""Normalized values are clipped to +-CLIP."""
 
 
 class RunningNorm(nn.Module):
-    """The mean and the deviation of n numbers, over games and time, and numbers in these terms.
+    """Standardizes n features by their running mean and standard deviation, over games and time.
 
-    A pass `watch`es its numbers. They become part of what is usual with `adapt`, which whoever learns calls between two
-    steps of the optimizer: until then the same numbers give the same. Before the first time nothing is changed.
+    `update` computes a batch's statistics, `commit` merges them into the running ones. The learner commits between two
+    optimizer steps, so that acting and evaluating normalize alike until then. Starts as the identity, but for clipping.
     """
 
     mean: torch.Tensor
+    """(n,)."""
     variance: torch.Tensor
+    """(n,)."""
     batches: torch.Tensor
+    """(): batches committed so far."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, features: int) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(count))
-        self.register_buffer("variance", torch.ones(count))
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("variance", torch.ones(features))
         self.register_buffer("batches", torch.zeros(()))
-        self._seen: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
+        self._pending: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
 
     @property
-    def deviation(self) -> torch.Tensor:
-        """(n,)."""
-        return self.variance.sqrt().clamp(min=LEAST)
+    def std(self) -> torch.Tensor:
+        """(n,), at least MIN_STD."""
+        return self.variance.sqrt().clamp(min=MIN_STD)
 
-    def forward(self, numbers: torch.Tensor, axis: int = -1) -> torch.Tensor:
-        """Numbers with n along an axis, in deviations from their mean."""
-        shape = [1] * numbers.ndim
-        shape[axis] = -1
-        far = (numbers - self.mean.view(shape)) / self.deviation.view(shape)
-        return far.clamp(-FAR, FAR).to(numbers.dtype)
+    def forward(self, x: torch.Tensor, dim: int = -1) -> torch.Tensor:
+        """Standardizes x, whose features lie along `dim`, and clips it."""
+        shape = [1] * x.ndim
+        shape[dim] = -1
+        standardized = (x - self.mean.view(shape)) / self.std.view(shape)
+        return standardized.clamp(-CLIP, CLIP).to(x.dtype)
 
-    def back(self, numbers: torch.Tensor) -> torch.Tensor:
-        """The other way: what numbers (..., n) in deviations from the mean stand for."""
-        return numbers * self.deviation + self.mean
-
-    @torch.no_grad()
-    def watch(self, numbers: torch.Tensor, chosen: torch.Tensor | None = None) -> None:
-        """Looks at numbers (..., n), or at those that are `chosen` (...,), for the next `adapt`."""
-        numbers = numbers.to(self.mean.dtype).flatten(0, -2)
-        weight = torch.ones_like(numbers[:, :1]) if chosen is None else chosen.flatten()[:, None].to(numbers.dtype)
-        # What is not chosen may be anything, NaN too.
-        numbers, count = torch.where(weight > 0, numbers, 0.0), weight.sum()
-        mean = numbers.sum(0) / count.clamp(min=1)
-        # Around the mean, not around 0: the square of a large mean would leave nothing of a small deviation.
-        variance = ((numbers - mean) ** 2 * weight).sum(0) / count.clamp(min=1)
-        self._seen = (mean, variance, count)
+    def denormalize(self, x: torch.Tensor) -> torch.Tensor:
+        """The inverse for x (..., n), without clipping."""
+        return x * self.std + self.mean
 
     @torch.no_grad()
-    def adapt(self) -> None:
-        """Makes what was watched last a part of what is usual."""
-        if self._seen is None:
+    def update(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> None:
+        """Computes the statistics of a batch x (..., n) for the next `commit`, where `mask` (...,) is true."""
+        x = x.to(self.mean.dtype).flatten(0, -2)
+        weight = torch.ones_like(x[:, :1]) if mask is None else mask.flatten()[:, None].to(x.dtype)
+        # Masked values may be anything, NaN too.
+        x, count = torch.where(weight > 0, x, 0.0), weight.sum()
+        mean = x.sum(0) / count.clamp(min=1)
+        # Around the mean, not around 0: the square of a large mean would cancel a small variance.
+        variance = ((x - mean) ** 2 * weight).sum(0) / count.clamp(min=1)
+        self._pending = (mean, variance, count)
+
+    @torch.no_grad()
+    def commit(self) -> None:
+        """Merges the last batch into the running statistics; no effect if it was empty or already committed."""
+        if self._pending is None:
             return
-        mean, variance, count = self._seen
-        self._seen = None
-        some = (count > 0).to(mean.dtype)
-        self.batches += some
-        rate = some / self.batches.clamp(1, 1 / SLOWEST)
-        apart = mean - self.mean
-        self.variance.lerp_(variance, rate).add_(rate * (1 - rate) * apart**2)
-        self.mean.add_(rate * apart)
+        mean, variance, count = self._pending
+        self._pending = None
+        nonempty = (count > 0).to(mean.dtype)
+        self.batches += nonempty
+        rate = nonempty / self.batches.clamp(1, 1 / MIN_RATE)
+        delta = mean - self.mean
+        self.variance.lerp_(variance, rate).add_(rate * (1 - rate) * delta**2)
+        self.mean.add_(rate * delta)
 
 
-class CenterdConv2d(nn.Conv2d):
-    """A convolution whose filters have mean 0, whatever their weights are."""
+class CenteredConv2d(nn.Conv2d):
+    """A convolution whose filters are centered to mean 0 before use."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        centerd = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
-        return F.conv2d(input, centerd, self.bias, self.stride, self.padding)
+        centered = self.weight - self.weight.mean((1, 2, 3), keepdim=True)
+        return F.conv2d(input, centered, self.bias, self.stride, self.padding)
 
 
-def usual_parts(module: nn.Module) -> list[RunningNorm]:
-    """All parts of a module that know what is usual."""
+def running_norms(module: nn.Module) -> list[RunningNorm]:
+    """All RunningNorms in a module."""
     return [part for part in module.modules() if isinstance(part, RunningNorm)]
 
 
-def adapt(module: nn.Module) -> None:
-    """Makes what all of a module's parts have watched a part of what is usual."""
-    for part in usual_parts(module):
-        part.adapt()
+def commit_norms(module: nn.Module) -> None:
+    """Commits the last batches of all RunningNorms in a module."""
+    for norm in running_norms(module):
+        norm.commit()

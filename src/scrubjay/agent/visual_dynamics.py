@@ -76,33 +76,33 @@ class _Upscale(nn.Module):
 
     def __init__(self, before: int, skip: int, planes: int, channels: int, stride: int) -> None:
         super().__init__()
-        self.grow = nn.ConvTranspose2d(before, channels + 2, stride + 2, stride, padding=1)
-        self.join = nn.ConvTranspose2d(channels + skip, channels, 3, padding=1)
-        self.told = nn.Conv2d(planes, channels, 1)
-        self.paint = nn.Conv2d(channels, 3, 1)
+        self.upsample = nn.ConvTranspose2d(before, channels + 2, stride + 2, stride, padding=1)
+        self.merge = nn.ConvTranspose2d(channels + skip, channels, 3, padding=1)
+        self.action_conv = nn.Conv2d(planes, channels, 1)
+        self.residual = nn.Conv2d(channels, 3, 1)
         initialize(self)
-        nn.init.zeros_(self.paint.weight)
+        nn.init.zeros_(self.residual.weight)
         with torch.no_grad():
-            self.grow.weight[:, channels:] = 0
+            self.upsample.weight[:, channels:] = 0
 
     def forward(
         self, x: torch.Tensor, flow: torch.Tensor, planes: torch.Tensor, skip: torch.Tensor | None, image: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The scale's features, flow, and imagined image; without a skip the image takes its place."""
         size = image.shape[2:]
-        x = self.grow(x)
+        x = self.upsample(x)
         x, finer = F.leaky_relu(x[:, :-2]), x[:, -2:]
         # bfloat16 cannot tell neighboring pixels apart: places are float32.
         flow = F.interpolate(flow, size=size, mode="bilinear", align_corners=False) + finer.float()
-        moved = moved_along(image, flow)
-        brought = moved if skip is None else moved_along(skip, flow)
+        moved = warp(image, flow)
+        brought = moved if skip is None else warp(skip, flow)
         # Skips know nothing of the action; each scale is told again, or it would be lost among them.
-        told = F.interpolate(self.told(planes), size=size)
-        x = F.leaky_relu(self.join(torch.cat((x, brought.to(x.dtype)), dim=1)) + told)
-        return x, flow, moved + self.paint(x).float()
+        told = F.interpolate(self.action_conv(planes), size=size)
+        x = F.leaky_relu(self.merge(torch.cat((x, brought.to(x.dtype)), dim=1)) + told)
+        return x, flow, moved + self.residual(x).float()
 
 
-def moved_along(x: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
+def warp(x: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
     """Features (N, C, H, W) taken from where a flow (N, 2, H, W) points: x and y, half the image's size being 1."""
     rows, columns = ((2 * torch.arange(size, device=x.device) + 1) / size - 1 for size in x.shape[2:])
     here = torch.stack(torch.meshgrid(columns, rows, indexing="xy"), dim=-1)
@@ -119,9 +119,9 @@ class ForwardDynamics(nn.Module):
         planes, deepest = config.action_embedding + 1, config.decoder_channels[0]
         self.first = nn.Conv2d(config.sir_channels + planes, deepest, 3, padding=1)
         self.second = nn.Conv2d(deepest, deepest, 3, padding=1)
-        self.aim = nn.Conv2d(deepest, 2, 3, padding=1)
+        self.flow_head = nn.Conv2d(deepest, 2, 3, padding=1)
         initialize(self)
-        nn.init.zeros_(self.aim.weight)
+        nn.init.zeros_(self.flow_head.weight)
         self.scales = nn.ModuleList()
         strides = (config.image_size // (CELLS * 16), 2, 2, 2, 2)
         skips = (*reversed(config.encoder_channels), 3)
@@ -129,10 +129,10 @@ class ForwardDynamics(nn.Module):
         for channels, skip, stride in zip(config.decoder_channels, skips, strides, strict=True):
             self.scales.append(_Upscale(before, skip, planes, channels, stride))
             before = channels
-        self.pixels = nn.Conv2d(before, 2, 1)
-        initialize(self.pixels)
+        self.pixel_head = nn.Conv2d(before, 2, 1)
+        initialize(self.pixel_head)
         with torch.no_grad():
-            self.pixels.weight.mul_(0.1)
+            self.pixel_head.weight.mul_(0.1)
 
     def forward(
         self, encoded: Encoded, planes: torch.Tensor
@@ -142,35 +142,35 @@ class ForwardDynamics(nn.Module):
         # Leaky, because the last scales are narrow: a channel that dies there is missed.
         x = F.leaky_relu(self.first(torch.cat((encoded.sir, planes), dim=1)))
         x = F.leaky_relu(self.second(x))
-        flow = self.aim(x).float()
+        flow = self.flow_head(x).float()
         imagined = []
         before = scaled_images(encoded.image, self.config)
         for scale, skip, image in zip(self.scales, (*reversed(encoded.skips), None), before, strict=True):
             x, flow, seen = scale(x, flow, planes, skip, image)
             imagined.append(seen)
-        changed, confidence = self.pixels(x).float().unbind(1)
+        changed, confidence = self.pixel_head(x).float().unbind(1)
         return tuple(imagined), changed, confidence
 
 
-class Dynamics(nn.Module):
+class VisualDynamics(nn.Module):
     """All that visual dynamics replay asks of triplets: image before, action, image after."""
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
         self.config = config
         sir = config.sir_channels
-        self.action = ActionPlanes(config)
+        self.action_planes = ActionPlanes(config)
         self.forward_dynamics = ForwardDynamics(config)
-        self.success = _over_cells(sir + config.action_embedding + 1, sir, 1)
-        self.inverse = _over_cells(2 * sir, sir, len(NAMES))
+        self.success_head = _over_cells(sir + config.action_embedding + 1, sir, 1)
+        self.inverse_head = _over_cells(2 * sir, sir, len(NAMES))
 
     def forward(self, before: Encoded, action: torch.Tensor, after: Encoded) -> DynamicsOutput:
         """Actions (N,) int64 between two sets of N encoded images."""
         self._check(before, action, after)
-        planes = self.action(action)
+        planes = self.action_planes(action)
         images, changed, confidence = self.forward_dynamics(before, planes)
-        would_succeed = self.success(torch.cat((before.sir, planes.to(before.sir.dtype)), dim=1))
-        inverse = self.inverse(torch.cat((before.sir, after.sir), dim=1))
+        would_succeed = self.success_head(torch.cat((before.sir, planes.to(before.sir.dtype)), dim=1))
+        inverse = self.inverse_head(torch.cat((before.sir, after.sir), dim=1))
         return DynamicsOutput(images, changed, confidence, would_succeed.flatten().float(), inverse.flatten(1).float())
 
     def _check(self, before: Encoded, action: torch.Tensor, after: Encoded) -> None:

@@ -24,7 +24,54 @@ from scrubjay.agent.config import AgentConfig
 from scrubjay.errors import WeightsError, explain
 from scrubjay.files import write_atomically
 
-VERSION = 3
+VERSION = 4
+RENAMED_SINCE_3 = {
+    r"memory\.senses": "memory.embedding",
+    r"memory\.metric_map\.driven": "memory.metric_map.input_gates",
+    r"memory\.metric_map\.recurrent": "memory.metric_map.hidden_gates",
+    r"memory\.metric_map\.start": "memory.metric_map.initial_hidden",
+    r"memory\.reader\.narrow": "memory.map_reader.value_projection",
+    r"memory\.reader\.around": "memory.map_reader.local_net",
+    r"memory\.reader\.asks": "memory.map_reader.query",
+    r"memory\.reader\.answers": "memory.map_reader.output",
+    r"memory\.seen": "memory.sir_conv",
+    r"memory\.told": "memory.embedding_conv",
+    r"memory\.recalled": "memory.hidden_conv",
+    r"memory\.recurrent": "memory.grid_conv",
+    r"memory\.usual_sir": "memory.sir_norm",
+    r"memory\.usual_input": "memory.lstm_norm",
+    r"memory\.gates": "memory.lstm_gates",
+    r"memory\.balance": "memory.gate_norm",
+    r"heads\.stages\.(\w+)\.here": r"heads.stages.\1.cell_filters",
+    r"heads\.stages\.(\w+)\.opens": r"heads.stages.\1.open_logit",
+    r"heads\.stages\.(\w+)\.visible": r"heads.stages.\1.goal_filters",
+    r"heads\.stages\.(\w+)\.target": r"heads.stages.\1.target_embedding",
+    r"heads\.stages\.(\w+)\.returns": r"heads.stages.\1.return_norm",
+    r"heads\.hittable_here": "heads.hittable_cells",
+    r"heads\.hittable_all": "heads.hittable_global",
+    r"perspective\.blocks": "perspective.map_encoder",
+    r"perspective\.glance": "perspective.place_head",
+    r"perspective\.outcome": "perspective.outcome_embedding",
+    r"perspective\.quarter": "perspective.heading_embedding",
+    r"perspective\.hiding": "perspective.hiding_mlp",
+    r"perspective\.spread": "perspective.propagation",
+    r"perspective\.seeker\.pose": "perspective.seeker.pose_embedding",
+    r"perspective\.seeker\.last": "perspective.seeker.action_embedding",
+    r"dynamics\.action": "dynamics.action_planes",
+    r"dynamics\.forward_dynamics\.aim": "dynamics.forward_dynamics.flow_head",
+    r"dynamics\.forward_dynamics\.pixels": "dynamics.forward_dynamics.pixel_head",
+    r"dynamics\.forward_dynamics\.scales\.(\d)\.grow": r"dynamics.forward_dynamics.scales.\1.upsample",
+    r"dynamics\.forward_dynamics\.scales\.(\d)\.join": r"dynamics.forward_dynamics.scales.\1.merge",
+    r"dynamics\.forward_dynamics\.scales\.(\d)\.told": r"dynamics.forward_dynamics.scales.\1.action_conv",
+    r"dynamics\.forward_dynamics\.scales\.(\d)\.paint": r"dynamics.forward_dynamics.scales.\1.residual",
+    r"dynamics\.success": "dynamics.success_head",
+    r"dynamics\.inverse": "dynamics.inverse_head",
+    r"foreseen_action": "action_embedding",
+    r"expects": "sir_predictor",
+    r"recognises": "sir_projection",
+    r"recalls": "placement_recall",
+}
+"""Modules of version 3, as regular expressions, and their names since."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
 
@@ -45,7 +92,7 @@ def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str])
 def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.Tensor]]:
     """The config and the tensors, by name and on the CPU, that `save` wrote; WeightsError says what is wrong.
 
-    Of a training run's folder, those of its newest checkpoint.
+    Of a training run's folder, those of its newest checkpoint. Tensors of version 3 get their present names.
     """
     folder = Path(folder)
     path = [folder / CONFIG_FILE, *sorted(folder.glob(f"checkpoints/[0-9]*/{CONFIG_FILE}"))][-1]
@@ -53,15 +100,19 @@ def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.T
         about = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise WeightsError(f"{path}: not a weights' config: {error}") from error
-    if not isinstance(about, dict) or about.get("version") != VERSION:
-        found = about.get("version") if isinstance(about, dict) else None
-        raise WeightsError(f"{path}: version: {found!r}; this program reads version {VERSION}")
+    version = about.get("version") if isinstance(about, dict) else None
+    if version not in (3, VERSION):
+        raise WeightsError(
+            f"{path}: version: {version!r}; this program reads versions 3 and {VERSION}. "
+            "Load it with the release that wrote it, or train the agent again"
+        )
     config = _config(about.get("config"), path)
     name = about.get("weights")
     match = WEIGHTS_FILE.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise WeightsError(f"{path}: weights: {name!r} is not the name of a weights' file")
-    return config, _tensors(path.with_name(match[0]), match[1])
+    tensors = _tensors(path.with_name(match[0]), match[1])
+    return config, tensors if version == VERSION else {_renamed(name): tensor for name, tensor in tensors.items()}
 
 
 def fill(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
@@ -77,6 +128,15 @@ def fill(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
         if state[name].dtype != tensor.dtype:
             raise WeightsError(f"{name}: its type is {state[name].dtype}, the network's {tensor.dtype}")
     module.load_state_dict(state)
+
+
+def _renamed(name: str) -> str:
+    """The name of today of a tensor in a file of version 3."""
+    for old, new in RENAMED_SINCE_3.items():
+        name, count = re.subn(rf"^{old}(?=\.|$)", new, name)
+        if count:
+            return name
+    return name
 
 
 def _config(data: Any, path: Path) -> AgentConfig:

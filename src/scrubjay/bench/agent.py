@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from scrubjay.agent.agent import Agent, Step
+from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.agent.config import PRESETS, AgentConfig
-from scrubjay.agent.hiding_outcomes import DRAWS
+from scrubjay.agent.hiding_outcomes import OUTCOME_SAMPLES
 from scrubjay.agent.metric_map import CAPACITY
-from scrubjay.agent.perspective import CONSIDERED, REPEATS, Draws, Explored
+from scrubjay.agent.perspective import CANDIDATES, SEEKERS_PER_OUTCOME, ExploredMaps, Uniforms
 from scrubjay.bench.world import machine
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import ALLOWED, Stage
@@ -32,7 +32,7 @@ ACTING_FOR = (64, 256, 1024, 2048)
 LEARNING_FROM = ((8, 256), (16, 256), (32, 64), (32, 128), (32, 256), (64, 128))
 """Lengths and numbers of sequences."""
 IMAGINING_FOR = (8, 32, 64)
-PER_GAME = CONSIDERED * DRAWS * REPEATS
+PER_GAME = CANDIDATES * OUTCOME_SAMPLES * SEEKERS_PER_OUTCOME
 
 
 def measure(preset: str, device: str, games: int, seconds: float, compiled: bool, console: Console) -> dict:
@@ -144,7 +144,7 @@ def learning(agent: Agent, length: int, games: int, device: str, seconds: float)
     return length * games * _rate(step, device, seconds)
 
 
-def _loss(agent: Agent, said: Step, observation: Observation, action: torch.Tensor) -> torch.Tensor:
+def _loss(agent: Agent, said: AgentOutput, observation: Observation, action: torch.Tensor) -> torch.Tensor:
     """Actor and critic with the auxiliary losses that all stages share, and those of OH and OM that the heads make."""
     lead, stage = observation.stage.shape, observation.stage
     zeros, everything = torch.zeros(lead, device=stage.device), torch.ones(lead, dtype=torch.bool, device=stage.device)
@@ -152,15 +152,15 @@ def _loss(agent: Agent, said: Step, observation: Observation, action: torch.Tens
         said.decision.logits, said.decision.value, action, zeros + 1, zeros, stage != Stage.PS
     )
     total = torch.stack(list(parts.values())).sum()
-    expected = agent.expected(said.dirs.flat[:-1], action[:-1])
-    recognized = agent.recognized(said.encoded.sir).unflatten(0, lead)
+    expected = agent.predict_sir(said.dirs.flat[:-1], action[:-1])
+    recognized = agent.project_sir(said.encoded.sir).unflatten(0, lead)
     episode = torch.zeros(lead, dtype=torch.long, device=stage.device)
     total = total + losses.self_prediction(recognized, expected, episode, everything[:-1])
     first = said.encoded.skips[0].detach().unflatten(0, lead)
     changed = losses.changed_cells(first[:-1], first[1:])
     total = total + losses.change_localization(said.dirs.change[1:], changed, everything[1:])
     total = total + losses.attainable(said.decision.hittable, observation.target, everything, stage == Stage.OM)
-    recalled = agent.recalled(said.dirs.flat)
+    recalled = agent.recall_placements(said.dirs.flat)
     return total + losses.recall(recalled[..., 0, :], torch.zeros_like(stage), stage == Stage.OH)
 
 
@@ -170,12 +170,12 @@ def imagining(agent: Agent, games: int, device: str) -> float:
     visited = torch.rand(games, 4, 2, SIDE, SIDE, device=device) < 0.3
     visited[:, :, :, SIDE // 2] = True
     start = torch.tensor([SIDE // 2, SIDE // 2, 0, 1], device=device).expand(games, 4)
-    explored = Explored(values * visited[:, :, :, None], visited, start)
-    draws = Draws.fresh(explored)
+    explored = ExploredMaps(values * visited[:, :, :, None], visited, start)
+    draws = Uniforms.sample(explored)
 
     def once() -> None:
         with torch.inference_mode(), _half(device):
-            agent.perspective.choose(explored, draws)
+            agent.perspective.choose_place(explored, draws)
 
     once()
     _wait(device)

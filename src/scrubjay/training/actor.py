@@ -13,7 +13,7 @@ from dataclasses import replace
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, Step
+from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.agent.memory import MemoryState
 from scrubjay.game.observation import Observation
 from scrubjay.training.augmentation import Augmentation
@@ -40,7 +40,7 @@ class Acting:
 
     def __call__(
         self, observation: Observation, begins: torch.Tensor, remember: bool = True
-    ) -> tuple[Observation, Step]:
+    ) -> tuple[Observation, AgentOutput]:
         """The observation with its image augmented, and what the agent says; without `remember` nothing is kept of it.
 
         If recorded, the step is good until the next one; the observation's tensors are for keeps either way.
@@ -62,7 +62,9 @@ class Acting:
         """What the agent remembers now, as it will stay."""
         return tree.map(torch.clone, self.state) if self.recorded else self.state
 
-    def _step(self, state: MemoryState, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
+    def _step(
+        self, state: MemoryState, observation: Observation, begins: torch.Tensor
+    ) -> tuple[Observation, AgentOutput]:
         if self.augmentation is not None:
             observation = replace(observation, image=self.augmentation(observation.image))
         with self.half():
@@ -74,7 +76,7 @@ class Recording:
 
     def __init__(
         self,
-        step: Callable[[MemoryState, Observation, torch.Tensor], tuple[Observation, Step]],
+        step: Callable[[MemoryState, Observation, torch.Tensor], tuple[Observation, AgentOutput]],
         state: MemoryState,
         observation: Observation,
         begins: torch.Tensor,
@@ -92,7 +94,7 @@ class Recording:
         with torch.cuda.graph(self.graph, stream=aside):
             self.outputs = step(*self.inputs)
 
-    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
+    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, AgentOutput]:
         """The recorded step of other observations."""
         tree.copy_(self.inputs[1], observation)
         self.inputs[2].copy_(begins)

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, load_agent
-from scrubjay.agent.perspective import Choice
+from scrubjay.agent.perspective import PlaceChoice
 from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
@@ -25,7 +25,7 @@ class AgentPlayer:
         self.agent, self.seed = agent.eval(), seed
         self.device = next(agent.parameters()).device
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.choice: Choice | None = None
+        self.choice: PlaceChoice | None = None
         """What was last thought in PS."""
         self._cache: CacheGame | None = None
 
@@ -47,7 +47,7 @@ class AgentPlayer:
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
                 numbers = torch.from_numpy(choosing).to(self.device)
-                places, self.choice, _ = self.agent.choose(said.state, seen, numbers, self.generator)
+                places, self.choice, _ = self.agent.choose_place(said.state, seen, numbers, self.generator)
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.training.actor import TRIES
 from scrubjay.training.actor_critic import Losses, Metrics, total_loss
 from scrubjay.training.learner import Learner
@@ -28,7 +28,7 @@ class CudaGraphLearner:
         """Keeps the rollout's tensors as its own inputs. Changes nothing of the agent but its gradients."""
         self.learner, self.half, self.inputs = learner, half, rollout
         parameters = list(learner.parameters())
-        usual = [tensor for part in usual_parts(learner) for tensor in (part.mean, part.variance, part.batches)]
+        usual = [tensor for part in running_norms(learner) for tensor in (part.mean, part.variance, part.batches)]
         before = [tensor.clone() for tensor in usual]
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
@@ -62,5 +62,5 @@ class CudaGraphLearner:
         with self.half():
             losses, metrics = self.learner(self.inputs)
         total_loss(losses, self.learner.objective.weights(self.inputs.stages)).backward()
-        adapt(self.learner)
+        commit_norms(self.learner)
         return {name: loss.detach() for name, loss in losses.items()}, metrics

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.heads import Decision
-from scrubjay.agent.hiding_outcomes import DRAWS, outcome_of
-from scrubjay.agent.mental_seeker import SEEKER_ACTIONS, SEEKER_NUMBER
+from scrubjay.agent.hiding_outcomes import OUTCOME_SAMPLES, outcome_index
+from scrubjay.agent.mental_seeker import SEEKER_ACTIONS, SEEKER_INDEX
 from scrubjay.agent.metric_map import MapState
-from scrubjay.agent.perspective import CONSIDERED, Choice, Explored
+from scrubjay.agent.perspective import CANDIDATES, ExploredMaps, PlaceChoice
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
@@ -31,11 +31,11 @@ SPOT = torch.from_numpy(actions.PLACE_AT[:-1])
 
 @dataclass(frozen=True)
 class Thought:
-    """What n hiders thought when they chose their places: see `Choice`."""
+    """What n hiders thought when they chose their places: see `PlaceChoice`."""
 
     places: torch.Tensor
     """(n, 10, 3) int64."""
-    real: torch.Tensor
+    valid: torch.Tensor
     """(n, 10) bool."""
     outcomes: torch.Tensor
     """(n, 10, 3) int64."""
@@ -186,8 +186,8 @@ class HidingBuffer:
         """(n,): games, by number, whose seeker began with the last step."""
         self.metric_map = agent.memory.metric_map.initial_state(games)
         self.thought = Thought(
-            zeros(CONSIDERED, 3), zeros(CONSIDERED, kind=torch.bool), zeros(CONSIDERED, DRAWS),
-            zeros(CONSIDERED, DRAWS, kind=torch.float32), zeros(),
+            zeros(CANDIDATES, 3), zeros(CANDIDATES, kind=torch.bool), zeros(CANDIDATES, OUTCOME_SAMPLES),
+            zeros(CANDIDATES, OUTCOME_SAMPLES, kind=torch.float32), zeros(),
         )  # fmt: skip
         self._hider, self._seeker = _Track(games, hide), _Track(games, seek)
         self._seen: Observation | None = None
@@ -196,7 +196,7 @@ class HidingBuffer:
         self._place = zeros(seek, 4, kind=torch.int16)
         self._policy = zeros(seek, len(SEEKER_ACTIONS), kind=torch.float16)
 
-    def chosen(self, games: torch.Tensor, metric_map: MapState, choice: Choice) -> None:
+    def chosen(self, games: torch.Tensor, metric_map: MapState, choice: PlaceChoice) -> None:
         """Begins with games (n,), by number, in PS: what was thought, (n, ...), and by which of all maps, (B, ...)."""
         for field in fields(Thought):
             getattr(self.thought, field.name)[games] = getattr(choice, field.name)
@@ -245,12 +245,12 @@ class HidingBuffer:
         self.begun = np.flatnonzero(self.open & (stage != Stage.S) & (self.game.stage == Stage.S))
         return found
 
-    def hidden(self, games: np.ndarray) -> tuple[Explored, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def hidden(self, games: np.ndarray) -> tuple[ExploredMaps, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Of games (n,), by number, whose OH is over: maps, steps right and ahead of their first cells (n, 2), where
         the hiders stood (n, 3), row, column and quarter, and what hiding came to (n,)."""
         numbers = torch.from_numpy(games).to(self.device)
         assert self._seen is not None
-        explored, origin = surveyed(tree.index(self.metric_map, numbers).entries)
+        explored, origin = explored_maps(tree.index(self.metric_map, numbers).entries)
         action, success, _, _ = self._hider.of(games, self.device)
         outcome = came_to(SPOT.to(self.device)[action], success, self._seen.standing[numbers])
         return explored, origin, self.thought.place[numbers], outcome
@@ -283,12 +283,12 @@ def came_to(spot: torch.Tensor, success: torch.Tensor, standing: torch.Tensor) -
     placed, games = success & (spot >= 0), torch.arange(len(spot), device=spot.device)
     step = placed.int().argmax(1)
     # After a PlaceAt that succeeds no other does.
-    return outcome_of(standing[games, step], torch.where(placed.any(1), spot[games, step], NOTHING))
+    return outcome_index(standing[games, step], torch.where(placed.any(1), spot[games, step], NOTHING))
 
 
 def seeker_numbers(action: torch.Tensor) -> torch.Tensor:
     """The numbers among the seeker's 58 of actions among the 219."""
-    return SEEKER_NUMBER.to(action.device)[action]
+    return SEEKER_INDEX.to(action.device)[action]
 
 
 def _within(action: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:

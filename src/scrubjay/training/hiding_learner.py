@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, surveyed
+from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.memory import MemoryState
-from scrubjay.agent.mental_seeker import CLAIM, NO_ACTION
-from scrubjay.agent.perspective import LIMIT, Explored
+from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM
+from scrubjay.agent.perspective import MAX_SEEKER_STEPS, ExploredMaps
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.training import losses, perspective_losses
@@ -88,14 +88,14 @@ class HidingLearner:
         within, action = hid.within.T, hid.action.T
         rewards, dones = earned(hid, percentile).T, within & ~_later(within)
         advantages = compute_gae(rewards, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda)
-        returns, norm = advantages + values.detach(), self.agent.heads.of(Stage.OH).returns
-        norm.watch(returns[..., None], within)
+        returns, norm = advantages + values.detach(), self.agent.heads[Stage.OH].return_norm
+        norm.update(returns[..., None], within)
         parts, metrics = actor_critic_losses(
             logits, values, action, advantages, returns, within, hid.log_probability.T, o.clip_coef,
-            o.normalize_advantages, norm.deviation,
+            o.normalize_advantages, norm.std,
         )  # fmt: skip
         tried, landed = to_recall(hid)
-        recalled = self.agent.recalled(step.dirs.flat).float()
+        recalled = self.agent.recall_placements(step.dirs.flat).float()
         hittable, spot = step.decision.hittable.float(), hid.spot.T
         found = prefixed("oh", parts) | {
             "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, within),
@@ -111,12 +111,12 @@ class HidingLearner:
     def perspective(self, games: Finished) -> Losses:
         """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
         thought, seeking, simulation = games.thought, games.seeking, self.agent.perspective
-        explored, origin = surveyed(games.metric_map.entries)
-        survey, number = simulation.survey(explored), torch.arange(len(games), device=origin.device)
-        p, v = (scores.float() for scores in simulation.judge(survey, thought.places))
+        explored, origin = explored_maps(games.metric_map.entries)
+        survey, number = simulation.encode_maps(explored), torch.arange(len(games), device=origin.device)
+        p, v = (scores.float() for scores in simulation.evaluate_places(survey, thought.places))
         happened = games.hiding.outcome
         values = v.gather(-1, thought.outcomes).flatten(1)
-        real = thought.real[..., None].expand_as(thought.outcomes).flatten(1)
+        real = thought.valid[..., None].expand_as(thought.outcomes).flatten(1)
         every = torch.ones_like(seeking.found)
         found = {
             "ps/outcome": perspective_losses.outcome(p[number, thought.chosen], happened, every),
@@ -126,12 +126,12 @@ class HidingLearner:
         # Sequences are only as long as the longest search: here the host waits for the device, once.
         most = int(seeking.steps.max())
         action = seeker_numbers(seeking.action).T[:most]
-        last, done = _shifted(action, NO_ACTION), _shifted(seeking.success.T[:most], False)
-        output = simulation.seeker.follow(maps, places_on_maps(seeking, origin).transpose(0, 1)[:most], last, done)
+        last, done = _shifted(action, NO_SEEKER_ACTION), _shifted(seeking.success.T[:most], False)
+        output = simulation.seeker.predict(maps, places_on_maps(seeking, origin).transpose(0, 1)[:most], last, done)
         policy = seeking.policy.transpose(0, 1)[:most].float()
         mental = perspective_losses.mental(
             output.policy.float(), output.success.float(), policy, action, seeking.success.T[:most],
-            seeking.claimable.T[:most], seeking.within.T[:most], CLAIM,
+            seeking.claimable.T[:most], seeking.within.T[:most], SEEKER_CLAIM,
         )  # fmt: skip
         return found | prefixed("ps", mental)
 
@@ -141,16 +141,16 @@ class HidingLearner:
 
         Mental seekers give up after 100 steps, so that a real one who takes as many counts as having taken longest.
         """
-        explored, _ = surveyed(games.metric_map.entries)
-        maps = self._imagined(games, explored, self.agent.perspective.survey(explored))
-        shape = (LIMIT, len(games), 1, TRAJECTORIES, 2)
+        explored, _ = explored_maps(games.metric_map.entries)
+        maps = self._imagined(games, explored, self.agent.perspective.encode_maps(explored))
+        shape = (MAX_SEEKER_STEPS, len(games), 1, TRAJECTORIES, 2)
         uniforms = torch.rand(shape, device=maps.device, generator=generator)
-        found = self.agent.perspective.seeker.rollouts(maps[:, None], explored.floor, explored.start, uniforms)
+        found = self.agent.perspective.seeker.simulate(maps[:, None], explored.floor, explored.start, uniforms)
         lengths, sought = found.steps[:, 0].cpu().numpy(), games.seeking
         steps = rewards.seeker_steps(sought.found.cpu().numpy(), sought.steps.cpu().numpy())
         return torch.from_numpy(rewards.oh_percentile(lengths, steps)).float().to(maps.device)
 
-    def _imagined(self, games: Finished, explored: Explored, survey: torch.Tensor) -> torch.Tensor:
+    def _imagined(self, games: Finished, explored: ExploredMaps, survey: torch.Tensor) -> torch.Tensor:
         """M^e (n, h, w, C) of what hiding came to, where the hider stood."""
         place, happened = games.thought.place[:, None], games.hiding.outcome[:, None, None]
         return self.agent.perspective.imagine(survey, explored.inside, place, happened)[:, 0]
@@ -158,7 +158,7 @@ class HidingLearner:
     def _before(self, games: Finished) -> MemoryState:
         """What the hiders remembered when OH began: the map alone, for every stage begins with empty states."""
         empty = self.agent.memory.initial_state(len(games), capacity=1)
-        return MemoryState(empty.now, empty.aside, torch.full_like(empty.stage, Stage.PS), games.metric_map)
+        return MemoryState(empty.recurrent, empty.suspended, torch.full_like(empty.stage, Stage.PS), games.metric_map)
 
 
 def earned(hid: Hiding, percentile: torch.Tensor) -> torch.Tensor:

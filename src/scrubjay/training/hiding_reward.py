@@ -9,7 +9,7 @@ import torch
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.metric_map import VIEWS, MapState, pack
-from scrubjay.agent.perspective import Explored
+from scrubjay.agent.perspective import ExploredMaps
 
 
 @torch.no_grad()
@@ -19,12 +19,12 @@ def place_values(agent: Agent, metric_map: MapState, place: torch.Tensor) -> tor
     It is what `PerspectiveSimulation.scores` says there, for M^1 at a position depends on that position alone.
     """
     right, ahead, quarter, _ = place.unbind(-1)
-    explored = Explored(
+    explored = ExploredMaps(
         *_at_position(metric_map, place),
         # In a window of that one position, the start is `ahead` rows below it and `right` columns left of it.
         start=torch.stack([ahead, -right, torch.zeros_like(right), torch.ones_like(right)], -1),
     )
-    scores = agent.perspective.scores(agent.perspective.survey(explored), torch.ones_like(explored.places))
+    scores = agent.perspective.place_scores(agent.perspective.encode_maps(explored), torch.ones_like(explored.places))
     return scores[:, :, 0, 0].gather(1, quarter[:, None])[:, 0].float()
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import multiprocessing
 
 from scrubjay.agent.agent import Agent
-from scrubjay.agent.normalization import usual_parts
+from scrubjay.agent.normalization import running_norms
 from scrubjay.errors import TrainingError
 from scrubjay.training.actor_critic import Losses, Weights
 from scrubjay.training.config import TrainConfig
@@ -41,7 +41,7 @@ class Worker(Trainer):
         group.size = 1  # It has its part of the rooms, and its steps are its own.
         self.shared, self.shared_optimizers = shared, optimizers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
-        for mine, its in zip(usual_parts(self.agent), usual_parts(shared), strict=True):
+        for mine, its in zip(running_norms(self.agent), running_norms(shared), strict=True):
             # What is usual is the same for all, and whoever learns changes it for all.
             mine._buffers = its._buffers
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from scrubjay.agent.agent import Agent, Step
+from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.game.actions import Stage, target_of
 from scrubjay.training import losses
 from scrubjay.training.actor_critic import (
@@ -81,7 +81,7 @@ class Learner(nn.Module):
             found["s/imitation"] = losses.imitation(logits, rollout.toward, seeking)
         return found, metrics
 
-    def _actor_critic(self, rollout: Rollout, step: Step) -> tuple[Losses, Metrics]:
+    def _actor_critic(self, rollout: Rollout, step: AgentOutput) -> tuple[Losses, Metrics]:
         """Each stage's actor and critic, and where it expects OpenAt to succeed."""
         o, stages = self.objective, rollout.observation.stage
         logits, values = step.decision.logits.float(), step.decision.value.float()
@@ -94,11 +94,11 @@ class Learner(nn.Module):
         for stage in ROLLOUT_STAGES:
             if stage not in rollout.stages:
                 continue
-            name, mask, norm = stage.name.lower(), stages == stage, self.agent.heads.of(stage).returns
-            norm.watch(returns[..., None], mask)
+            name, mask, norm = stage.name.lower(), stages == stage, self.agent.heads[stage].return_norm
+            norm.update(returns[..., None], mask)
             its_losses, its_metrics = actor_critic_losses(
                 logits, values, rollout.action, advantages, returns, mask, rollout.log_probability, o.clip_coef,
-                o.normalize_advantages, norm.deviation,
+                o.normalize_advantages, norm.std,
             )  # fmt: skip
             its_losses["openable"] = losses.openable(
                 step.decision.openable.float(), rollout.action, rollout.success, mask
@@ -107,13 +107,13 @@ class Learner(nn.Module):
             metrics |= prefixed(name, its_metrics)
         return found, metrics
 
-    def _shared(self, rollout: Rollout, step: Step) -> Losses:
+    def _shared(self, rollout: Rollout, step: AgentOutput) -> Losses:
         """Self-prediction and change localization, over all stages with actions."""
         shape = rollout.action.shape
         episode = episodes(rollout.observation.stage, rollout.begins)
         mask = rollout.observation.stage != Stage.PS
-        recognized = self.agent.recognized(step.encoded.sir).unflatten(0, shape)
-        expected = self.agent.expected(step.dirs.flat[:-1], rollout.action[:-1])
+        recognized = self.agent.project_sir(step.encoded.sir).unflatten(0, shape)
+        expected = self.agent.predict_sir(step.dirs.flat[:-1], rollout.action[:-1])
         found = {"self_prediction": losses.self_prediction(recognized, expected, episode, mask[:-1])}
         if step.encoded.skips:
             first = step.encoded.skips[0].detach().unflatten(0, shape)
@@ -124,7 +124,7 @@ class Learner(nn.Module):
             found["change"] = _zero(recognized)  # An encoder without a first block of its own sees no changes.
         return found
 
-    def _manipulation(self, rollout: Rollout) -> tuple[Step, Losses]:
+    def _manipulation(self, rollout: Rollout) -> tuple[AgentOutput, Losses]:
         """The agent's step, and OM's own losses: hindsight, opening before placing in, and attainable targets."""
         o, observation, games = self.objective, rollout.observation, rollout.action.shape[1]
         mask = observation.stage == Stage.OM

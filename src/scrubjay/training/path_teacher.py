@@ -10,9 +10,17 @@ from __future__ import annotations
 import torch
 from torch.nn import functional as F
 
-from scrubjay.agent.mental_seeker import CLAIM, MOVES, NO_ACTION, SEEKER_ACTIONS, STANDS, TURNS, MentalSeeker
+from scrubjay.agent.mental_seeker import (
+    MOVES,
+    NO_SEEKER_ACTION,
+    SEEKER_ACTIONS,
+    SEEKER_CLAIM,
+    STANDS,
+    TURNS,
+    MentalSeeker,
+)
 from scrubjay.agent.metric_map import VIEWS
-from scrubjay.agent.perspective import Explored, PerspectiveSimulation
+from scrubjay.agent.perspective import ExploredMaps, PerspectiveSimulation
 from scrubjay.game.actions import NOTHING
 from scrubjay.rooms.directions import QUARTERS
 
@@ -26,7 +34,7 @@ WALKS = ((MOVES >= 0) | (TURNS > 0) | (STANDS >= 0)).nonzero()[:, 0]
 """Those of a seeker's 58 actions that lead from place to place: three moves, two turns, standing and crouching."""
 NUMBERS = torch.tensor(SEEKER_ACTIONS)[WALKS]
 """The same among the 219."""
-CLAIM_NUMBER = SEEKER_ACTIONS[CLAIM]
+CLAIM_NUMBER = SEEKER_ACTIONS[SEEKER_CLAIM]
 DOWN, RIGHT = torch.tensor([-1, 0, 1, 0]), torch.tensor([0, 1, 0, -1])
 """From a position to the next one north, east, south and west, in rows and columns."""
 
@@ -46,7 +54,7 @@ class PathTeacher:
         self,
         perspective: PerspectiveSimulation,
         games: torch.Tensor,
-        explored: Explored,
+        explored: ExploredMaps,
         origin: torch.Tensor,
         place: torch.Tensor,
         outcome: torch.Tensor,
@@ -56,7 +64,7 @@ class PathTeacher:
         `explored` are their maps, as PS had them, `origin` (n, 2) the steps right and ahead of the maps' first cells;
         places are row, column and quarter in these maps.
         """
-        survey = perspective.survey(explored)
+        survey = perspective.encode_maps(explored)
         imagined = perspective.imagine(survey, explored.inside, place[:, None], outcome[:, None, None])[:, 0]
         aims = claimable(perspective.seeker, imagined, explored.floor)
         self.set(games, first_steps(distances(aims, explored.floor)), origin)
@@ -100,8 +108,8 @@ def claimable(seeker: MentalSeeker, maps: torch.Tensor, floor: torch.Tensor) -> 
         view = torch.arange(VIEWS, device=floor.device).repeat(len(at))
         nowhere = torch.zeros_like(view)
         places = torch.stack([nowhere, nowhere, view // 2, view % 2], -1)
-        said = seeker.follow(alone, places[None], torch.full_like(view, NO_ACTION)[None], (view < 0)[None])
-        odds[game, row, column] = said.success[0, :, CLAIM].float().view(-1, QUARTERS, 2)
+        said = seeker.predict(alone, places[None], torch.full_like(view, NO_SEEKER_ACTION)[None], (view < 0)[None])
+        odds[game, row, column] = said.success[0, :, SEEKER_CLAIM].float().view(-1, QUARTERS, 2)
     likeliest = odds.flatten(1).amax(1).view(-1, 1, 1, 1, 1)
     return torch.isfinite(odds) & ((odds > 0) | (odds == likeliest) & (likeliest <= 0))
 

@@ -213,7 +213,7 @@ class _Sequence:
             # Imagined maps are large: not too many at once.
             for some in games.split(THOUGHT_TOGETHER):
                 with of.half():
-                    place[some], choice, _ = of.agent.choose(said.state, observation, some, of.generator)
+                    place[some], choice, _ = of.agent.choose_place(said.state, observation, some, of.generator)
                 if of.books:
                     of.books[number].chosen(some, said.state.metric_map, choice)
         if of.books:

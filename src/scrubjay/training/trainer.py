@@ -22,8 +22,8 @@ from torch import nn
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.encoders import make_encoder
-from scrubjay.agent.heads import ACTING
-from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.agent.heads import ACTING_STAGES
+from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.envs.tasks import Task
 from scrubjay.errors import NotFiniteError, PhysicsError, TrainingError
 from scrubjay.files import write_atomically
@@ -106,7 +106,7 @@ class Trainer:
         sampler = self._sampler(int(seeds[1]))
         limits = np.array(self.training.stage_limits)
         caches = [TrackedGame(world, sampler, self.tally, limits) for world in self.worlds]
-        self.returns = EpisodicReturns(sum(map(len, caches)))
+        self.return_norm = EpisodicReturns(sum(map(len, caches)))
         ages = np.random.default_rng(seeds[4])
         for game in caches:
             game.stagger(ages)
@@ -148,7 +148,7 @@ class Trainer:
         losses = to_floats(metrics)
         now = time.perf_counter()
         steps = rollout.action.numel() * self.group.size
-        self.returns.add(rollout, ROLLOUT_STAGES, self.episodes)
+        self.return_norm.add(rollout, ROLLOUT_STAGES, self.episodes)
         self.progress = Progress(
             self.progress.update + 1,
             self.progress.steps + steps,
@@ -240,8 +240,8 @@ class Trainer:
 
     def _commit_norms(self, module: nn.Module) -> None:
         """Commits the last batch to the running statistics of a module, and averages them over processes."""
-        adapt(module)
-        self.group.agree([tensor for part in usual_parts(module) for tensor in (part.mean, part.variance)])
+        commit_norms(module)
+        self.group.agree([tensor for part in running_norms(module) for tensor in (part.mean, part.variance)])
 
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all, so all must take part."""
@@ -312,7 +312,7 @@ def optimizers_of(agent: Agent, training: TrainConfig) -> dict[str, torch.optim.
 
     The first and the last both change the encoder.
     """
-    last = trainable_parameters(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
+    last = trainable_parameters(*(part for stage in ACTING_STAGES for part in agent.heads[stage].last_layers))
     others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *last)}
     played = [
         {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},

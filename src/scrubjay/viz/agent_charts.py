@@ -162,7 +162,7 @@ def _draw_poses(
 def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> Figure:
     """The candidate poses, and mental rollouts for the one chosen, the easiest and the hardest to find."""
     choice = hiding.choice
-    real = choice.real[0].nonzero()[:, 0].numpy()
+    real = choice.valid[0].nonzero()[:, 0].numpy()
     places, expected = choice.places[0].numpy(), choice.expected_steps[0].numpy()
     order, chosen = real[np.argsort(expected[real])].tolist(), int(choice.chosen[0])
     names: dict[int, list[str]] = {chosen: ["chosen"]}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scrubjay.agent.config import preset_name
-from scrubjay.agent.hiding_outcomes import NONE, SPOTS
+from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import MODALITIES, NAMES, Stage, target_of
 from scrubjay.training.config import TrainConfig
@@ -91,7 +91,7 @@ def candidate_rows(hiding: HidingDecision) -> list[dict[str, Any]]:
     """Table rows of the poses that had mental rollouts, longest expected search first."""
     choice, rows = hiding.choice, []
     for number, (row, column, quarter) in enumerate(choice.places[0].tolist()):
-        if not choice.real[0, number]:
+        if not choice.valid[0, number]:
             continue
         imagined = zip(
             choice.outcomes[0, number].tolist(),
@@ -114,9 +114,9 @@ def candidate_rows(hiding: HidingDecision) -> list[dict[str, Any]]:
 
 def outcome_name(outcome: int) -> str:
     """A hiding outcome in words; cells count from 1, as in action names."""
-    if outcome == NONE:
+    if outcome == NOT_HIDDEN:
         return "dropped only"
-    standing, spot = divmod(outcome, SPOTS)
+    standing, spot = divmod(outcome, NUM_PLACEMENTS)
     modality, row, column = target_of(spot)
     how = "standing" if standing else "crouching"
     return f"{MODALITIES[modality]} {row + 1},{column + 1} {how}"

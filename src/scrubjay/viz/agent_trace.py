@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional as F
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, Step
+from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.memory import EM, MemoryState, S
-from scrubjay.agent.metric_map import HEADS, Entries, unpack
-from scrubjay.agent.perspective import Choice, Explored
+from scrubjay.agent.metric_map import NUM_HEADS, Entries, unpack
+from scrubjay.agent.perspective import ExploredMaps, PlaceChoice
 from scrubjay.game.actions import ALLOWED, NAMES, NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
@@ -70,8 +70,8 @@ class TraceStep:
 class HidingDecision:
     """Perspective simulation: which poses the hider compared, and which it chose."""
 
-    choice: Choice
-    explored: Explored
+    choice: PlaceChoice
+    explored: ExploredMaps
     other_starts: list[tuple[tuple[int, int], np.ndarray]]
     """Quick scores (4, h, w) for other starts of the seeker, each with the start's row and column."""
 
@@ -134,7 +134,7 @@ def trace_agent(
     return AgentTrace(record, steps, hiding)
 
 
-def attention_weights(agent: Agent, before: MemoryState, output: Step) -> tuple[Entries, torch.Tensor]:
+def attention_weights(agent: Agent, before: MemoryState, output: AgentOutput) -> tuple[Entries, torch.Tensor]:
     """The map entries of B games that a step could read, and the heads' weights (B, 4, M) over them.
 
     `Entries.attend` computes the same weights but returns only the weighted sum.
@@ -142,7 +142,7 @@ def attention_weights(agent: Agent, before: MemoryState, output: Step) -> tuple[
     entries, stage = before.metric_map.entries, output.state.stage
     emptied = (stage != before.stage) & ((stage == EM) | (stage == S))
     entries = replace(entries, written=entries.written & ~emptied[:, None])
-    keys = agent.memory.reader.asks(output.dirs.grid.mean((-2, -1))).unflatten(-1, (HEADS, -1))
+    keys = agent.memory.map_reader.query(output.dirs.grid.mean((-2, -1))).unflatten(-1, (NUM_HEADS, -1))
     scores = torch.einsum("bhc,bmc->bhm", keys, entries.values) * keys.shape[-1] ** -0.5
     scores = scores.masked_fill(~entries.written[:, None], -torch.inf)
     return entries, F.pad(scores, (1, 0)).softmax(-1)[..., 1:]
@@ -154,7 +154,7 @@ def to_room_frame(start: AgentPose, steps: np.ndarray) -> np.ndarray:
     return np.array(start[:2]) + GRID * (steps[..., :1] * right + steps[..., 1:] * facing)
 
 
-def cells_to_room_frame(start: AgentPose, explored: Explored, cells: np.ndarray) -> np.ndarray:
+def cells_to_room_frame(start: AgentPose, explored: ExploredMaps, cells: np.ndarray) -> np.ndarray:
     """Positions (..., 2) in the room, of rows and columns (..., 2) of the first game's map in PS."""
     row, column = explored.start[0, :2].tolist()
     return to_room_frame(start, np.stack([cells[..., 1] - column, row - cells[..., 0]], -1))
@@ -163,7 +163,7 @@ def cells_to_room_frame(start: AgentPose, explored: Explored, cells: np.ndarray)
 def _trace_step(
     agent: Agent,
     before: MemoryState,
-    output: Step,
+    output: AgentOutput,
     observation: Observation,
     start: AgentPose,
     here: AgentPose,
@@ -192,16 +192,16 @@ def _simulate_perspectives(
     agent: Agent, state: MemoryState, observation: Observation, generator: torch.Generator
 ) -> tuple[np.ndarray, HidingDecision]:
     """Runs PS: the chosen pose (1, 4), and what led to it."""
-    place, choice, explored = agent.choose(state, observation, torch.tensor([0]), generator)
+    place, choice, explored = agent.choose_place(state, observation, torch.tensor([0]), generator)
     other_starts = []
     for row, column in _distant_positions(explored):
         moved = replace(explored, start=torch.tensor([[row, column, 0, 1]]))
-        scores = agent.perspective.scores(agent.perspective.survey(moved), explored.places)
+        scores = agent.perspective.place_scores(agent.perspective.encode_maps(moved), explored.places)
         other_starts.append(((row, column), scores[0].numpy()))
     return place.numpy(), HidingDecision(choice, explored, other_starts)
 
 
-def _distant_positions(explored: Explored) -> list[tuple[int, int]]:
+def _distant_positions(explored: ExploredMaps) -> list[tuple[int, int]]:
     """Visited positions, row and column: the farthest from the start, and the farthest from both, if they differ."""
     floor = explored.floor[0].nonzero().numpy()
     kept = [explored.start[0, :2].numpy()]

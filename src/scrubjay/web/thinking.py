@@ -31,7 +31,7 @@ class ThinkingPlayer(AgentPlayer):
             hook.remove()
         self.thought = {"value": decisions[-1].value[0].item()}
         if game.stage[0] == Stage.PS and self.choice is not None:
-            steps, real = self.choice.expected_steps[0], self.choice.real[0]
+            steps, real = self.choice.expected_steps[0], self.choice.valid[0]
             self.thought["expected steps"] = steps[self.choice.chosen[0]].item()
             self.thought["most expected steps"] = torch.where(real, steps, -torch.inf).max().item()
         return answer
