@@ -253,7 +253,11 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
             "heads.hittable_global.bias",
         ),
         "ps": ("perspective.place_head.weight", "perspective.map_encoder.0.weight"),
-        "mental": ("perspective.seeker.policy.weight", "perspective.spread.0.weight", "perspective.outcome.weight"),
+        "mental": (
+            "perspective.seeker.policy.weight",
+            "perspective.propagation.0.weight",
+            "perspective.outcome_embedding.weight",
+        ),
     }
     for losses, kinds in ((hiding, ("oh",)), (imagined, ("ps", "mental"))):
         assert all(torch.isfinite(loss) and loss.ndim == 0 for loss in losses.values())

@@ -145,7 +145,9 @@ def test_worlds_are_collected_side_by_side():
     assert torch.equal(part.observation.image, rollout.observation.image[:, 2:]) and part.following.shape == (2,)
     mixed = rollout.games(torch.tensor([3, 0]))
     assert torch.equal(mixed.observation.image, rollout.observation.image[:, [3, 0]])
-    assert torch.equal(mixed.state.now.grid, rollout.state.now.grid[[3, 0]]) and mixed.stages == rollout.stages
+    assert (
+        torch.equal(mixed.state.recurrent.grid, rollout.state.recurrent.grid[[3, 0]]) and mixed.stages == rollout.stages
+    )
 
 
 @pytest.mark.parametrize("first", [Stage.EM, Stage.OM])

@@ -167,7 +167,7 @@ def simulation() -> PerspectiveSimulation:
     torch.manual_seed(3)
     made = PerspectiveSimulation(CONFIG)
     with torch.no_grad():
-        made.outcome.weight *= 3
+        made.outcome_embedding.weight *= 3
         made.seeker.success.weight[SEEKER_CLAIM] *= 20
     return made
 

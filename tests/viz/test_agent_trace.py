@@ -48,7 +48,7 @@ def read() -> list:
 
 @pytest.fixture(scope="module")
 def trace(agent, read) -> AgentTrace:
-    hook = agent.memory.reader.answers.register_forward_hook(lambda _, inputs, __: read.append(inputs[0]))
+    hook = agent.memory.map_reader.output.register_forward_hook(lambda _, inputs, __: read.append(inputs[0]))
     traced = trace_agent(agent, SCENE, "Bread", 1, limits=LIMITS)
     hook.remove()
     return traced
