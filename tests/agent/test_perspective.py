@@ -184,7 +184,7 @@ def test_impossible_maps_are_refused():
         ExploredMaps(maps.values, maps.visited, maps.start[:, :2])
     elsewhere = ExploredMaps(maps.values, torch.zeros_like(maps.visited), maps.start)
     with pytest.raises(ValueError, match="start must be a position that was visited"):
-        simulation().choose(elsewhere, draws(maps))
+        simulation().choose_place(elsewhere, draws(maps))
 
 
 def test_half_precision_thinks_about_the_same():
