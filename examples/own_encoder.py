@@ -1,4 +1,7 @@
-"""An encoder of your own: a small convolutional network in place of the paper's, in an agent that learns."""
+"""An encoder of your own in place of the paper's.
+
+To train with it, put the class into a module: `scrubjay train demo --encoder python:my_module:PatchEncoder`.
+"""
 
 import torch
 from torch import nn

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from scrubjay.envs.registration import register as _register
 
 if TYPE_CHECKING:
-    from scrubjay.agent.agent import Agent, save_agent
+    from scrubjay.agent.agent import Agent, load_agent, save_agent
     from scrubjay.agent.config import AgentConfig
-    from scrubjay.api import evaluate, load_agent, play, replay, train
+    from scrubjay.api import evaluate, play, replay, train
     from scrubjay.envs.cache import cache_env
     from scrubjay.errors import ScrubjayError
     from scrubjay.game.actions import Stage, action_index
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 _MODULES = {
-    "scrubjay.agent.agent": ("Agent", "save_agent"),
+    "scrubjay.agent.agent": ("Agent", "load_agent", "save_agent"),
     "scrubjay.agent.config": ("AgentConfig",),
-    "scrubjay.api": ("evaluate", "load_agent", "play", "replay", "train"),
+    "scrubjay.api": ("evaluate", "play", "replay", "train"),
     "scrubjay.envs.cache": ("cache_env",),
     "scrubjay.errors": ("ScrubjayError",),
     "scrubjay.game.actions": ("Stage", "action_index"),

@@ -8,15 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace as replace_fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scrubjay.agent import agent as agent_module
-from scrubjay.agent.agent import Agent
-from scrubjay.agent.encoder import ImageEncoder
+from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.envs.tasks import TASKS, Task
 from scrubjay.evaluation.evaluate import evaluate as evaluate_task
 from scrubjay.evaluation.matches import QUICK, Sides, Trial, matches
@@ -36,21 +34,13 @@ from scrubjay.sim.world import World
 from scrubjay.spots.episodes import SpotEpisodes
 from scrubjay.spots.spots import DIFFICULTIES, make_spots
 from scrubjay.training.agent_player import AgentPlayer
-from scrubjay.training.config import PRESETS, VALIDATION, TrainConfig
-from scrubjay.training.run import Run, newest
+from scrubjay.training.config import VALIDATION, TrainConfig
+from scrubjay.training.run import Run
 from scrubjay.training.trainer import train as train_run
 
 Scene = str | Room | CompiledRoom
 AnyPlayer = str | os.PathLike[str] | Player | Agent
 """A scripted player's name, the folder of a run or of weights, an agent, or any object that is a `Player`."""
-
-
-def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None, device: str = "cpu") -> Agent:
-    """The agent of a run's newest checkpoint, or of a folder that `save_agent` wrote.
-
-    `encoder` is needed only for an agent saved with an encoder of your own.
-    """
-    return agent_module.load_agent(newest(folder), encoder).to(device)
 
 
 def play(
@@ -114,6 +104,7 @@ def train(
     resume: bool = False,
     report: Callable[[dict[str, Any]], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
+    trust_code: bool = False,
     **changes: Any,
 ) -> Agent:
     """Trains an agent and returns it. Config, metrics and checkpoints are in the folder `out`.
@@ -126,19 +117,21 @@ def train(
         resume: Continue the run in `out` with its own config, from its newest checkpoint.
         report: Called with a row of metrics after every update.
         stop: Checked before every update; training ends with a checkpoint once it returns True.
+        trust_code: Allow a resumed run whose encoder is a Python class to import it.
         changes: Fields of the config to change, such as `updates=10`.
     """
     check_device(device)
     if resume and (start or changes or config != "demo"):
         raise ValueError("a resumed run keeps its own config: leave out config, start and changes")
-    if isinstance(config, str):
-        if config not in PRESETS:
-            raise ValueError(f"unknown preset {config!r}; choose from {', '.join(PRESETS)}")
-        config = PRESETS[config]
-    run = Run.open(out) if resume else Run.begin(out, replace_fields(config, **changes), start)
+    if resume:
+        run = Run.open(out, trust_code)
+    else:
+        new = TrainConfig.preset(config, **changes) if isinstance(config, str) else replace(config, **changes)
+        run = Run.begin(out, new, start)
     with contextlib.closing(run):
         train_run(run, device, report, stop)
-    return load_agent(out, device=device)
+    # Its code, if it has any, ran just now.
+    return load_agent(out, trust_code=True).to(device)
 
 
 def evaluate(
@@ -191,7 +184,7 @@ def _player(
     if isinstance(player, str | os.PathLike):
         if not Path(player).is_dir():
             raise ValueError(f"unknown {role} {str(player)!r}; choose from {', '.join(known)}, or a run's folder")
-        return AgentPlayer(load_agent(player, device=device), seed)
+        return AgentPlayer(load_agent(player).to(device), seed)
     return player
 
 
