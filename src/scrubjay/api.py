@@ -17,14 +17,14 @@ import numpy as np
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.envs.tasks import TASKS, Task
 from scrubjay.evaluation.evaluate import evaluate as evaluate_task
-from scrubjay.evaluation.matches import QUICK, Sides, Trial, matches
+from scrubjay.evaluation.matches import QUICK_CANDIDATES, Match, play_matches
 from scrubjay.game import record as record_module
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
 from scrubjay.game.metrics import Summary
 from scrubjay.game.record import Record
 from scrubjay.game.stages import LIMITS
-from scrubjay.players.base import Player
+from scrubjay.players.base import HiderAndSeeker, Player
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
 from scrubjay.rooms.room import Room
 from scrubjay.sim.build import build_rooms
@@ -77,9 +77,9 @@ def play(
         room = world.rooms[0]
         episodes: EpisodeSampler = RandomEpisodes(seed, (goal,))
         if searching:
-            episodes = SpotEpisodes([make_spots(room, goal, QUICK)], (goal,), (str(hider),), seed)
-        trial = Trial(room.room.scene, _name(hider), _name(seeker), episodes(world, 0))
-        ((_, record),) = matches(world, [trial], Sides(hides, seeks), LIMITS if limits is None else np.asarray(limits))
+            episodes = SpotEpisodes([make_spots(room, goal, QUICK_CANDIDATES)], (goal,), (str(hider),), seed)
+        match = Match(room.room.scene, _name(hider), _name(seeker), episodes(world, 0))
+        ((_, record),) = play_matches(world, [match], HiderAndSeeker(hides, seeks), LIMITS if limits is None else np.asarray(limits))
     return record
 
 

@@ -1,4 +1,4 @@
-"""Tournaments with toy players: what is played, what is counted, and how a stopped one goes on."""
+"""Tournaments with toy players: what is played, what is counted, and how an interrupted one resumes."""
 
 import itertools
 import json
@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 from scrubjay.errors import RecordError, RoomError, SpotError
-from scrubjay.evaluation.journal import GAMES, HIDINGS, Journal, Result
-from scrubjay.evaluation.matches import Trial, matches
+from scrubjay.evaluation.journal import GAMES_FILE, HIDINGS_FILE, Journal, SearchResult
+from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.scores import Score
-from scrubjay.evaluation.tournament import Hiding, Plan, episodes, play_tournament
+from scrubjay.evaluation.tournament import Hiding, TournamentPlan, hiding_specs, play_tournament
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
@@ -24,21 +24,21 @@ from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import Spot, Spots, save_spots, spots_path
 from scrubjay.viz.episode import replay_lines
-from scrubjay.viz.tournament import as_json, as_text, results, write_results
+from scrubjay.viz.tournament import format_tables, summarize_hidings, to_json, write_results
 
 SCENES = ("FloorPlan501", "FloorPlan502")
 HIDING = {Stage.EM: "RotateRight", Stage.OH: "PlaceAt|0,4,4", Stage.OM: "DropObject"}
 
 
 def dropper(seed):
-    """Turns round while exploring, stays where it is, and drops the object before itself until time is up."""
+    """Turns while exploring, stays in place, and drops the object in front of itself until time is up."""
 
-    def player(cache, games):
-        names = [HIDING.get(Stage(stage), "") for stage in cache.stage]
+    def player(game, games):
+        names = [HIDING.get(Stage(stage), "") for stage in game.stage]
         action = np.array(
-            [action_index(name) if name and game else NOTHING for name, game in zip(names, games, strict=True)]
+            [action_index(name) if name and acts else NOTHING for name, acts in zip(names, games, strict=True)]
         )
-        return action, np.tile([0, 0, 0, 1], (len(cache), 1))
+        return action, np.tile([0, 0, 0, 1], (len(game), 1))
 
     return player
 
@@ -46,7 +46,7 @@ def dropper(seed):
 def always(name):
     """A player of one action."""
     return lambda seed: (
-        lambda cache, games: (np.where(games, action_index(name), NOTHING), np.zeros((len(cache), 4), int))
+        lambda game, games: (np.where(games, action_index(name), NOTHING), np.zeros((len(game), 4), int))
     )
 
 
@@ -54,47 +54,49 @@ HIDERS = {"dropper": dropper}
 SEEKERS = {"claimer": always("ClaimVisible"), "idler": always("Stand")}
 
 
-def plan(**changes) -> Plan:
-    return replace(Plan(("dropper",), ("claimer", "idler"), SCENES, games=2, size=56, at_once=2), **changes)
+def plan(**changes) -> TournamentPlan:
+    return replace(TournamentPlan(("dropper",), ("claimer", "idler"), SCENES, games=2, size=56, at_once=2), **changes)
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tournament")
-    told = []
-    hidings = play_tournament(plan(), HIDERS, SEEKERS, folder, lambda done, total: told.append((done, total)))
-    return folder, hidings, told
+    progress = []
+    hidings = play_tournament(plan(), HIDERS, SEEKERS, folder, lambda done, total: progress.append((done, total)))
+    return folder, hidings, progress
 
 
 @pytest.fixture(scope="module")
 def spots(played, tmp_path_factory):
-    """Where the dropper left things is easy, under the floor is hard, and nothing is medium."""
+    """Easy spots are where the dropper left things, hard ones are under the floor, and there are no medium ones."""
     folder = tmp_path_factory.mktemp("spots")
-    for record in load_records(played[0] / GAMES):
+    for record in load_records(played[0] / GAMES_FILE):
         if record.spec.last == Stage.OH:
             pose = tuple(record.hidden["pose"])
             lying = Spot(record.goal, pose, (), "floor", "", 0.5)
             below = replace(lying, pose=(*pose[:2], -3.0, *pose[3:]), share=0.0)
-            some = {"easy": (lying,), "medium": (), "hard": (below,)}
-            save_spots(Spots(record.scene, record.goal, 2, some), spots_path(folder, record.scene, record.goal))
+            spots = {"easy": (lying,), "medium": (), "hard": (below,)}
+            save_spots(Spots(record.scene, record.goal, 2, spots), spots_path(folder, record.scene, record.goal))
     return folder
 
 
 def test_every_seeker_searches_for_every_hidden_object(played):
-    folder, hidings, told = played
+    folder, hidings, progress = played
     assert [(h.scene, h.goal) for h in hidings] == list(itertools.product(SCENES, GOALS[:2]))
     for hiding in hidings:
-        assert hiding.seen and hiding.results["idler"] == Result(False, SEEKER_STEPS, 0)
-        found = hiding.results["claimer"]
-        assert found == (Result(True, 1, 0) if found.found else Result(False, SEEKER_STEPS, SEEKER_STEPS))
-    assert any(hiding.results["claimer"].found for hiding in hidings), "it lies before the seeker, mostly within reach"
-    assert told[0] == (0, 12) and told[-1] == (12, 12) and told == sorted(told)
-    records = load_records(folder / GAMES)
+        assert hiding.can_be_seen and hiding.results["idler"] == SearchResult(False, SEEKER_STEPS, 0)
+        claimer = hiding.results["claimer"]
+        assert claimer == (
+            SearchResult(True, 1, 0) if claimer.found else SearchResult(False, SEEKER_STEPS, SEEKER_STEPS)
+        )
+    assert any(hiding.results["claimer"].found for hiding in hidings), "it lies in front of the seeker, mostly in reach"
+    assert progress[0] == (0, 12) and progress[-1] == (12, 12) and progress == sorted(progress)
+    records = load_records(folder / GAMES_FILE)
     assert Counter(record.players.get("seeker", "") for record in records) == {"": 4, "claimer": 4, "idler": 4}
 
 
-def test_searches_begin_as_the_hidings_ended(played):
-    records = load_records(played[0] / GAMES)
+def test_searches_start_as_the_hidings_ended(played):
+    records = load_records(played[0] / GAMES_FILE)
     hidden = {(r.scene, r.goal): r for r in records if "seeker" not in r.players}
     for record in records:
         if "seeker" in record.players:
@@ -106,16 +108,16 @@ def test_searches_begin_as_the_hidings_ended(played):
 
 
 def test_what_the_hider_left_open_is_in_its_record(chest):
-    """It tries to open at all 49 cells before a drawer, until time is up."""
+    """It tries OpenAt in all 49 cells in front of a drawer, until time is up."""
     opens = itertools.cycle(action_index(f"OpenAt|{row},{column}") for row in range(1, 8) for column in range(1, 8))
 
-    def opener(cache, games):
+    def opener(game, games):
         return np.full(1, next(opens)), np.zeros((1, 4), int)
 
     start = AgentPose(0.0, 0.5, 0.0, True)
     with World([chest], size=56) as world:
-        trial = Trial("hut", "opener", "", EpisodeSpec("Cup", start, Stage.OH, Stage.OH))
-        ((_, record),) = matches(world, [trial], opener, np.array([200, 1, 49, 50, 500]))
+        match = Match("hut", "opener", "", EpisodeSpec("Cup", start, Stage.OH, Stage.OH))
+        ((_, record),) = play_matches(world, [match], opener, np.array([200, 1, 49, 50, 500]))
     assert record.hidden["pose"] == record.pose
     assert record.hidden["open"] == sorted(set(record.opened) - {NOTHING}) != []
 
@@ -130,122 +132,126 @@ def test_spots_are_searched_and_what_nobody_can_see_is_not(played, spots, tmp_pa
             assert hiding.results == before.results
             assert hiding.score.visible_from == before.score.visible_from and np.isnan(hiding.score.coverage)
         else:
-            assert not hiding.seen and set(hiding.results.values()) == {Result(False, SEEKER_STEPS, 0)}
-    assert {record.players["hider"] for record in load_records(tmp_path / GAMES)} == {"easy"}
+            assert not hiding.can_be_seen and set(hiding.results.values()) == {SearchResult(False, SEEKER_STEPS, 0)}
+    assert {record.players["hider"] for record in load_records(tmp_path / GAMES_FILE)} == {"easy"}
 
 
-def test_a_stopped_tournament_goes_on(played, tmp_path):
+def test_an_interrupted_tournament_resumes(played, tmp_path):
     def stop(done, total):
         if done == 7:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         play_tournament(plan(), HIDERS, SEEKERS, tmp_path, stop)
-    before = (tmp_path / GAMES).read_text()
+    before = (tmp_path / GAMES_FILE).read_text()
     assert 4 <= len(before.splitlines()) < 12
-    # As if the power had gone while the last line was written.
-    (tmp_path / GAMES).write_text(before[:-20])
+    # As if the power had failed while the last line was written.
+    (tmp_path / GAMES_FILE).write_text(before[:-20])
     hidings = play_tournament(plan(), HIDERS, SEEKERS, tmp_path)
     assert [hiding.results for hiding in hidings] == [hiding.results for hiding in played[1]]
-    lines = (tmp_path / GAMES).read_text().splitlines()
+    lines = (tmp_path / GAMES_FILE).read_text().splitlines()
     assert lines[: len(before.splitlines()) - 1] == before.splitlines()[:-1]
     assert len(lines) == len(set(lines)) == 12
 
 
 def test_a_finished_tournament_plays_only_what_is_new(played, tmp_path):
     folder, hidings, _ = played
-    files = (GAMES, HIDINGS)
+    files = (GAMES_FILE, HIDINGS_FILE)
     for name in files:
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     same = play_tournament(plan(), HIDERS, SEEKERS, tmp_path)
     assert repr(same) == repr(hidings)
     assert [(tmp_path / name).read_text() for name in files] == [(folder / name).read_text() for name in files]
     play_tournament(plan(games=3, seekers=("claimer",), scenes=SCENES[:1], at_once=1), HIDERS, SEEKERS, tmp_path)
-    before, after = ((where / GAMES).read_text().splitlines() for where in (folder, tmp_path))
+    before, after = ((where / GAMES_FILE).read_text().splitlines() for where in (folder, tmp_path))
     assert after[:-2] == before, "one more hiding, and one search for it"
 
 
 def test_a_broken_journal_is_refused_and_left_alone(played, tmp_path):
-    lines = (played[0] / GAMES).read_text().splitlines(keepends=True)
-    (tmp_path / GAMES).write_text("".join([lines[0], lines[1][:50] + "\n", lines[2]]))
+    lines = (played[0] / GAMES_FILE).read_text().splitlines(keepends=True)
+    (tmp_path / GAMES_FILE).write_text("".join([lines[0], lines[1][:50] + "\n", lines[2]]))
     with pytest.raises(RecordError, match="line 2"):
         Journal(tmp_path, 56)
-    with pytest.raises(RecordError, match="games at 56 pixels, not 224"):
+    with pytest.raises(RecordError, match="images of 56 pixels, not 224"):
         play_tournament(plan(size=224), HIDERS, SEEKERS, played[0])
-    (tmp_path / GAMES).write_text(lines[0])
-    (tmp_path / HIDINGS).write_text('{"record": {}, "score": {}}\n')
+    (tmp_path / GAMES_FILE).write_text(lines[0])
+    (tmp_path / HIDINGS_FILE).write_text('{"record": {}, "score": {}}\n')
     with pytest.raises(RecordError, match="line 1"):
         Journal(tmp_path, 56)
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "said"),
+    ("changes", "error", "message"),
     [
-        (dict(hiders=("dropper", "ghost")), ValueError, "unknown hider ghost; there are dropper, easy, medium, hard"),
-        (dict(seekers=()), ValueError, "unknown seeker none; there are claimer, idler"),
-        (dict(seekers=("idler", "idler")), ValueError, "every seeker is named once"),
+        (dict(hiders=("dropper", "ghost")), ValueError, "unknown hider ghost; choose from dropper, easy, medium, hard"),
+        (dict(seekers=()), ValueError, "unknown seeker none; choose from claimer, idler"),
+        (dict(seekers=("idler", "idler")), ValueError, "name every seeker once"),
         (dict(games=0), ValueError, "at least one game"),
         (dict(games=10**4), ValueError, "too few for 10000 games"),
         (dict(scenes=("FloorPlan501", "FloorPlan31")), RoomError, "FloorPlan31"),
         (dict(hiders=("easy",)), SpotError, "no spots of a Bread in FloorPlan501"),
     ],
 )
-def test_a_plan_with_mistakes_is_refused_before_anything_is_written(tmp_path, changes, error, said):
-    with pytest.raises(error, match=said):
+def test_a_plan_with_mistakes_is_refused_before_anything_is_written(tmp_path, changes, error, message):
+    with pytest.raises(error, match=message):
         play_tournament(plan(**changes), HIDERS, SEEKERS, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def test_starts_and_objects_are_sampled_in_turn():
+def test_starts_and_objects_take_turns():
     room = build_room("FloorPlan501")
-    specs = list(episodes(room, 0))
+    specs = list(hiding_specs(room, 0))
     assert len(specs) == 4 * len(room.floor.reachable()) == len({spec.start for spec in specs})
     assert [spec.goal for spec in specs[:6]] == [*GOALS, GOALS[0]]
-    assert specs[:5] == list(itertools.islice(episodes(room, 0), 5)) != list(itertools.islice(episodes(room, 1), 5))
+    assert (
+        specs[:5]
+        == list(itertools.islice(hiding_specs(room, 0), 5))
+        != list(itertools.islice(hiding_specs(room, 1), 5))
+    )
 
 
 def test_more_games_than_worlds_and_rooms_without_games():
     """Five games in the first of two rooms, none in the second: all five are played, in any order, and no other."""
     with World(SCENES, size=56) as world:
-        some = [replace(spec, last=Stage.EM) for spec in itertools.islice(episodes(world.rooms[0], 0), 5)]
-        trials = [Trial(SCENES[0], "turner", "", spec) for spec in some]
-        done = list(matches(world, trials, always("RotateLeft")(0), np.array([3, 1, 15, 50, 500])))
-    assert [trial for trial, _ in done] == trials
-    for trial, record in done:
-        assert record.spec == trial.spec and record.actions == ["RotateLeft"] * 3
+        specs = [replace(spec, last=Stage.EM) for spec in itertools.islice(hiding_specs(world.rooms[0], 0), 5)]
+        matches = [Match(SCENES[0], "turner", "", spec) for spec in specs]
+        done = list(play_matches(world, matches, always("RotateLeft")(0), np.array([3, 1, 15, 50, 500])))
+    assert [match for match, _ in done] == matches
+    for match, record in done:
+        assert record.spec == match.spec and record.actions == ["RotateLeft"] * 3
         assert record.players == {"hider": "turner"}
 
 
-NOBODY = Score(*[np.nan] * 11)
+NO_METRICS = Score(*[np.nan] * 11)
 
 
-def hiding(hider: str, seen: bool, share: float, **found: Result) -> Hiding:
-    score = replace(NOBODY, visible_from=share, bfs_found=float(seen), placed=1.0)
+def hiding(hider: str, seen: bool, share: float, **found: SearchResult) -> Hiding:
+    score = replace(NO_METRICS, visible_from=share, bfs_found=float(seen), placed=1.0)
     return Hiding("FloorPlan501", hider, "Cup", score, found)
 
 
 def test_results_by_hand(tmp_path):
-    nothing = Result(False, 500, 0)
+    not_found = SearchResult(False, 500, 0)
     hidings = [
-        hiding("easy", True, 0.5, good=Result(True, 10, 0), bad=Result(False, 500, 8)),
-        hiding("easy", True, 0.3, good=Result(True, 20, 1), bad=Result(True, 100, 2)),
-        hiding("hard", True, 0.0, good=Result(True, 300, 0), bad=Result(False, 500, 4)),
-        hiding("hard", False, 0.0, good=nothing, bad=nothing),
+        hiding("easy", True, 0.5, good=SearchResult(True, 10, 0), bad=SearchResult(False, 500, 8)),
+        hiding("easy", True, 0.3, good=SearchResult(True, 20, 1), bad=SearchResult(True, 100, 2)),
+        hiding("hard", True, 0.0, good=SearchResult(True, 300, 0), bad=SearchResult(False, 500, 4)),
+        hiding("hard", False, 0.0, good=not_found, bad=not_found),
     ]
-    found = results(hidings)
-    assert found["hidings"]["easy"]["visible_from"].mean == pytest.approx(0.4)
-    assert found["hidings"]["hard"]["bfs_found"][::3] == (0.5, 2)
-    easy, hard = found["searches"]["easy"], found["searches"]["hard"]
+    results = summarize_hidings(hidings)
+    assert results["hidings"]["easy"]["visible_from"].mean == pytest.approx(0.4)
+    assert results["hidings"]["hard"]["bfs_found"][::3] == (0.5, 2)
+    easy, hard = results["searches"]["easy"], results["searches"]["hard"]
     assert easy["good"]["found"][::3] == (1.0, 2) and easy["bad"]["found"].mean == 0.5
     assert easy["good"]["steps"].mean == 15 and easy["bad"]["false_claims"].mean == 5
     assert hard["good"]["found"].mean == 0.5 and hard["good"]["steps"].mean == 400
-    assert hard["bad"]["false_claims"][::3] == (4, 1), "what was not played has no claims"
+    assert hard["bad"]["false_claims"][::3] == (4, 1), "unplayed games have no claims"
     # Student's t with one degree of freedom: 12.706 times 5, the mean's standard error.
     assert easy["good"]["steps"].high == pytest.approx(15 + 12.706 * 5, abs=0.01)
 
     text, data = write_results(hidings, tmp_path)
-    assert (tmp_path / "table.md").read_text() == text == as_text(found)
-    assert json.loads((tmp_path / "results.json").read_text()) == data == as_json(found)
+    assert (tmp_path / "table.md").read_text() == text == format_tables(results)
+    assert json.loads((tmp_path / "results.json").read_text()) == data == to_json(results)
     assert data["searches"]["hard"]["bad"]["false_claims"] == {"mean": 4.0, "low": None, "high": None, "games": 1}
     assert "NaN" not in json.dumps(data)
     row = next(line for line in text.splitlines() if line.startswith("| easy  | good"))

@@ -9,7 +9,7 @@ from scrubjay.game.actions import ALLOWED, NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.record import Recorder, replay
-from scrubjay.players.base import RandomPlayer, play, possible_actions
+from scrubjay.players.base import HiderAndSeeker, RandomPlayer, possible_actions
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
 from scrubjay.players.explorer import Explorer
 from scrubjay.sim.compile import compile_room
@@ -24,11 +24,10 @@ def game():
 
 
 def test_whole_games_are_played_by_the_rules(game):
-    hider, seeker = RandomPlayer(1), RandomPlayer(2)
+    players = HiderAndSeeker(RandomPlayer(1), RandomPlayer(2))
     game.time[:, Stage.EM] = 180
     while game.episode.min() < 2:
-        action, place = play(game, hider, seeker)
-        game.step(action, place)
+        game.step(*players(game, np.ones(len(game), bool)))
         game.time[:, Stage.S] = np.maximum(game.time[:, Stage.S], 470) * (game.stage == Stage.S)
     assert game.episode.min() == 2
 
@@ -56,7 +55,7 @@ def test_the_same_seed_plays_the_same(game):
 
 
 def coverage_of(player, seed: int) -> float:
-    """The share of a kitchen's positions that a player has been to after exploring."""
+    """The fraction of a kitchen's positions that a player visited in E&M."""
     with World(["FloorPlan3"], size=28) as world:
         game = CacheGame(world, RandomEpisodes(seed=seed))
         visited = {tuple(world.state.position[0].round(3))}
@@ -66,10 +65,10 @@ def coverage_of(player, seed: int) -> float:
         return len(visited) / len(world.reachable[0])
 
 
-def test_the_explorer_gets_about_more_than_chance():
+def test_the_explorer_covers_more_than_a_random_walk():
     explored = np.mean([coverage_of(Explorer(seed), seed) for seed in range(3)])
-    drifted = np.mean([coverage_of(RandomPlayer(seed), seed) for seed in range(3)])
-    assert explored > 2 * drifted and explored > 0.3
+    random_walk = np.mean([coverage_of(RandomPlayer(seed), seed) for seed in range(3)])
+    assert explored > 2 * random_walk and explored > 0.3
 
 
 def test_the_explorer_explores_and_leaves_the_other_stages_alone(game):
@@ -86,16 +85,16 @@ def test_the_explorer_explores_and_leaves_the_other_stages_alone(game):
     assert stages >= {Stage.EM, Stage.PS, Stage.OH}
 
 
-def test_what_is_possible_is_what_succeeds(chest):
-    """Every action of exploring, taken at once in copies of one room, in front of what opens and away from it."""
+def test_possible_actions_are_those_that_succeed(chest):
+    """Every action of E&M, taken at once in copies of one room, in front of openables and away from them."""
     numbers = np.flatnonzero(ALLOWED[Stage.EM])
     opening = actions.OPEN_CELL[numbers] != NOTHING
     with World([chest], copies=len(numbers), size=56) as world:
         for x, y, rotation, standing, is_open in (
             (0.0, 0.75, 0.0, True, ()), (0.0, 0.75, 0.0, False, (0,)), (-1.7, -1.7, 180.0, True, (1,)),
         ):  # fmt: skip
-            deal = EpisodeSpec("Cup", AgentPose(x, y, rotation, standing), last=Stage.EM, open=is_open)
-            game = CacheGame(world, lambda *_, deal=deal: deal)
+            spec = EpisodeSpec("Cup", AgentPose(x, y, rotation, standing), last=Stage.EM, open=is_open)
+            game = CacheGame(world, lambda *_, spec=spec: spec)
             before = world.state.copy()
             possible = possible_actions(game, np.ones(len(game), bool))
             assert (possible == possible[0]).all() and not possible[0, ~ALLOWED[Stage.EM]].any()
@@ -108,7 +107,7 @@ def test_what_is_possible_is_what_succeeds(chest):
             assert not opening[possible[0, numbers]].any() or success[opening].any()
 
 
-def test_possible_players_choose_places_that_exist(chest):
+def test_possible_players_choose_reachable_poses(chest):
     with World([chest], size=28) as world:
         game = CacheGame(world, RandomEpisodes(seed=4, turned=True), np.array([1, 1, 15, 50, 500]))
         player, chosen = RandomPlayer(1, possible=True), 0
@@ -121,21 +120,22 @@ def test_possible_players_choose_places_that_exist(chest):
 
 @pytest.mark.parametrize("hider", HIDERS)
 @pytest.mark.parametrize("seeker", SEEKERS)
-def test_all_scripts_play_whole_games_that_replay(chest, hider, seeker):
+def test_all_scripted_players_play_whole_games_that_replay(chest, hider, seeker):
     limits = np.array([25, 1, 6, 20, 25])
     with World([chest], copies=2, size=56) as world:
         game = CacheGame(world, RandomEpisodes(seed=3, turned=True), limits)
-        recorder, players, records = Recorder(game), (make_hider(hider, 1), make_seeker(seeker, 2)), []
+        players = HiderAndSeeker(make_hider(hider, 1), make_seeker(seeker, 2))
+        recorder, records = Recorder(game), []
         while len(records) < 2:
-            action, place = play(game, *players)
+            action, place = players(game, np.ones(len(game), bool))
             records += recorder.note(game.step(action, place), place)
     with World([chest], size=56) as world:
         *_, (_, last) = replay(records[0], world)
         assert last.finished[0]
 
 
-def test_unknown_players_are_told_the_choices():
-    with pytest.raises(ValueError, match="unknown hider 'oracle'; there are random, possible, heuristic"):
+def test_unknown_names_list_the_choices():
+    with pytest.raises(ValueError, match="unknown hider 'oracle'; choose from random, possible, heuristic"):
         make_hider("oracle")
     with pytest.raises(ValueError, match="frontier, bfs, oracle"):
         make_seeker("hider")

@@ -1,4 +1,4 @@
-"""Seekers: what they find, in how many steps, and that they do not claim what they do not see."""
+"""Seekers: what they find, in how many steps, and that they claim only what they see."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from scrubjay.game.actions import NAMES, NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.players.by_name import make_seeker
-from scrubjay.players.seekers import Truth
+from scrubjay.players.seekers import GroundTruth
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
@@ -17,9 +17,9 @@ AHEAD = (0.0, 0.9, 0.045, 1.0, 0.0, 0.0, 0.0)
 IN_DRAWER = (0.0, 1.7, 0.67, 1.0, 0.0, 0.0, 0.0)
 
 
-def sought(world: World, name: str, deal: EpisodeSpec) -> tuple[bool, list[str], int]:
-    """Plays a search; was the object found, by what actions, and how many claims failed."""
-    game, player, names, false = CacheGame(world, lambda *_: deal), make_seeker(name, 1), [], 0
+def search(world: World, name: str, spec: EpisodeSpec) -> tuple[bool, list[str], int]:
+    """Plays a search; returns whether the object was found, the actions, and the number of failed claims."""
+    game, player, names, false = CacheGame(world, lambda *_: spec), make_seeker(name, 1), [], 0
     while True:
         action, place = player(game, np.ones(1, bool))
         outcome = game.step(action, place)
@@ -36,9 +36,9 @@ def world(chest):
 
 
 @pytest.mark.parametrize("name", SEEING)
-def test_what_lies_ahead_is_approached_and_claimed(world, name):
-    deal = EpisodeSpec("Tomato", AgentPose(0.0, -1.75, 0.0, True), Stage.S, Stage.S, pose=AHEAD)
-    found, names, false = sought(world, name, deal)
+def test_an_object_ahead_is_approached_and_claimed(world, name):
+    spec = EpisodeSpec("Tomato", AgentPose(0.0, -1.75, 0.0, True), Stage.S, Stage.S, pose=AHEAD)
+    found, names, false = search(world, name, spec)
     assert found and not false
     if name == "oracle":
         # 2.65 m away; after five steps of 0.25 m it is 1.4 m, which is in reach.
@@ -47,21 +47,21 @@ def test_what_lies_ahead_is_approached_and_claimed(world, name):
 
 
 @pytest.mark.parametrize("name", SEEING)
-def test_what_is_shut_away_is_found_by_opening(world, name):
-    deal = EpisodeSpec("Tomato", AgentPose(-1.5, -1.5, 180.0, True), Stage.S, Stage.S, pose=IN_DRAWER)
-    found, names, false = sought(world, name, deal)
+def test_an_object_in_a_drawer_is_found_by_opening(world, name):
+    spec = EpisodeSpec("Tomato", AgentPose(-1.5, -1.5, 180.0, True), Stage.S, Stage.S, pose=IN_DRAWER)
+    found, names, false = search(world, name, spec)
     assert found and not false
     assert any(action.startswith("OpenAt") for action in names)
     assert len(names) < {"frontier": 150, "bfs": 40, "oracle": 25}[name]
 
 
 def test_nobody_claims_an_object_that_cannot_be_seen(world):
-    """It is far above the room."""
-    deal = EpisodeSpec(
+    """The object is far above the room."""
+    spec = EpisodeSpec(
         "Tomato", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=(0.0, 0.0, 50.0, 1.0, 0.0, 0.0, 0.0)
     )
     for name in SEEING:
-        game = CacheGame(world, lambda *_: deal, np.array([1, 1, 1, 1, 70]))
+        game = CacheGame(world, lambda *_: spec, np.array([1, 1, 1, 1, 70]))
         player, places = make_seeker(name), set()
         for _ in range(69):
             action, place = player(game, np.ones(1, bool))
@@ -77,18 +77,18 @@ def test_seekers_leave_other_stages_alone(world):
         assert action[0] == NOTHING
 
 
-def test_the_truth_knows_which_steps_succeed_whatever_is_open(chest):
-    """Passable steps, against doing them."""
+def test_the_ground_truth_knows_which_steps_succeed_whatever_is_open(chest):
+    """Passable steps, against taking them."""
     for is_open in ((), (0,), (0, 1)):
-        deal = EpisodeSpec("Tomato", AgentPose(0.0, 0.0, 30.0, True), Stage.S, Stage.S, pose=AHEAD, open=is_open)
+        spec = EpisodeSpec("Tomato", AgentPose(0.0, 0.0, 30.0, True), Stage.S, Stage.S, pose=AHEAD, open=is_open)
         with World([chest], copies=4, size=28) as world:
-            game = CacheGame(world, lambda *_, deal=deal: deal)
-            truth = Truth(game, 0)
+            game = CacheGame(world, lambda *_, spec=spec: spec)
+            truth = GroundTruth(game, 0)
             passable = truth.passable()
             free = world._walking.free(
                 np.zeros(len(truth.grid), int), truth.grid.positions, np.tile(truth.is_open, (len(truth.grid), 1))
             )
-            for number, (x, y) in enumerate((truth.grid.cells - truth.low).tolist()):
+            for number, (x, y) in enumerate((truth.grid.cells - truth.origin).tolist()):
                 if not free[number]:
                     continue
                 world.state.position[:] = truth.grid.positions[number]

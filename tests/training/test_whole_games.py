@@ -11,7 +11,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.record import Recorder, replay
 from scrubjay.game.stages import LIMITS
-from scrubjay.players.base import play
+from scrubjay.players.base import HiderAndSeeker
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
 from scrubjay.rooms.generate import SCENES
 from scrubjay.rooms.room import GOALS
@@ -36,12 +36,12 @@ def check(
     room = build_room(scene)
     with World([room], size=size) as world:
         game = CacheGame(world, RandomEpisodes(seed, (goal,), turned), limits)
-        players, recorder = (make_hider(hider, seed), make_seeker(seeker, seed)), Recorder(game)
+        players, recorder = HiderAndSeeker(make_hider(hider, seed), make_seeker(seeker, seed)), Recorder(game)
         steps = np.zeros(len(Stage), int)
         most = int(limits[[0, 1, 4]].sum() + limits[2] * (1 + limits[3]))
         for _ in range(most):
             stage, time = int(game.stage[0]), game.time[0].copy()
-            action, place = play(game, *players)
+            action, place = players(game, np.ones(1, bool))
             assert stage == Stage.PS or ALLOWED[stage, action[0]]
             outcome = game.step(action, place)
             steps[stage] += 1

@@ -53,22 +53,22 @@ def play(
         video: Also write a video.
         renderer: The renderer.
     """
-    from scrubjay.evaluation.matches import one_game
+    from scrubjay.evaluation.matches import play_scripted_game
     from scrubjay.game.record import save_records
     from scrubjay.viz.episode import replay_episode
     from scrubjay.viz.episode_page import describe_metrics, summarize, write_episode_page
     from scrubjay.viz.video import write_video
 
     with err.status("playing"):
-        record = one_game(scene, goal, hider, seeker, seed, renderer, spots)
+        record = play_scripted_game(scene, goal, hider, seeker, seed, renderer, spots)
     save_records([record], out / "record.json")
     with err.status("drawing"):
-        story = replay_episode(record, renderer)
+        episode = replay_episode(record, renderer)
         if video:
-            write_video(story, out / "game.mp4")
-        write_episode_page(story, out / "index.html", "game.mp4" if video else "")
-    print(summarize(story))
-    for name, value, meaning in describe_metrics(story):
+            write_video(episode, out / "game.mp4")
+        write_episode_page(episode, out / "index.html", "game.mp4" if video else "")
+    print(summarize(episode))
+    for name, value, meaning in describe_metrics(episode):
         print(f"{name:>16} {value:>8}  {meaning}")
     print(out / "index.html")
 
@@ -121,17 +121,18 @@ def games(
         out: Output file.
         renderer: The renderer.
     """
-    from scrubjay.evaluation.matches import Sides, Trial, matches
+    from scrubjay.evaluation.matches import Match, play_matches
     from scrubjay.game.episode import RandomEpisodes
     from scrubjay.game.record import save_records
+    from scrubjay.players.base import HiderAndSeeker
     from scrubjay.players.by_name import make_hider, make_seeker
     from scrubjay.sim.world import World
 
-    players = Sides(make_hider(hider, seed), make_seeker(seeker, seed))
+    players = HiderAndSeeker(make_hider(hider, seed), make_seeker(seeker, seed))
     records, sampler = [], RandomEpisodes(seed)
     with World([scene], renderer=renderer) as world, _progress("Games", count) as tell:
-        trials = [Trial(scene, hider, seeker, sampler(world, 0)) for _ in range(count)]
-        for _, record in matches(world, trials, players):
+        matches = [Match(scene, hider, seeker, sampler(world, 0)) for _ in range(count)]
+        for _, record in play_matches(world, matches, players):
             records.append(record)
             tell(len(records), count)
     save_records(records, out)
@@ -237,13 +238,13 @@ def tournament(
         device: cpu, cuda or cuda:N.
         out: Output folder.
     """
-    from scrubjay.evaluation.tournament import Plan, play_tournament
+    from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.training.agent_player import load_player
     from scrubjay.viz.tournament import write_results
 
     trained = {folder.name: partial(load_player, folder, device=device) for folder in agents}
-    plan = Plan(hiders, seekers, _scenes(rooms), games, seed, spots, size, renderer, device, at_once)
+    plan = TournamentPlan(hiders, seekers, _scenes(rooms), games, seed, spots, size, renderer, device, at_once)
     with _progress("Games") as tell:
         hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, tell)
     text, found = write_results(hidings, out)

@@ -1,4 +1,4 @@
-"""How well players do at one stage alone, in rooms they have not seen: fixed games, the same for all players."""
+"""Evaluation on fixed episodes of one task: all players meet the same games."""
 
 from __future__ import annotations
 
@@ -25,42 +25,55 @@ def evaluate(
     seed: int = 0,
     size: int = 224,
     device: str = "cpu",
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Summary]:
-    """The measures of a stage over some games in each room, with 95 % confidence intervals."""
+    """Plays a task's episodes and returns the mean of each metric, its 95 % confidence interval and the game count.
+
+    The metrics are the fields of `Score` that the task has and that need no ray casting; in OM also `hit_<modality>`.
+
+    Args:
+        player: Acts in all games, which run side by side.
+        task: Samples the episodes; one that needs hiding spots must have them loaded.
+        rooms: The rooms to play in.
+        games: Games per room.
+        seed: The same seed samples the same episodes, whoever plays.
+        size: Image size in pixels, a multiple of 7.
+        device: `cpu`, `cuda` or `cuda:N`.
+        progress: Called after every step with the finished games and all games.
+    """
     with World(rooms, games, size=size, device=device) as world:
-        records = play_once(world, task, player, seed, progress)
+        records = play_episodes(world, task, player, seed, progress)
     by_scene = {room.room.scene: room for room in rooms}
     scores = [score(record, by_scene[record.scene], visibility=False) for record in records]
-    found = {name: value for name, value in summarize_scores(scores).items() if value.games}
+    summaries = {name: value for name, value in summarize_scores(scores).items() if value.games}
     if task.stage == Stage.OM:
-        found |= by_modality(records)
-    return found
+        summaries |= hits_by_modality(records)
+    return summaries
 
 
-def play_once(
+def play_episodes(
     world: World, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
 ) -> list[Record]:
-    """The records of one game in every world; a world whose game is over waits for the others."""
+    """The records of one game in every world; later games of a world that finished early are dropped."""
     game = CacheGame(world, task.sampler(seed))
     recorder, records = Recorder(game), []
-    waiting = np.zeros(len(game), bool)
-    while not waiting.all():
+    finished = np.zeros(len(game), bool)
+    while not finished.all():
         action, place = player(game, np.ones(len(game), bool))
         outcome = game.step(action, place)
         for record, number in zip(recorder.note(outcome, place), np.flatnonzero(outcome.finished), strict=True):
-            if not waiting[number]:
+            if not finished[number]:
                 records.append(record)
-        waiting |= outcome.finished
-        progress(int(waiting.sum()), len(game))
+        finished |= outcome.finished
+        progress(int(finished.sum()), len(game))
     return records
 
 
-def by_modality(records: Sequence[Record]) -> dict[str, Summary]:
-    """How often manipulations hit their targets, for each modality."""
-    found = {}
+def hits_by_modality(records: Sequence[Record]) -> dict[str, Summary]:
+    """The hit rate of manipulations for each modality that occurs, as `hit_<modality>`."""
+    summaries = {}
     for number, name in enumerate(MODALITIES):
         hits = [record.hits[-1][0] for record in records if record.spec.target and record.spec.target[0] == number]
         if hits:
-            found[f"hit_{name.replace(' ', '_')}"] = summary(np.array(hits))
-    return found
+            summaries[f"hit_{name.replace(' ', '_')}"] = summary(np.array(hits))
+    return summaries

@@ -1,4 +1,4 @@
-"""What a tournament has played so far: a folder of two files, to which finished games are added line by line."""
+"""A tournament's journal: a folder of two files to which finished games are appended line by line."""
 
 from __future__ import annotations
 
@@ -10,105 +10,126 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from scrubjay.errors import RecordError
-from scrubjay.evaluation.matches import Trial
+from scrubjay.evaluation.matches import Match
 from scrubjay.evaluation.scores import Score
 from scrubjay.game import metrics
 from scrubjay.game.record import Record
 
-GAMES, HIDINGS = "games.jsonl", "hidings.jsonl"
+GAMES_FILE, HIDINGS_FILE = "games.jsonl", "hidings.jsonl"
 
 
-class Result(NamedTuple):
+class SearchResult(NamedTuple):
     """How a search went."""
 
     found: bool
     steps: int
-    """The whole budget if it found nothing."""
+    """The whole budget if nothing was found."""
     false_claims: int
 
 
-def result_of(record: Record) -> Result:
-    """How the search went that a record is of."""
+def search_result(record: Record) -> SearchResult:
+    """The result of a search from its record."""
     claimed, succeeded = np.array(record.actions) == "ClaimVisible", np.array(record.success, bool)
-    return Result(record.found, metrics.seeker_steps(claimed, succeeded), metrics.false_claims(claimed, succeeded))
+    return SearchResult(
+        record.found, metrics.seeker_steps(claimed, succeeded), metrics.false_claims(claimed, succeeded)
+    )
+
+
+class HidingLine(BaseModel):
+    """A line of the hidings file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    record: dict[str, Any]
+    """The search for the hidden object before its first step."""
+    score: dict[str, float]
+    """Metrics that the hiding has, by name."""
 
 
 class Journal:
-    """Finished games, by trial, and the scores of what was hidden."""
+    """Finished games by match, and the scores of the hidings."""
 
     def __init__(self, folder: Path, size: int) -> None:
-        """Reads what the folder has; RecordError if that is broken, or was played with images of another size."""
+        """Reads the folder; RecordError if a file is broken, or its games have another image size."""
         self.folder = folder
-        self.hidings: dict[Trial, Record] = {}
-        self.results: dict[Trial, Result] = {}
+        self.hidings: dict[Match, Record] = {}
+        self.results: dict[Match, SearchResult] = {}
         """Of searches."""
-        self.scores: dict[Trial, Score] = {}
-        """Of hiding places, by the trial without a seeker that searches there."""
-        for number, data in _lines(folder / GAMES):
-            record = _read(folder / GAMES, number, data)
+        self.scores: dict[Match, Score] = {}
+        """Of hidings, by the search for them without a seeker."""
+        path = folder / GAMES_FILE
+        for number, data in _read_lines(path):
+            record = _read_record(path, number, data)
             if record.size != size:
-                raise RecordError(f"{folder} has games at {record.size} pixels, not {size}; take another folder")
-            self._keep(trial_of(record), record)
-        for number, data in _lines(folder / HIDINGS):
+                raise RecordError(
+                    f"{folder} has games with images of {record.size} pixels, not {size}: choose another folder"
+                )
+            self._keep(match_of(record), record)
+        path = folder / HIDINGS_FILE
+        for number, data in _read_lines(path):
             try:
-                trial = trial_of(Record.from_dict(data["record"]))
-                self.scores[trial] = Score(**{f.name: float(data["score"].get(f.name, np.nan)) for f in fields(Score)})
-            except (KeyError, TypeError, AttributeError, ValueError) as error:
-                raise RecordError(f"{folder / HIDINGS}, line {number}: {error}") from error
+                line = HidingLine.model_validate(data)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"]) or "line"
+                raise RecordError(f"{path}, line {number}: {where}: {first['msg']}") from error
+            values = {field.name: line.score.get(field.name, np.nan) for field in fields(Score)}
+            self.scores[match_of(_read_record(path, number, line.record))] = Score(**values)
 
-    def add_game(self, trial: Trial, record: Record) -> None:
-        """A game has ended."""
-        _append(self.folder / GAMES, record.to_dict())
-        self._keep(trial, record)
+    def add_game(self, match: Match, record: Record) -> None:
+        """Appends a finished game."""
+        _append(self.folder / GAMES_FILE, record.to_dict())
+        self._keep(match, record)
 
-    def add_score(self, trial: Trial, place: Record, score: Score) -> None:
-        """A hiding place has been looked at: a record of the search there before its first step."""
-        _append(self.folder / HIDINGS, {"record": place.to_dict(), "score": score.to_dict()})
-        self.scores[trial] = score
+    def add_score(self, search: Match, start: Record, score: Score) -> None:
+        """Appends a hiding's score; `start` is the record of the search for it before its first step."""
+        _append(self.folder / HIDINGS_FILE, {"record": start.to_dict(), "score": score.to_dict()})
+        self.scores[search] = score
 
-    def has(self, trial: Trial) -> bool:
-        return trial in (self.results if trial.seeker else self.hidings)
+    def has(self, match: Match) -> bool:
+        return match in (self.results if match.seeker else self.hidings)
 
-    def _keep(self, trial: Trial, record: Record) -> None:
-        # Searches are many and long: what they were is in the file.
-        if trial.seeker:
-            self.results[trial] = result_of(record)
+    def _keep(self, match: Match, record: Record) -> None:
+        # Searches are many and long: only their results stay in memory.
+        if match.seeker:
+            self.results[match] = search_result(record)
         else:
-            self.hidings[trial] = record
+            self.hidings[match] = record
 
 
-def trial_of(record: Record) -> Trial:
-    """The trial that a record is of."""
-    return Trial(record.scene, record.players.get("hider", ""), record.players.get("seeker", ""), record.spec)
+def match_of(record: Record) -> Match:
+    """The match that a record is of."""
+    return Match(record.scene, record.players.get("hider", ""), record.players.get("seeker", ""), record.spec)
 
 
-def _read(path: Path, number: int, data: Any) -> Record:
+def _read_record(path: Path, number: int, data: Any) -> Record:
     try:
         return Record.from_dict(data)
     except RecordError as error:
         raise RecordError(f"{path}, line {number}: {error}") from error
 
 
-def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The lines of a file as JSON gives them, with their numbers. A last line that was cut off is removed from it."""
+def _read_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Line numbers and parsed lines. Truncates a last line that was cut off when the tournament was stopped."""
     if not path.exists():
         return
-    whole = 0
+    complete = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
-                os.truncate(path, whole)
+                os.truncate(path, complete)
                 return
-            whole += len(line)
+            complete += len(line)
             try:
                 yield number, json.loads(line)
             except ValueError as error:
                 raise RecordError(f"{path}, line {number}: {error}") from error
 
 
-def _append(path: Path, data: dict) -> None:
+def _append(path: Path, data: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(data) + "\n")

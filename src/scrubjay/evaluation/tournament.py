@@ -1,8 +1,8 @@
-"""Tournaments: the same hiding places, of players and of spot sets, for every seeker.
+"""Tournaments: hiders, and sets of hiding spots, against seekers. Every seeker meets the same hidings.
 
-A hiding is played once, and then every seeker searches for what was hidden from where the hider began. What cannot be
-seen from any reachable place, whatever is open, is shown to no seeker and counts as not found. Finished games go to a
-journal, so that a tournament that was stopped goes on.
+A hiding is played once; then every seeker searches for the object from the hider's start. Objects that are visible from
+no reachable pose, whatever is open, count as not found without a search. Finished games go to a journal, from which an
+interrupted tournament resumes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from scrubjay.errors import SpotError
-from scrubjay.evaluation.journal import Journal, Result
-from scrubjay.evaluation.matches import Trial, check_names, matches
+from scrubjay.evaluation.journal import Journal, SearchResult
+from scrubjay.evaluation.matches import Match, check_names, play_matches
 from scrubjay.evaluation.scores import Score, score
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
@@ -33,184 +33,188 @@ from scrubjay.spots.episodes import free_positions
 from scrubjay.spots.spots import DIFFICULTIES, load_spots, spots_path
 
 Players = Mapping[str, Callable[[int], Player]]
-"""Names, and what makes a player of each from a seed."""
+"""Factories by name, which take a seed."""
 Progress = Callable[[int, int], None]
-"""Told how many games are done, and of how many."""
+"""Called with the finished games and all games."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is played."""
+class TournamentPlan:
+    """Players, rooms and games of a tournament."""
 
     hiders: tuple[str, ...]
-    """Names of players, or difficulties of spots, which nobody has to hide."""
+    """Names of players, or difficulties: spots, for which nobody plays."""
     seekers: tuple[str, ...]
     scenes: tuple[str, ...]
     games: int = 5
-    """Hidings of each hider in each room, of the five objects in turn."""
+    """Hidings per hider and room, of the five objects in turn."""
     seed: int = 0
     spots: Path | None = None
-    """The folder of the spots."""
+    """The folder of the spots files."""
     size: int = 224
     renderer: str = "auto"
     device: str = "cpu"
     at_once: int = 4
-    """Games that are played side by side."""
+    """Games played side by side."""
 
     @property
-    def active(self) -> tuple[str, ...]:
-        """Hiders that play."""
+    def playing_hiders(self) -> tuple[str, ...]:
+        """Hiders other than difficulties."""
         return tuple(name for name in self.hiders if name not in DIFFICULTIES)
 
     @property
-    def games_a_room(self) -> int:
+    def games_per_room(self) -> int:
         """Hidings and searches."""
-        return self.games * (len(self.active) + len(self.hiders) * len(self.seekers))
+        return self.games * (len(self.playing_hiders) + len(self.hiders) * len(self.seekers))
 
 
 @dataclass(frozen=True)
 class Hiding:
-    """An object that waited to be found, and how the seekers did."""
+    """A hidden object, and how the seekers did."""
 
     scene: str
     hider: str
     goal: str
     score: Score
-    results: dict[str, Result]
+    results: dict[str, SearchResult]
     """By seeker."""
 
     @property
-    def seen(self) -> bool:
-        """Can it be seen from any reachable place, if the right things are opened?"""
+    def can_be_seen(self) -> bool:
+        """Whether it is visible from a reachable pose if the right things are open."""
         return bool(self.score.bfs_found)
 
 
 def play_tournament(
-    plan: Plan, hiders: Players, seekers: Players, folder: Path, progress: Progress = lambda done, total: None
+    plan: TournamentPlan, hiders: Players, seekers: Players, folder: Path, progress: Progress = lambda done, total: None
 ) -> list[Hiding]:
-    """Plays what the folder's journal does not have yet, and gives all hidings of the plan."""
-    check(plan, hiders, seekers)
+    """Plays what the folder's journal lacks, and returns all hidings of the plan."""
+    check_plan(plan, hiders, seekers)
     journal = Journal(folder, plan.size)
-    rooms = min(plan.at_once, len(plan.scenes))
-    found: list[Hiding] = []
-    for wave in range(0, len(plan.scenes), rooms):
-        done = itertools.count(wave * plan.games_a_room)
+    rooms_at_once = min(plan.at_once, len(plan.scenes))
+    total = len(plan.scenes) * plan.games_per_room
+    hidings: list[Hiding] = []
+    for first in range(0, len(plan.scenes), rooms_at_once):
+        done = itertools.count(first * plan.games_per_room)
 
-        def tell(done: Iterator[int] = done) -> None:
-            progress(next(done), len(plan.scenes) * plan.games_a_room)
+        def report(done: Iterator[int] = done) -> None:
+            progress(next(done), total)
 
-        tell()
-        seed = int(np.random.SeedSequence([plan.seed, wave]).generate_state(1)[0])
-        scenes = plan.scenes[wave : wave + rooms]
-        with World(scenes, plan.at_once // rooms, plan.renderer, plan.size, plan.device) as world:
-            specs = {room.room.scene: _episodes(plan, room) for room in world.rooms}
-            for name in plan.active:
-                trials = [Trial(scene, name, "", spec) for scene in scenes for spec in specs[scene]]
-                _fill(journal, world, trials, hiders[name](seed), tell)
-            places = [
-                place
+        report()
+        seed = int(np.random.SeedSequence([plan.seed, first]).generate_state(1)[0])
+        scenes = plan.scenes[first : first + rooms_at_once]
+        with World(scenes, plan.at_once // rooms_at_once, plan.renderer, plan.size, plan.device) as world:
+            specs = {room.room.scene: _plan_specs(plan, room) for room in world.rooms}
+            for name in plan.playing_hiders:
+                matches = [Match(scene, name, "", spec) for scene in scenes for spec in specs[scene]]
+                _play_missing(journal, world, matches, hiders[name](seed), report)
+            searches = [
+                search
                 for room in world.rooms
                 for name in plan.hiders
-                for place in _places(plan, journal, world, room, name, specs[room.room.scene])
+                for search in _searches(plan, journal, world, room, name, specs[room.room.scene])
             ]
             for name in plan.seekers:
-                trials = [replace(place, seeker=name) for place in places if journal.scores[place].bfs_found]
-                _fill(journal, world, trials, seekers[name](seed), tell)
-        found += [_hiding(plan, journal, place) for place in places]
-    progress(len(plan.scenes) * plan.games_a_room, len(plan.scenes) * plan.games_a_room)
-    return found
+                matches = [replace(search, seeker=name) for search in searches if journal.scores[search].bfs_found]
+                _play_missing(journal, world, matches, seekers[name](seed), report)
+        hidings += [_hiding(plan, journal, search) for search in searches]
+    progress(total, total)
+    return hidings
 
 
-def check(plan: Plan, hiders: Players, seekers: Players) -> None:
-    """ValueError where something in the plan is not there, before anything is played."""
+def check_plan(plan: TournamentPlan, hiders: Players, seekers: Players) -> None:
+    """ValueError for unknown players, rooms or missing spots, before anything is played."""
     check_names("hider", plan.hiders, (*hiders, *DIFFICULTIES))
     check_names("seeker", plan.seekers, seekers)
     if plan.games < 1 or plan.at_once < 1 or not plan.scenes or len(set(plan.scenes)) < len(plan.scenes):
-        raise ValueError("a tournament has rooms, each once, and at least one game in each and at once")
+        raise ValueError("a tournament needs different rooms, at least one game in each, and one at a time")
     for scene in plan.scenes:
         make_room(scene)
-    if len(plan.active) < len(plan.hiders):
+    if len(plan.playing_hiders) < len(plan.hiders):
         for scene, goal in itertools.product(plan.scenes, GOALS[: plan.games]):
-            _spots(plan, scene, goal)
+            _load_spots(plan, scene, goal)
 
 
-def episodes(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
-    """Hidings in a room, the same for every hider: the objects in turn, no start twice."""
+def hiding_specs(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
+    """Hiding episodes in a room, the same for every hider: the objects in turn, every start once."""
     rng = np.random.default_rng([seed, *room.room.scene.encode()])
     positions = room.floor.reachable().positions
     for number, start in enumerate(rng.permutation(QUARTERS * len(positions)).tolist()):
         x, y = positions[start // QUARTERS].tolist()
-        place = AgentPose(x, y, 360 / QUARTERS * (start % QUARTERS), True)
-        yield EpisodeSpec(GOALS[number % len(GOALS)], place, Stage.EM, Stage.OH)
+        pose = AgentPose(x, y, 360 / QUARTERS * (start % QUARTERS), True)
+        yield EpisodeSpec(GOALS[number % len(GOALS)], pose, Stage.EM, Stage.OH)
 
 
-def _episodes(plan: Plan, room: CompiledRoom) -> list[EpisodeSpec]:
-    some = list(itertools.islice(episodes(room, plan.seed), plan.games))
-    if len(some) < plan.games:
-        raise ValueError(f"{room.room.scene} has {len(some)} places to begin at, too few for {plan.games} games")
-    return some
+def _plan_specs(plan: TournamentPlan, room: CompiledRoom) -> list[EpisodeSpec]:
+    specs = list(itertools.islice(hiding_specs(room, plan.seed), plan.games))
+    if len(specs) < plan.games:
+        raise ValueError(f"{room.room.scene} has {len(specs)} start poses, too few for {plan.games} games")
+    return specs
 
 
-def _fill(journal: Journal, world: World, trials: Sequence[Trial], player: Player, tell: Callable[[], None]) -> None:
-    """Plays those trials that the journal does not have."""
-    left = [trial for trial in trials if not journal.has(trial)]
-    for _ in range(len(trials) - len(left)):
-        tell()
-    for trial, record in matches(world, left, player) if left else ():
-        journal.add_game(trial, record)
-        tell()
+def _play_missing(
+    journal: Journal, world: World, matches: Sequence[Match], player: Player, report: Callable[[], None]
+) -> None:
+    """Plays the matches that the journal lacks."""
+    missing = [match for match in matches if not journal.has(match)]
+    for _ in range(len(matches) - len(missing)):
+        report()
+    for match, record in play_matches(world, missing, player) if missing else ():
+        journal.add_game(match, record)
+        report()
 
 
-def _places(
-    plan: Plan, journal: Journal, world: World, room: CompiledRoom, hider: str, specs: Sequence[EpisodeSpec]
-) -> list[Trial]:
-    """Where a hider hid what it was dealt, as searches that have no seeker yet, each with its score in the journal."""
-    scene, found = room.room.scene, []
+def _searches(
+    plan: TournamentPlan, journal: Journal, world: World, room: CompiledRoom, hider: str, specs: Sequence[EpisodeSpec]
+) -> list[Match]:
+    """The searches, without a seeker yet, for what a hider hid; scores each hiding if the journal has not."""
+    scene, searches = room.room.scene, []
     for number, spec in enumerate(specs):
         record = None
         if hider in DIFFICULTIES:
-            some = _spots(plan, scene, spec.goal).get(hider, ())
-            if not some:
+            spots = _load_spots(plan, scene, spec.goal).get(hider, ())
+            if not spots:
                 continue
-            spot = some[number // len(GOALS) % len(some)]
+            spot = spots[number // len(GOALS) % len(spots)]
             start = _nearest(free_positions(room, spot), spec.start)
             search = replace(spec, start=start, first=Stage.S, last=Stage.S, pose=spot.pose, open=spot.open)
         else:
-            record = journal.hidings[Trial(scene, hider, "", spec)]
+            record = journal.hidings[Match(scene, hider, "", spec)]
             assert record.hidden
             pose, is_open = tuple(record.hidden["pose"]), tuple(record.hidden["open"])
             search = replace(spec, first=Stage.S, last=Stage.S, pose=pose, open=is_open)
-        trial = Trial(scene, hider, "", search)
-        if trial not in journal.scores:
-            place = waiting(trial, world)
-            journal.add_score(trial, place, score(record or place, room))
-        found.append(trial)
-    return found
+        match = Match(scene, hider, "", search)
+        if match not in journal.scores:
+            unplayed = unplayed_record(match, world)
+            journal.add_score(match, unplayed, score(record or unplayed, room))
+        searches.append(match)
+    return searches
 
 
-def _nearest(positions: np.ndarray, place: AgentPose) -> AgentPose:
-    """The place at the nearest of positions (n, 2): what is open for a spot may stand where others begin."""
-    x, y = positions[np.linalg.norm(positions - place[:2], axis=1).argmin()].tolist()
-    return place._replace(x=x, y=y)
+def _nearest(positions: np.ndarray, pose: AgentPose) -> AgentPose:
+    """A pose moved to the nearest of positions (n, 2): what is open for a spot may block the start."""
+    x, y = positions[np.linalg.norm(positions - pose[:2], axis=1).argmin()].tolist()
+    return pose._replace(x=x, y=y)
 
 
-def _spots(plan: Plan, scene: str, goal: str) -> dict:
+def _load_spots(plan: TournamentPlan, scene: str, goal: str) -> dict:
     if plan.spots is None or not (path := spots_path(plan.spots, scene, goal)).exists():
-        where = plan.spots or "no folder"
-        raise SpotError(f"no spots of a {goal} in {scene} in {where}; `scrubjay spots {scene}` makes them")
+        where = f"in {plan.spots}" if plan.spots else "without a folder of spots"
+        raise SpotError(f"there are no spots of a {goal} in {scene} {where}: make them with `scrubjay spots {scene}`")
     return load_spots(path, scene, goal).spots
 
 
-def waiting(trial: Trial, world: World) -> Record:
+def unplayed_record(match: Match, world: World) -> Record:
     """The record of a search before its first step."""
-    record = new_record(trial.scene, trial.spec, world, {"hider": trial.hider})
-    record.hidden = {"pose": list(trial.spec.pose or ()), "open": list(trial.spec.open)}
+    record = new_record(match.scene, match.spec, world, {"hider": match.hider})
+    record.hidden = {"pose": list(match.spec.pose or ()), "open": list(match.spec.open)}
     return record
 
 
-def _hiding(plan: Plan, journal: Journal, place: Trial) -> Hiding:
-    kept, nothing = journal.scores[place], Result(False, SEEKER_STEPS, 0)
+def _hiding(plan: TournamentPlan, journal: Journal, search: Match) -> Hiding:
+    hiding_score, not_found = journal.scores[search], SearchResult(False, SEEKER_STEPS, 0)
     results = {
-        name: journal.results[replace(place, seeker=name)] if kept.bfs_found else nothing for name in plan.seekers
+        name: journal.results[replace(search, seeker=name)] if hiding_score.bfs_found else not_found
+        for name in plan.seekers
     }
-    return Hiding(place.scene, place.hider, place.spec.goal, kept, results)
+    return Hiding(search.scene, search.hider, search.spec.goal, hiding_score, results)

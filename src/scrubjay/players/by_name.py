@@ -1,4 +1,4 @@
-"""All players without networks, by name."""
+"""Scripted players by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HIDERS: dict[str, Callable[[int], Player]] = {
     "possible": lambda seed: RandomPlayer(seed, possible=True),
     "heuristic": HeuristicHider,
 }
-"""From seeds: who takes the actions of all stages but seeking."""
+"""Factories that take a seed. Hiders play all stages but S."""
 SEEKERS: dict[str, Callable[[int], Player]] = {
     "random": RandomPlayer,
     "possible": lambda seed: RandomPlayer(seed, possible=True),
@@ -21,20 +21,20 @@ SEEKERS: dict[str, Callable[[int], Player]] = {
     "bfs": breadth_first_seeker,
     "oracle": oracle_seeker,
 }
-"""From seeds: who seeks. The last two know more than an agent can."""
+"""Factories that take a seed. The last two have privileged information."""
 
 
 def make_hider(name: str, seed: int = 0) -> Player:
-    """A hider by its name; ValueError names the choices."""
-    return _chosen(HIDERS, "hider", name)(seed)
+    """A hider by name; ValueError lists the choices."""
+    return _lookup(HIDERS, "hider", name)(seed)
 
 
 def make_seeker(name: str, seed: int = 0) -> Player:
-    """A seeker by its name; ValueError names the choices."""
-    return _chosen(SEEKERS, "seeker", name)(seed)
+    """A seeker by name; ValueError lists the choices."""
+    return _lookup(SEEKERS, "seeker", name)(seed)
 
 
-def _chosen(players: dict[str, Callable[[int], Player]], role: str, name: str) -> Callable[[int], Player]:
+def _lookup(players: dict[str, Callable[[int], Player]], role: str, name: str) -> Callable[[int], Player]:
     if name not in players:
-        raise ValueError(f"unknown {role} {name!r}; there are {', '.join(players)}")
+        raise ValueError(f"unknown {role} {name!r}; choose from {', '.join(players)}")
     return players[name]

@@ -1,7 +1,6 @@
-"""A hider without networks: explores, and puts the object where, by what it saw, it is hard to see.
+"""A heuristic hider: explores, then hides the object in a container that it can close.
 
-Best is what can be shut: a container that it opened itself. Next best is where it was seen from the fewest of the
-places that it has been to.
+Without one, it hides the object where it is visible from the fewest of the poses it has been to.
 """
 
 from __future__ import annotations
@@ -14,261 +13,269 @@ import numpy as np
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.cache import CacheGame
-from scrubjay.players.explorer import CLOSE, OPENINGS, ExploringMind, Minds
-from scrubjay.players.manipulator import CONTAINED, ON_TOP, Hand, aim, drops
-from scrubjay.players.perception import Sight, pixel_of, sights
-from scrubjay.players.planning import Spot
+from scrubjay.players.explorer import CLOSE, OPEN_ACTIONS, ExplorePolicy
+from scrubjay.players.manipulator import CONTAINED, ON_TOP, Hand, find_drop_targets, resting_position
+from scrubjay.players.perception import Percept, project
+from scrubjay.players.planning import LatticePose
+from scrubjay.players.policy_player import NO_POSE, PolicyPlayer
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import GOAL_BOXES
 
 READY = action_index("ReadyForSeeker")
-RIM = 0.08
-"""Metres by which a drawer's front is at least higher than its bottom."""
-FEW, INSIDE = 20, 200
-"""Points of the inside of a thing with fewer of which it is looked at again, and that are remembered at most."""
-THOUGHT_OF = 1000
-"""Open places, at most, that the hider weighs against each other."""
-NEARER = 0.05
-"""Metres by which something must be nearer than a point to hide it, or have been to have hidden it."""
-TRUST = 2
-"""Manipulations after which the hider gives up a container."""
-ATTEMPTS = 4
+MIN_RIM = 0.08
+"""Meters by which a drawer's front rises above its bottom."""
+FEW_POINTS, MAX_POINTS = 20, 200
+"""Known points of a container's inside: with fewer it is looked into again; more are not kept."""
+MAX_CANDIDATES = 1000
+"""Open hiding targets that are compared."""
+OCCLUSION_MARGIN = 0.05
+"""Meters by which something must be nearer than a point to occlude it."""
+CONTAINER_ATTEMPTS = 2
+"""Manipulations after which containers are given up."""
+MAX_ATTEMPTS = 4
 """Manipulations after which any placement will do."""
-LAST_CALL = 4
-"""Steps before the end at which any placement will do."""
+LAST_STEPS = 4
+"""Steps before the end of OH at which any placement will do."""
 
 
 @dataclass(frozen=True)
-class Idea:
-    """Where the object might be hidden, and from where."""
+class HidingPlan:
+    """A manipulation that hides the object, and the pose to do it from."""
 
-    place: Spot
+    pose: LatticePose
     modality: int
     row: int
     column: int
     rest: np.ndarray
-    """(3,): where its middle would be."""
+    """(3,): where the object's center would rest."""
     openable: int = NOTHING
-    """What must be open for it, and shut afterwards."""
+    """The container, which must be open and is closed afterwards."""
 
     @property
     def action(self) -> int:
         return int(PLACE_ACTIONS[actions.target_index(self.modality, self.row, self.column)])
 
 
-class HidingMind(ExploringMind):
-    """What the hider of one game knows and wants."""
+class HidePolicy(ExplorePolicy):
+    """The hider of one game, in all its stages."""
 
     def __init__(self, goal: int, rng: np.random.Generator) -> None:
         super().__init__()
         self.goal, self.rng = goal, rng
-        self.shut: list[Idea] = []
-        """In what can be shut."""
-        self.bare: list[Idea] = []
-        """In the open."""
-        self.opened_at: dict[int, tuple[int, int]] = {}
-        """Where the hider stood, not in their way, when it opened things."""
+        self.in_container: list[HidingPlan] = []
+        """Plans in containers that can be closed."""
+        self.in_the_open: list[HidingPlan] = []
+        self.opened_from: dict[int, tuple[int, int]] = {}
+        """The cell from which each openable was opened: there the player is not in its way."""
         self.insides: dict[int, np.ndarray] = {}
-        """Points (n, 3) that were seen in openables."""
-        self.looks: list[tuple[Sight, np.ndarray]] = []
-        """What was seen on the way: cameras, and how far things were (n, n)."""
-        self.ideas: list[Idea] = []
-        """What is still to be tried where the hider is, the next one last."""
-        self.idea: Idea | None = None
+        """Visible points (n, 3) of the insides of openables."""
+        self.views: list[tuple[Percept, np.ndarray]] = []
+        """All percepts so far, with subsampled depth (n, n)."""
+        self.plans: list[HidingPlan] = []
+        """Still to be tried at the chosen pose, the next one last."""
+        self.plan: HidingPlan | None = None
+        """Being tried."""
         self.hand: Hand | None = None
-        self.again: list[int] = []
-        """Movements of the hand to be repeated, the next one last."""
+        self.repeated: list[int] = []
+        """Hand actions to repeat, the next one last."""
         self.attempts = 0
         self.fallback: tuple[int, list[int]] | None = None
-        """A PlaceAt that will succeed, and the movements that make it."""
+        """A PlaceAt that will succeed, and the hand actions that achieve it."""
         self.placed = self.closed = False
-        self._before: Sight | None = None
+        self._previous: Percept | None = None
 
-    # Exploring.
+    # E&M
 
-    def next(self, sight: Sight, success: bool) -> int:
-        if success and self._aim[2] != NOTHING and self._before is not None:
-            self.opened_at[self._aim[2]] = sight.place[:2]
-            self._look_inside(sight, self._aim[2], _depth(sight) > _depth(self._before) + NEARER)
+    def act(self, percept: Percept, success: bool) -> int:
+        """The next action of E&M."""
+        if success and self._last.openable != NOTHING and self._previous is not None:
+            self.opened_from[self._last.openable] = percept.pose[:2]
+            receded = _depth(percept) > _depth(self._previous) + OCCLUSION_MARGIN
+            self._look_inside(percept, self._last.openable, receded)
         for openable in self.opened:
             # Drawers are often opened from too low to see into them.
-            if len(self.insides.get(openable, ())) < FEW:
-                self._look_inside(sight, openable, np.zeros(sight.ids.shape, bool))
-        found = drops(sight, self.goal)
-        openable = sight.openable[*found.pixel.T]
-        surface = sight.points[*found.pixel.T]
+            if len(self.insides.get(openable, ())) < FEW_POINTS:
+                self._look_inside(percept, openable, np.zeros(percept.ids.shape, bool))
+        self._collect_plans(percept)
+        self.views.append((percept, _depth(percept)[::2, ::2]))
+        self._previous = percept
+        return super().act(percept, success)
+
+    def _collect_plans(self, percept: Percept) -> None:
+        """Adds what could be hidden from here, on surfaces and in open containers."""
+        targets = find_drop_targets(percept, self.goal)
+        openable = percept.openable[*targets.pixel.T]
+        surface = percept.points[*targets.pixel.T]
         for n, number in enumerate(openable.tolist()):
-            at = (int(found.row[n]), int(found.column[n]), found.rest[n])
+            target = (int(targets.row[n]), int(targets.column[n]), targets.rest[n])
             if number == NOTHING:
-                self.bare.append(Idea(sight.place, ON_TOP, *at))
-            elif sight.is_open[*found.pixel[n]] and self._is_inside(number, surface[n]):
-                self.shut.append(Idea(sight.place, CONTAINED, *at, openable=number))
-        self.looks.append((sight, _depth(sight)[::2, ::2]))
-        self._before = sight
-        return super().next(sight, success)
+                self.in_the_open.append(HidingPlan(percept.pose, ON_TOP, *target))
+            elif percept.is_open[*targets.pixel[n]] and self._is_inside(number, surface[n]):
+                self.in_container.append(HidingPlan(percept.pose, CONTAINED, *target, openable=number))
 
     def _is_inside(self, openable: int, point: np.ndarray) -> bool:
         inside = self.insides.get(openable)
-        return inside is not None and bool(np.linalg.norm(inside - point, axis=1).min() < NEARER)
+        return inside is not None and bool(np.linalg.norm(inside - point, axis=1).min() < OCCLUSION_MARGIN)
 
-    def _look_inside(self, sight: Sight, opened: int, behind: np.ndarray) -> None:
-        """Finds the inside of what was opened: what lies `behind` (n, n) where its front was, or behind where that is.
+    def _look_inside(self, percept: Percept, opened: int, receded: np.ndarray) -> None:
+        """Finds the inside of what was opened: pixels that `receded` (n, n) in a cupboard, below the front in a drawer.
 
-        The one is a cupboard's, the other a drawer's. A door that opens downwards is neither.
+        A door that opens downwards has neither.
         """
-        shown = (sight.openable == opened) & sight.is_open
-        # The highest that is seen of it in each column of the image, from the lowest row up.
-        height = np.where(shown, sight.points[..., 2], -np.inf)
-        below = np.maximum.accumulate(height[::-1], 0)[::-1] > height + RIM
-        inside = sight.points[shown & (behind | below)]
+        shown = (percept.openable == opened) & percept.is_open
+        # The highest visible point of it in each image column, from the lowest row up.
+        height = np.where(shown, percept.points[..., 2], -np.inf)
+        below = np.maximum.accumulate(height[::-1], 0)[::-1] > height + MIN_RIM
+        inside = percept.points[shown & (receded | below)]
         if len(inside) > len(self.insides.get(opened, ())):
-            self.insides[opened] = inside[:: -(-len(inside) // INSIDE)]
+            self.insides[opened] = inside[:: -(-len(inside) // MAX_POINTS)]
 
-    # Choosing a place.
+    # PS
 
-    def choose(self, sight: Sight) -> np.ndarray:
-        """The place (4,) to hide from: right and ahead of here, quarter turns from the start's heading, standing."""
-        # What was opened from a position can also be shut from there.
-        fitting = [idea for idea in self.shut if self._fits(idea.openable)]
-        if shut := [idea for idea in fitting if idea.place[:2] == self.opened_at[idea.openable]] or fitting:
-            # Where most of an inside is seen, it is easiest to put something there.
-            counts = Counter(place for place, *_ in {(idea.place, idea.row, idea.column) for idea in shut})
-            most = [place for place, count in counts.items() if count == max(counts.values())]
-            place = most[self.rng.integers(len(most))]
-        elif self.bare:
-            some = self.rng.permutation(len(self.bare))[:THOUGHT_OF]
-            share = self.exposure(np.array([self.bare[n].rest for n in some]))
-            place = self.bare[some[int(share.argmin())]].place
+    def choose_pose(self, percept: Percept) -> np.ndarray:
+        """The pose (4,) to hide from: right and ahead of here, quarter turns from the start's heading, standing."""
+        # What was opened from a cell can also be closed from there.
+        fitting = [plan for plan in self.in_container if self._fits(plan.openable)]
+        if closable := [plan for plan in fitting if plan.pose[:2] == self.opened_from[plan.openable]] or fitting:
+            # Placing is easiest where most of an inside is in view.
+            counts = Counter(pose for pose, *_ in {(plan.pose, plan.row, plan.column) for plan in closable})
+            best = [pose for pose, count in counts.items() if count == max(counts.values())]
+            pose = best[self.rng.integers(len(best))]
+        elif self.in_the_open:
+            candidates = self.rng.permutation(len(self.in_the_open))[:MAX_CANDIDATES]
+            exposure = self.exposure(np.array([self.in_the_open[n].rest for n in candidates]))
+            pose = self.in_the_open[candidates[int(exposure.argmin())]].pose
         else:
-            place = sight.place
-        here = [idea for idea in self.bare if idea.place == place]
-        share = self.exposure(np.array([idea.rest for idea in here]).reshape(-1, 3))
-        self.ideas = _once([here[n] for n in np.argsort(-share, kind="stable")])
-        self.ideas += _once(_middle_last([idea for idea in shut if idea.place == place]))
-        return np.array([place[0] - sight.place[0], place[1] - sight.place[1], *place[2:]])
+            pose = percept.pose
+        here = [plan for plan in self.in_the_open if plan.pose == pose]
+        exposure = self.exposure(np.array([plan.rest for plan in here]).reshape(-1, 3))
+        self.plans = _last_per_target([here[n] for n in np.argsort(-exposure, kind="stable")])
+        self.plans += _last_per_target(_central_last([plan for plan in closable if plan.pose == pose]))
+        return np.array([pose[0] - percept.pose[0], pose[1] - percept.pose[1], *pose[2:]])
 
     def _fits(self, openable: int) -> bool:
-        """Is the object shorter than what was seen of an inside is long?"""
+        """Whether the object is shorter than the visible inside of a container."""
         return bool(np.ptp(self.insides[openable][:, :2], axis=0).max() > max(GOAL_BOXES[GOALS[self.goal]][:3]))
 
     def exposure(self, points: np.ndarray) -> np.ndarray:
-        """Of the places looked from whose images points (n, 3) fall into, the share that really showed them, (n,)."""
-        seen, shown = np.full(len(points), 0.5), np.ones(len(points))
-        for sight, depth in self.looks:
-            at = pixel_of(sight, points)
-            inside = (np.abs(at - 0.5) < 0.5).all(1)
-            row, column = (at[inside] * len(depth)).astype(int).T
-            away = -((points - sight.eye) @ sight.matrix)[:, 2]
-            seen[inside] += away[inside] <= depth[row, column] + NEARER
-            shown += inside
-        return seen / shown
+        """The fraction (n,) of the views with points (n, 3) in the frustum in which they were not occluded."""
+        # Half a sighting in one view as a prior.
+        visible, in_frustum = np.full(len(points), 0.5), np.ones(len(points))
+        for percept, depth in self.views:
+            pixel = project(percept, points)
+            inside = (np.abs(pixel - 0.5) < 0.5).all(1)
+            row, column = (pixel[inside] * len(depth)).astype(int).T
+            distance = -((points - percept.eye) @ percept.matrix)[:, 2]
+            visible[inside] += distance[inside] <= depth[row, column] + OCCLUSION_MARGIN
+            in_frustum += inside
+        return visible / in_frustum
 
-    # Hiding.
+    # OH and OM
 
-    def hide(self, sight: Sight, game: CacheGame, b: int) -> int:
-        """The action of one step of hiding."""
-        last, success, left = int(game.last_action[b]), bool(game.last_success[b]), _steps_left(game, b)
+    def hide(self, percept: Percept, game: CacheGame, b: int) -> int:
+        """The next action of OH."""
+        last, success = int(game.last_action[b]), bool(game.last_success[b])
         if last != NOTHING and actions.PLACE_AT[last] != NOTHING:
             self.placed |= success
-            if not self.placed and (again := self._failed(int(game.landed[b]), left)) is not None:
-                return again
+            if not self.placed and (action := self._after_miss(int(game.landed[b]), _steps_left(game, b))) is not None:
+                return action
         if self.placed:
-            if self.idea is not None and self.idea.openable != NOTHING and not self.closed:
+            if self.plan is not None and self.plan.openable != NOTHING and not self.closed:
                 self.closed = True
                 return CLOSE
             return READY
-        return self._try(sight)
+        return self._try_next(percept)
 
-    def _failed(self, landed: int, left: int) -> int | None:
-        """After a manipulation that missed its target: the object has landed somewhere, which can be aimed at."""
-        assert self.hand is not None and self.idea is not None
+    def _after_miss(self, landed: int, steps_left: int) -> int | None:
+        """After a manipulation that missed its target: the PlaceAt for where the object landed, or None."""
+        assert self.hand is not None and self.plan is not None
         if landed != NOTHING:
-            self.fallback = (landed, self.hand.done)
-        if self.attempts >= TRUST:
+            self.fallback = (landed, self.hand.actions)
+        if self.attempts >= CONTAINER_ATTEMPTS:
             # It does not fit, or the hand does not get there.
-            self.ideas = [idea for idea in self.ideas if idea.modality == ON_TOP]
-        wanted = self.idea.modality == ON_TOP or actions.target_of(actions.PLACE_AT[landed])[0] == CONTAINED
+            self.plans = [plan for plan in self.plans if plan.modality == ON_TOP]
+        acceptable = self.plan.modality == ON_TOP or actions.target_of(actions.PLACE_AT[landed])[0] == CONTAINED
         if self.fallback and (
-            (landed != NOTHING and wanted) or left <= LAST_CALL or self.attempts >= ATTEMPTS or not self.ideas
+            (landed != NOTHING and acceptable)
+            or steps_left <= LAST_STEPS
+            or self.attempts >= MAX_ATTEMPTS
+            or not self.plans
         ):
-            (action, movements), self.fallback = self.fallback, None
-            self.again, self.attempts = movements[::-1], 0
+            (action, hand_actions), self.fallback = self.fallback, None
+            self.repeated, self.attempts = hand_actions[::-1], 0
             return action
         return None
 
-    def _try(self, sight: Sight) -> int:
-        while self.ideas and self.ideas[-1].place == sight.place:
-            idea = self.ideas[-1]
-            if idea.openable != NOTHING and not (sight.is_open & (sight.openable == idea.openable)).any():
-                cells = np.argwhere(sight.at_cells == idea.openable)
-                if len(cells) and idea.openable not in self.refused:
-                    self.refused[idea.openable] = {sight.place}
-                    return int(OPENINGS[tuple(cells[0])])
-                self.ideas.pop()
+    def _try_next(self, percept: Percept) -> int:
+        while self.plans and self.plans[-1].pose == percept.pose:
+            plan = self.plans[-1]
+            if plan.openable != NOTHING and not (percept.is_open & (percept.openable == plan.openable)).any():
+                cells = np.argwhere(percept.at_cells == plan.openable)
+                if len(cells) and plan.openable not in self.refused:
+                    self.refused[plan.openable] = {percept.pose}
+                    return int(OPEN_ACTIONS[tuple(cells[0])])
+                self.plans.pop()
                 continue
-            self.ideas.pop()
-            return self._begin(idea)
-        return self._begin(self._makeshift(sight))
+            self.plans.pop()
+            return self._start(plan)
+        return self._start(self._improvise(percept))
 
-    def _begin(self, idea: Idea) -> int:
-        self.idea, self.hand, self.again = idea, Hand(idea.rest, self.goal), []
+    def _start(self, plan: HidingPlan) -> int:
+        self.plan, self.hand, self.repeated = plan, Hand(plan.rest, self.goal), []
         self.attempts += 1
-        return idea.action
+        return plan.action
 
-    def _makeshift(self, sight: Sight) -> Idea:
-        """Where nothing was thought of: any level surface, or straight ahead and down."""
-        found = drops(sight, self.goal)
-        if len(found.row):
-            n = int(self.rng.integers(len(found.row)))
-            return Idea(sight.place, ON_TOP, int(found.row[n]), int(found.column[n]), found.rest[n])
+    def _improvise(self, percept: Percept) -> HidingPlan:
+        """A plan without any: on a random level surface, or on the floor straight ahead."""
+        targets = find_drop_targets(percept, self.goal)
+        if len(targets.row):
+            n = int(self.rng.integers(len(targets.row)))
+            return HidingPlan(percept.pose, ON_TOP, int(targets.row[n]), int(targets.column[n]), targets.rest[n])
         row, column = CELLS - 2, CELLS // 2
-        return Idea(sight.place, ON_TOP, row, column, aim(sight, self.goal, np.array([ON_TOP, row, column])))
+        rest = resting_position(percept, self.goal, np.array([ON_TOP, row, column]))
+        return HidingPlan(percept.pose, ON_TOP, row, column, rest)
 
-    def manipulate(self, sight: Sight, target: np.ndarray, success: bool) -> int:
-        """The action of one step of manipulating; the target (3,) matters only if it was not the hider who chose it."""
+    def manipulate(self, percept: Percept, target: np.ndarray, success: bool) -> int:
+        """The next action of OM; the target (3,) is used only if another player chose it."""
         if self.hand is None:
-            self.hand = Hand(aim(sight, self.goal, target), self.goal)
-        return self.again.pop() if self.again else self.hand.next(sight, success)
+            self.hand = Hand(resting_position(percept, self.goal, target), self.goal)
+        return self.repeated.pop() if self.repeated else self.hand.act(percept, success)
 
 
-def _middle_last(ideas: list[Idea]) -> list[Idea]:
-    """Ideas in the order of how near they are to the middle of the image, the nearest last."""
-    return sorted(ideas, key=lambda idea: -abs(idea.column - CELLS // 2) - 0.1 * abs(idea.row - CELLS // 2))
+def _central_last(plans: list[HidingPlan]) -> list[HidingPlan]:
+    """Plans by distance from the image's center, the nearest last."""
+    return sorted(plans, key=lambda plan: -abs(plan.column - CELLS // 2) - 0.1 * abs(plan.row - CELLS // 2))
 
 
-def _once(ideas: list[Idea]) -> list[Idea]:
-    """The last idea for each target."""
-    return list({idea.action: idea for idea in ideas}.values())
+def _last_per_target(plans: list[HidingPlan]) -> list[HidingPlan]:
+    """The last plan for each target."""
+    return list({plan.action: plan for plan in plans}.values())
 
 
-def _depth(sight: Sight) -> np.ndarray:
-    """How far what is seen is along the camera's axis, (n, n)."""
-    return -((sight.points - sight.eye) @ sight.matrix)[..., 2]
+def _depth(percept: Percept) -> np.ndarray:
+    """Depth (n, n) along the camera's axis."""
+    return -((percept.points - percept.eye) @ percept.matrix)[..., 2]
 
 
 def _steps_left(game: CacheGame, b: int) -> int:
     return int(game.limits[Stage.OH] - game.time[b, Stage.OH])
 
 
-class HeuristicHider:
-    """Plays all stages but seeking."""
+class HeuristicHider(PolicyPlayer[HidePolicy]):
+    """Plays all stages but S."""
 
     def __init__(self, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
-        self._minds = Minds(lambda game, b: HidingMind(int(game.goal[b]), rng))
+        stages = [stage for stage in Stage if stage != Stage.S]
+        super().__init__(lambda game, b: HidePolicy(int(game.goal[b]), rng), stages)
 
-    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action, place = np.full(len(game), NOTHING), np.zeros((len(game), 4), int)
-        hiding = np.flatnonzero(games & (game.stage != Stage.S))
-        for b, sight in zip(hiding.tolist(), sights(game, hiding), strict=True):
-            mind, stage, success = self._minds.of(game, b), game.stage[b], bool(game.last_success[b])
-            if stage == Stage.EM:
-                action[b] = mind.next(sight, success)
-            elif stage == Stage.PS:
-                place[b] = mind.choose(sight)
-            elif stage == Stage.OH:
-                action[b] = mind.hide(sight, game, b)
-            else:
-                action[b] = mind.manipulate(sight, game.target[b], success)
-        return action, place
+    def decide(self, game: CacheGame, b: int, percept: Percept) -> tuple[int, np.ndarray]:
+        policy, stage, success = self.policy(game, b), game.stage[b], bool(game.last_success[b])
+        if stage == Stage.PS:
+            return NOTHING, policy.choose_pose(percept)
+        if stage == Stage.EM:
+            return policy.act(percept, success), NO_POSE
+        if stage == Stage.OH:
+            return policy.hide(percept, game, b), NO_POSE
+        return policy.manipulate(percept, game.target[b], success), NO_POSE

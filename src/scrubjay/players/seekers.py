@@ -1,12 +1,12 @@
-"""Seekers without networks: one that sees what an agent sees, and two that know more, as measures of what can be done.
+"""Scripted seekers: a frontier seeker that sees what an agent sees, and two with privileged information.
 
-The frontier seeker is a floor for learned agents. The paper's breadth-first searcher sees through openables, and the
-oracle knows where the object is: they give the ceiling.
+The frontier seeker is a floor for learned agents. The paper's breadth-first searcher, which sees through openables, and
+the oracle, which knows where the object is, are ceilings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import uniform_filter
@@ -15,9 +15,10 @@ from scrubjay.game import metrics
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import CLAIM_PIXELS, CacheGame
 from scrubjay.game.visibility import visible_from
-from scrubjay.players.explorer import CLOSE, OPENING, OPENINGS, Mind, Minds, Window
-from scrubjay.players.perception import SIDE, Sight, add_patch, reaching, sights
-from scrubjay.players.planning import TURN_RIGHT, Spot, plan
+from scrubjay.players.explorer import CLOSE, OPEN_ACTIONS, OPENING_GAIN, MappingPolicy
+from scrubjay.players.perception import MAP_SIZE, Percept, Window, add_patch, poses_reaching
+from scrubjay.players.planning import TURN_RIGHT, LatticePose, plan_path
+from scrubjay.players.policy_player import PolicyPlayer
 from scrubjay.rooms.directions import COMPASS, QUARTERS
 from scrubjay.rooms.floor import BODY_RADIUS, Grid, distance
 from scrubjay.rooms.room import GOALS
@@ -25,105 +26,105 @@ from scrubjay.sim.access import ways_to_open
 from scrubjay.sim.pose import HEIGHTS, REACH, AgentPose, reach
 
 CLAIM = action_index("ClaimVisible")
-SURELY = REACH - 0.1
-"""How near the seen side of an object is whose middle is surely in reach."""
-LOOK = 5
-"""Cells, ahead and across, that a look takes in for certain."""
-WORTH = 0.25
-"""What an unknown cell ahead adds to the worth of a look."""
-CANDIDATES = 6
-"""Openables near the object that an oracle thinks of opening."""
+SAFE_REACH = REACH - 0.1
+"""Distance of an object's visible side within which its center is surely in reach."""
+VIEW_CELLS = 5
+"""Cells, ahead and across, that one view surely shows."""
+UNKNOWN_CELL_GAIN = 0.25
+"""Gain of each unknown cell in view, beside 1 for a new view."""
+MAX_CONTAINERS = 6
+"""Openables near the object that the oracle considers."""
 
 
-class SeekingMind(Mind):
-    """Looks around until it has looked from everywhere, opens what it can, and goes to the object once it saw it."""
+class SeekPolicy(MappingPolicy):
+    """Looks from everywhere, opens what it can, and approaches and claims the object once it has seen it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.looked = np.zeros((SIDE, SIDE, QUARTERS, HEIGHTS), bool)
-        """Places at which, or next to which, it has looked since anything there was opened."""
+        self.searched = np.zeros((MAP_SIZE, MAP_SIZE, QUARTERS, HEIGHTS), bool)
+        """Poses at or next to which it has looked since anything in view of them was opened."""
         self.goal: np.ndarray | None = None
-        self.missed: set[Spot] = set()
-        """From where claims failed."""
+        """(3,): where the object was seen."""
+        self.missed: set[LatticePose] = set()
+        """Poses at which claims failed."""
         self.thorough = False
-        """After everything has been looked at from nearby, it is looked at from every single place."""
+        """After a first pass with views from nearby, the second looks from every single pose."""
 
-    def see(self, sight: Sight, success: bool) -> None:
-        action, place, openable = self._aim
+    def update(self, percept: Percept, success: bool) -> None:
+        action, pose, openable = self._last
         if action == CLAIM:
-            self.missed.add(place)
+            self.missed.add(pose)
         if openable != NOTHING and success and openable in self.map.closed:
-            self._look_into(self.map.closed[openable])
-        super().see(sight, success)
-        x, y, quarter, standing = self.at(sight)
+            self._search_again_around(self.map.closed[openable])
+        super().update(percept, success)
+        x, y, quarter, standing = self.map_index(percept)
         near = 0 if self.thorough else 1
-        self.looked[x - near : x + near + 1, y - near : y + near + 1, quarter, standing] = True
-        if sight.goal_pixels:
+        self.searched[x - near : x + near + 1, y - near : y + near + 1, quarter, standing] = True
+        if percept.goal_pixels:
             if self.goal is None:
-                self.been[:] = False
-                self.been[x, y, quarter, standing] = True
-            self.goal = sight.goal_point
+                self.looked_from[:] = False
+                self.looked_from[x, y, quarter, standing] = True
+            self.goal = percept.goal_point
 
-    def _look_into(self, point: np.ndarray) -> None:
-        shown = np.zeros(self.looked.shape, np.int16)
-        add_patch(shown, point, reaching(point))
-        self.looked &= shown == 0
+    def _search_again_around(self, point: np.ndarray) -> None:
+        in_view = np.zeros(self.searched.shape, np.int16)
+        add_patch(in_view, point, poses_reaching(point))
+        self.searched &= in_view == 0
 
-    def next(self, sight: Sight, success: bool) -> int:
-        """The action of one step, given what is seen and how the last one went."""
-        self.see(sight, success)
-        action = self._claim(sight, SURELY)
+    def act(self, percept: Percept, success: bool) -> int:
+        self.update(percept, success)
+        action = self._claim(percept, SAFE_REACH)
         if action is None and self.goal is not None:
-            action = self.go(sight, self._towards_goal)
+            action = self.go(percept, self._approach_gain)
             if action is None:
-                action = self._claim(sight, REACH)
+                action = self._claim(percept, REACH)
         if action is None:
-            action = self.open(sight)
+            action = self.open_in_reach(percept)
         if action is None:
-            action = self.go(sight, self.gain)
+            action = self.go(percept, self._search_gain)
         if action is None:
             self.thorough = True
-            self.looked[:] = False
-            action = self.stuck(sight)
+            self.searched[:] = False
+            action = self.unstick(percept)
         return action
 
-    def _claim(self, sight: Sight, within: float) -> int | None:
-        if sight.goal_pixels < CLAIM_PIXELS or sight.place in self.missed:
+    def _claim(self, percept: Percept, within: float) -> int | None:
+        if percept.goal_pixels < CLAIM_PIXELS or percept.pose in self.missed:
             return None
-        return self.act(sight, CLAIM) if reach(sight.eye[:2], sight.goal_point) <= within else None
+        return self.commit(percept, CLAIM) if reach(percept.eye[:2], percept.goal_point) <= within else None
 
-    def _towards_goal(self, window: Window) -> np.ndarray:
-        """The places (X, Y, 4, 2) from which the object should be seen and claimed, less those that it was not."""
+    def _approach_gain(self, window: Window) -> np.ndarray:
+        """1 at poses (X, Y, 4, 2) that should see the object in reach and were not tried yet."""
         assert self.goal is not None
-        near = np.zeros(self.been.shape, np.int16)
-        add_patch(near, self.goal, reaching(self.goal))
-        return ((near > 0) & ~self.been)[window].astype(float)
+        near = np.zeros(self.looked_from.shape, np.int16)
+        add_patch(near, self.goal, poses_reaching(self.goal))
+        return ((near > 0) & ~self.looked_from)[window].astype(float)
 
-    def gain(self, window: Window) -> np.ndarray:
-        """What places (X, Y, 4, 2) are worth: a new look, more where it falls on unknown cells, and openings."""
-        free, unknown = self.map.free(window)
-        around = uniform_filter(unknown.astype(float), LOOK, mode="constant") * LOOK**2
-        worth = np.ones((*free.shape, QUARTERS))
+    def _search_gain(self, window: Window) -> np.ndarray:
+        """Gain of each pose (X, Y, 4, 2): a new view, more with unknown cells in it, and what can be opened."""
+        free, unknown = self.map.free_and_unknown(window)
+        around = uniform_filter(unknown.astype(float), VIEW_CELLS, mode="constant") * VIEW_CELLS**2
+        gain = np.ones((*free.shape, QUARTERS))
         for quarter, step in enumerate(COMPASS):
-            # The middle of the cells that are looked at is a few steps ahead.
-            worth[:, :, quarter] += WORTH * np.roll(around, tuple(-(LOOK // 2 + 1) * step), (0, 1))
-        worth *= free[..., None]
-        return worth[..., None] * ~self.looked[window] + OPENING * self.openings(window)
+            # The center of the cells in view is a few steps ahead.
+            gain[:, :, quarter] += UNKNOWN_CELL_GAIN * np.roll(around, tuple(-(VIEW_CELLS // 2 + 1) * step), (0, 1))
+        gain *= free[..., None]
+        return gain[..., None] * ~self.searched[window] + OPENING_GAIN * self.opening_poses(window)
 
 
-class Truth:
-    """One game's room as it is, for players who know it: its grid, what is open, where the object lies."""
+class GroundTruth:
+    """One game's state for players with privileged information: the grid, what is open, where the object lies."""
 
     def __init__(self, game: CacheGame, b: int) -> None:
         self.game, self.b = game, b
         self.compiled = game.world.rooms[game.world.room_of[b]]
         start = game.start[b]
         self.grid = self.compiled.floor.grid(start[:2], start[2] % 90)
-        self.low = self.grid.cells.min(0)
-        self.shape = (*(self.grid.cells.max(0) - self.low + 1).tolist(), QUARTERS, HEIGHTS)
+        self.origin = self.grid.cells.min(0)
+        self.shape = (*(self.grid.cells.max(0) - self.origin + 1).tolist(), QUARTERS, HEIGHTS)
         self._neighbors = self.grid.neighbors()
-        self._shown: dict[bytes, np.ndarray] = {}
-        self._ways: list[list[AgentPose]] | None = None
+        self._claimable: dict[bytes, np.ndarray] = {}
+        self._opening_poses: list[list[AgentPose]] | None = None
 
     @property
     def is_open(self) -> np.ndarray:
@@ -133,186 +134,180 @@ class Truth:
     def pose(self) -> np.ndarray:
         return self.game.world.state.pose[self.b]
 
-    def here(self) -> Spot:
-        """Where the player is in arrays of places (X, Y, 4, 2)."""
+    def player_index(self) -> LatticePose:
+        """The index of the player's pose in arrays (X, Y, 4, 2)."""
         state, b = self.game.world.state, self.b
         row = metrics.lattice(self.grid, state.position[[b]], state.rotation[[b]], state.standing[[b]])[0]
-        x, y, quarter, standing = (row - (*self.low, 0, 0)).tolist()
+        x, y, quarter, standing = (row - (*self.origin, 0, 0)).tolist()
         return x, y, quarter, standing
 
-    def spread(self, table: np.ndarray) -> np.ndarray:
-        """A table of positions (n, ...) as an array of cells (X, Y, ...), zero where there is no position."""
-        spread = np.zeros((*self.shape[:2], *table.shape[1:]), table.dtype)
-        spread[tuple((self.grid.cells - self.low).T)] = table
-        return spread
+    def to_cells(self, table: np.ndarray) -> np.ndarray:
+        """Scatters a table over positions (n, ...) to cells (X, Y, ...), zero where there is no position."""
+        cells = np.zeros((*self.shape[:2], *table.shape[1:]), table.dtype)
+        cells[tuple((self.grid.cells - self.origin).T)] = table
+        return cells
 
     def passable(self) -> np.ndarray:
-        """Where steps lead on, (X, Y, 4), with what is open in the way."""
-        onward = self._neighbors >= 0
+        """Which steps succeed, (X, Y, 4) bool, given what is open."""
+        passable = self._neighbors >= 0
         parts = self.compiled.floor.open_parts[self.is_open]
         if parts.size:
-            flat, at = parts.reshape(-1, 6), self.grid.positions
-            free = distance(at[:, None], flat).min(1) >= BODY_RADIUS
-            middle = (at[:, None] + at[self._neighbors]) / 2
-            onward &= distance(middle[:, :, None], flat).min(2) >= BODY_RADIUS
-            onward &= free[:, None] & np.take(free, self._neighbors)
-        return self.spread(onward)
+            boxes, positions = parts.reshape(-1, 6), self.grid.positions
+            free = distance(positions[:, None], boxes).min(1) >= BODY_RADIUS
+            midpoints = (positions[:, None] + positions[self._neighbors]) / 2
+            passable &= distance(midpoints[:, :, None], boxes).min(2) >= BODY_RADIUS
+            passable &= free[:, None] & np.take(free, self._neighbors)
+        return self.to_cells(passable)
 
     def claimable(self, is_open: np.ndarray) -> np.ndarray:
-        """Places (X, Y, 4, 2) in reach from which the object is seen when these things are open."""
+        """Poses (X, Y, 4, 2) in reach that see the object if these openables (n,) bool are open."""
         key = is_open.tobytes() + self.pose.tobytes()
-        if key not in self._shown:
+        if key not in self._claimable:
             near = reach(self.grid.positions, self.pose[:3]) <= REACH
-            self._shown[key] = self._visible(is_open, near)
-        return self._shown[key]
+            self._claimable[key] = self._visible(is_open, near)
+        return self._claimable[key]
 
     def seen_through(self) -> np.ndarray:
-        """Places (X, Y, 4, 2) from which the object is seen through openables."""
+        """Poses (X, Y, 4, 2) that see the object through openables."""
         return self._visible(self.is_open, np.ones(len(self.grid), bool), through=True)
 
-    def _visible(self, is_open: np.ndarray, chosen: np.ndarray, through: bool = False) -> np.ndarray:
-        seen = np.zeros((len(self.grid), QUARTERS, HEIGHTS), bool)
+    def _visible(self, is_open: np.ndarray, positions: np.ndarray, through: bool = False) -> np.ndarray:
+        table = np.zeros((len(self.grid), QUARTERS, HEIGHTS), bool)
         goal = GOALS[self.game.goal[self.b]]
         shown = visible_from(
-            self.compiled, is_open, goal, self.pose, part_of(self.grid, chosen), through, self.game.world.size
+            self.compiled, is_open, goal, self.pose, subgrid(self.grid, positions), through, self.game.world.size
         )
-        # Its heights are standing and crouching.
-        seen[chosen] = shown[:, ::-1].swapaxes(1, 2)
-        return self.spread(seen)
+        # `visible_from` has standing first.
+        table[positions] = shown[:, ::-1].swapaxes(1, 2)
+        return self.to_cells(table)
 
-    def hiding(self) -> list[int]:
-        """Closed openables that hide the object: opening one of them shows it, or at least is a beginning."""
+    def occluding_openables(self) -> list[int]:
+        """Closed openables near the object: those that show it when opened, or else the nearest two."""
         things = [self.compiled.room.things[openable.thing] for openable in self.compiled.openables]
-        middles = np.array([np.add(thing.position, (0, 0, thing.size[2] / 2)) for thing in things]).reshape(-1, 3)
-        away = np.linalg.norm(middles - self.pose[:3], axis=1) - [np.linalg.norm(thing.size) / 2 for thing in things]
-        nearest = [int(n) for n in np.argsort(away) if not self.is_open[n]][:CANDIDATES]
+        centers = np.array([np.add(thing.position, (0, 0, thing.size[2] / 2)) for thing in things]).reshape(-1, 3)
+        distances = np.linalg.norm(centers - self.pose[:3], axis=1)
+        distances -= [np.linalg.norm(thing.size) / 2 for thing in things]
+        nearest = [int(n) for n in np.argsort(distances) if not self.is_open[n]][:MAX_CONTAINERS]
         shows = [n for n in nearest if self.claimable(self.is_open | (np.arange(len(things)) == n)).any()]
         return shows or nearest[:2]
 
-    def opening(self, numbers: list[int]) -> np.ndarray:
-        """Places (X, Y, 4, 2) from which one of some openables can be opened."""
-        if self._ways is None:
-            # Whatever hides the object is near it, and stays so.
+    def opening_poses(self, numbers: list[int]) -> np.ndarray:
+        """Poses (X, Y, 4, 2) from which one of these openables can be opened."""
+        if self._opening_poses is None:
+            # What occludes the object is near it, and openables do not move away.
             near = reach(self.grid.positions, self.pose[:3]) <= 2 * REACH
-            self._ways = ways_to_open(self.compiled, part_of(self.grid, near))
+            self._opening_poses = ways_to_open(self.compiled, subgrid(self.grid, near))
         table = np.zeros((len(self.grid), QUARTERS, HEIGHTS), bool)
-        for place in (place for number in numbers for place in self._ways[number]):
-            quarter = round((place.rotation - self.grid.angle) / 90) % QUARTERS
-            table[self.grid.index(place[:2]), quarter, int(place.standing)] = True
-        return self.spread(table)
+        for pose in (pose for number in numbers for pose in self._opening_poses[number]):
+            quarter = round((pose.rotation - self.grid.angle) / 90) % QUARTERS
+            table[self.grid.index(pose[:2]), quarter, int(pose.standing)] = True
+        return self.to_cells(table)
 
 
-def part_of(grid: Grid, chosen: np.ndarray) -> Grid:
-    """Some positions (n,) bool of a grid."""
-    return Grid(grid.start, grid.angle, grid.cells[chosen], grid.graph[chosen][:, chosen])
+def subgrid(grid: Grid, positions: np.ndarray) -> Grid:
+    """The grid of some of its positions (n,) bool."""
+    return Grid(grid.start, grid.angle, grid.cells[positions], grid.graph[positions][:, positions])
 
 
-class OracleMind:
-    """Knows where the object is, goes the shortest way to see it in reach, opening what hides it, and claims."""
+class OpeningPlan(NamedTuple):
+    """Which openables the oracle tries to open, and from where, while the state stays the same."""
 
-    def __init__(self, truth: Truth) -> None:
+    state: bytes
+    openables: list[int]
+    poses: np.ndarray
+
+
+class OraclePolicy:
+    """Takes the shortest path to a pose that sees the object in reach, opening what occludes it, and claims."""
+
+    def __init__(self, truth: GroundTruth) -> None:
         self.truth = truth
         self.tried = np.zeros(truth.shape, bool)
-        """Places that did not keep what they promised."""
-        self._plan: tuple[bytes, list[int], np.ndarray] = (b"", [], self.tried)
+        """Poses that turned out not to work."""
+        self._opening = OpeningPlan(b"", [], self.tried)
 
-    def next(self, sight: Sight, success: bool) -> int:
-        """The action of one step."""
-        truth, here = self.truth, self.truth.here()
+    def act(self, percept: Percept, success: bool) -> int:
+        truth, here = self.truth, self.truth.player_index()
         position = truth.game.world.state.position[truth.b]
-        if sight.goal_pixels >= CLAIM_PIXELS and reach(position, truth.pose[:3]) <= REACH:
+        if percept.goal_pixels >= CLAIM_PIXELS and reach(position, truth.pose[:3]) <= REACH:
             return CLAIM
         claimable = truth.claimable(truth.is_open)
         self.tried[here] |= claimable[here]
-        way = plan(truth.passable(), here, (claimable & ~self.tried).astype(float))
-        return way[0] if way else self._open(sight, here)
+        path = plan_path(truth.passable(), here, (claimable & ~self.tried).astype(float))
+        return path[0] if path else self._open(percept, here)
 
-    def _open(self, sight: Sight, here: Spot) -> int:
+    def _open(self, percept: Percept, here: LatticePose) -> int:
         truth = self.truth
-        key = truth.is_open.tobytes() + truth.pose.tobytes()
-        if self._plan[0] != key:
-            numbers = truth.hiding()
-            self._plan, self.tried = (key, numbers, truth.opening(numbers)), np.zeros(truth.shape, bool)
-        _, numbers, places = self._plan
-        cells = np.argwhere(np.isin(sight.at_cells, numbers))
+        state = truth.is_open.tobytes() + truth.pose.tobytes()
+        if self._opening.state != state:
+            numbers = truth.occluding_openables()
+            self._opening = OpeningPlan(state, numbers, truth.opening_poses(numbers))
+            self.tried = np.zeros(truth.shape, bool)
+        cells = np.argwhere(np.isin(percept.at_cells, self._opening.openables))
         if len(cells) and not self.tried[here]:
             self.tried[here] = True
-            return int(OPENINGS[tuple(cells[0])])
+            return int(OPEN_ACTIONS[tuple(cells[0])])
         self.tried[here] = True
-        way = plan(truth.passable(), here, (places & ~self.tried).astype(float))
-        if way:
-            return way[0]
-        # Open things may be in the way; and what was tried may work from another side.
+        path = plan_path(truth.passable(), here, (self._opening.poses & ~self.tried).astype(float))
+        if path:
+            return path[0]
+        # Open things may be in the way, and what was tried may work from another side.
         self.tried[:] = False
         return CLOSE if truth.is_open.any() else TURN_RIGHT
 
 
-class BreadthFirstMind(OracleMind):
-    """The paper's searcher, on foot: looks from all positions in the order of their distance until it sees the object,
-    through openables; then it knows what to do."""
+class BreadthFirstPolicy(OraclePolicy):
+    """The paper's searcher on foot: looks from all positions in breadth-first order until it sees the object, through
+    openables. Then it acts like the oracle."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: GroundTruth) -> None:
         super().__init__(truth)
         self.seen_through = truth.seen_through()
         start = truth.grid.index(truth.game.start[truth.b, :2])
-        self.order = truth.grid.cells[metrics.bfs_order(truth.grid, start)] - truth.low
-        self.looked = np.zeros(truth.shape, bool)
+        self.order = truth.grid.cells[metrics.bfs_order(truth.grid, start)] - truth.origin
+        self.searched = np.zeros(truth.shape, bool)
         self.found = False
-        self.shut_out = np.zeros(truth.shape, bool)
-        """Places that could not be reached when it was their turn."""
+        self.unreached = np.zeros(truth.shape, bool)
+        """Poses without a path when it was their turn."""
         self._open_before = b""
 
-    def next(self, sight: Sight, success: bool) -> int:
-        here = self.truth.here()
-        self.looked[here] = True
+    def act(self, percept: Percept, success: bool) -> int:
+        here = self.truth.player_index()
+        self.searched[here] = True
         self.found |= bool(self.seen_through[here])
         if self.found:
-            return super().next(sight, success)
+            return super().act(percept, success)
         for x, y in self.order.tolist():
-            if not self.looked[x, y].all():
-                wanted = np.zeros(self.truth.shape)
-                wanted[x, y] = ~self.looked[x, y]
-                if way := plan(self.truth.passable(), here, wanted):
-                    return way[0]
-                self.shut_out[x, y] |= ~self.looked[x, y]
-                self.looked[x, y] = True
-        return self._make_way()
+            if not self.searched[x, y].all():
+                gain = np.zeros(self.truth.shape)
+                gain[x, y] = ~self.searched[x, y]
+                if path := plan_path(self.truth.passable(), here, gain):
+                    return path[0]
+                self.unreached[x, y] |= ~self.searched[x, y]
+                self.searched[x, y] = True
+        return self._clear_way()
 
-    def _make_way(self) -> int:
-        """Where open things are in the way to all that is left: closes them, and tries again once that has worked."""
-        key = self.truth.is_open.tobytes()
-        if self._open_before != key:
-            self._open_before = key
-            self.looked &= ~self.shut_out
-            self.shut_out[:] = False
+    def _clear_way(self) -> int:
+        """Closes what is open once nothing else is reachable, and then tries the unreached poses again."""
+        is_open = self.truth.is_open.tobytes()
+        if self._open_before != is_open:
+            self._open_before = is_open
+            self.searched &= ~self.unreached
+            self.unreached[:] = False
             return CLOSE
         return TURN_RIGHT
 
 
-class Seeker:
-    """Plays seeking with a mind for each game; in other stages it leaves the choice to another player."""
-
-    def __init__(self, make: Callable[[CacheGame, int], SeekingMind | OracleMind]) -> None:
-        self._minds: Minds[SeekingMind | OracleMind] = Minds(make)
-
-    def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        action = np.full(len(game), NOTHING)
-        seeking = np.flatnonzero(games & (game.stage == Stage.S))
-        for b, sight in zip(seeking.tolist(), sights(game, seeking), strict=True):
-            action[b] = self._minds.of(game, b).next(sight, bool(game.last_success[b]))
-        return action, np.zeros((len(game), 4), int)
+def frontier_seeker(seed: int = 0) -> PolicyPlayer[SeekPolicy]:
+    """Sees what an agent sees. The seed is unused."""
+    return PolicyPlayer(lambda *_: SeekPolicy(), [Stage.S])
 
 
-def frontier_seeker(seed: int = 0) -> Seeker:
-    """Sees what an agent sees."""
-    return Seeker(lambda *_: SeekingMind())
+def breadth_first_seeker(seed: int = 0) -> PolicyPlayer[BreadthFirstPolicy]:
+    """The paper's searcher: knows the floor and sees through openables. The seed is unused."""
+    return PolicyPlayer(lambda game, b: BreadthFirstPolicy(GroundTruth(game, b)), [Stage.S])
 
 
-def breadth_first_seeker(seed: int = 0) -> Seeker:
-    """The paper's: sees through openables and knows the floor."""
-    return Seeker(lambda game, b: BreadthFirstMind(Truth(game, b)))
-
-
-def oracle_seeker(seed: int = 0) -> Seeker:
-    """Knows everything."""
-    return Seeker(lambda game, b: OracleMind(Truth(game, b)))
+def oracle_seeker(seed: int = 0) -> PolicyPlayer[OraclePolicy]:
+    """Knows the whole state. The seed is unused."""
+    return PolicyPlayer(lambda game, b: OraclePolicy(GroundTruth(game, b)), [Stage.S])
