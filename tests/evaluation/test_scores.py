@@ -1,4 +1,4 @@
-"""The measures of games, on records of games played by hand and at random."""
+"""Metrics of games, on records of games played by hand and at random."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.record import Record, Recorder
-from scrubjay.players.base import RandomPlayer, play
+from scrubjay.players.base import RandomPlayer
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 
@@ -16,9 +16,9 @@ SIZE = 56
 LIMITS = np.array([30, 1, 6, 8, 20])
 
 
-def played(world: World, deal, names: list[str], limits: np.ndarray = LIMITS) -> Record:
-    """The record of a game whose actions are given; PS stays where it is."""
-    game = CacheGame(world, deal, limits)
+def play_actions(world: World, sampler, names: list[str], limits: np.ndarray = LIMITS) -> Record:
+    """The record of a game with the given actions; PS stays in place."""
+    game = CacheGame(world, sampler, limits)
     recorder = Recorder(game)
     for name in names:
         action = np.array([-1 if name == "PS" else action_index(name)])
@@ -30,29 +30,29 @@ def played(world: World, deal, names: list[str], limits: np.ndarray = LIMITS) ->
 
 @pytest.fixture(scope="module")
 def games(chest) -> tuple[list[Record], list[list[tuple[float, float, bool]]]]:
-    """Random games on turned grids, and where their hiders were in the room while exploring."""
+    """Random games on rotated grids, and where their hiders were in E&M."""
     with World([chest], copies=2, size=SIZE) as world:
         game = CacheGame(world, RandomEpisodes(seed=6, turned=True), LIMITS)
         recorder, player, records = Recorder(game), RandomPlayer(3), []
-        been: list[list] = [[], []]
+        visited: list[list] = [[], []]
         paths = []
         while len(records) < 6:
             for b in np.flatnonzero(game.stage == Stage.EM):
-                been[b].append((*game.world.state.position[b], game.world.state.standing[b]))
-            action, place = play(game, player, player)
+                visited[b].append((*game.world.state.position[b], game.world.state.standing[b]))
+            action, place = player(game, np.ones(len(game), bool))
             outcome = game.step(action, place)
             records += recorder.note(outcome, place)
             for b in np.flatnonzero(outcome.finished):
-                paths.append(been[b])
-                been[b] = []
+                paths.append(visited[b])
+                visited[b] = []
     return records, paths
 
 
-def test_coverage_is_the_share_of_positions_and_heights(games, chest):
-    """Against the positions themselves, with a tolerance, without any lattice."""
+def test_coverage_is_the_fraction_of_positions_and_heights(games, chest):
+    """Against the positions themselves, with a tolerance instead of the lattice."""
     for record, path in zip(*games, strict=True):
         grid = reachable_grid(record, chest)
-        # The last step of exploring leads to a place that the loop above does not see: it is in the record.
+        # The fixture misses the position after the last step of E&M, which is in the record.
         last = to_grid_frame(record, grid, np.array(record.places[LIMITS[Stage.EM] - 1 : LIMITS[Stage.EM]]))[0]
         there = grid.positions[(grid.cells == last[:2]).all(1)][0]
         path = [*path, (*there, bool(last[3]))]
@@ -72,7 +72,7 @@ def test_a_game_by_hand(chest):
     hidden = ["PS", "ReadyForSeeker", "ReadyForSeeker"]
     sought = ["ClaimVisible", "RotateLeft", "RotateLeft"]
     with World([chest], size=SIZE) as world:
-        record = played(world, lambda *_: EpisodeSpec("Cup", start), explored + hidden + sought, limits)
+        record = play_actions(world, lambda *_: EpisodeSpec("Cup", start), explored + hidden + sought, limits)
     grid = reachable_grid(record, chest)
     measures = score(record, chest)
     assert measures.coverage == pytest.approx(3 / (2 * len(grid)))
@@ -89,7 +89,7 @@ def test_searches_alone_have_no_measures_of_hiding(chest):
     pose = (0.0, 0.75, 0.06, 1.0, 0.0, 0.0, 0.0)
     deal = EpisodeSpec("Bread", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
     with World([chest], size=SIZE) as world:
-        record = played(world, lambda *_: deal, ["Crouch", "ClaimVisible"])
+        record = play_actions(world, lambda *_: deal, ["Crouch", "ClaimVisible"])
     measures = score(record, chest)
     assert record.found and measures.found == 1 and measures.steps == 2 and measures.false_claims == 0
     assert np.isnan(measures.coverage) and np.isnan(measures.placed)
