@@ -79,7 +79,9 @@ def play(
         if searching:
             episodes = SpotEpisodes([make_spots(room, goal, QUICK_CANDIDATES)], (goal,), (str(hider),), seed)
         match = Match(room.room.scene, _name(hider), _name(seeker), episodes(world, 0))
-        ((_, record),) = play_matches(world, [match], HiderAndSeeker(hides, seeks), LIMITS if limits is None else np.asarray(limits))
+        ((_, record),) = play_matches(
+            world, [match], HiderAndSeeker(hides, seeks), LIMITS if limits is None else np.asarray(limits)
+        )
     return record
 
 
