@@ -1,14 +1,13 @@
-"""The other pages in a real browser: watching, the admin's page, and all of them on a phone."""
-# ruff: noqa: F811 (fixtures are imported, and arguments have their names)
+"""The other pages in a real browser: watching, administration, and all of them on a phone."""
 
 import pytest
-from web.test_browser import PHONE, begin_trial, browser, clock, expect, page, room, site, whole_game, world  # noqa: F401
+from browser_helpers import PHONE, expect, start_trial
 
 from scrubjay.game.record import save_records
 
 
 def test_the_watch_page_scrubs(page, site):
-    """Frames, steps and stages follow the scrubber, the keys and play; the game has 9 steps of hiding, 3 of seeking."""
+    """Frames, steps and stages follow the scrubber, the keys and playback; the game has 9 hiding and 3 seeking steps."""
     page.goto(f"{site[1]}/watch")
     page.get_by_role("link", name="Tomato in hut").click()
     expect(page.locator("#counter")).to_have_text("1 / 12")
@@ -29,21 +28,22 @@ def test_the_watch_page_scrubs(page, site):
 
 
 def test_the_watch_page_shows_what_goes_on_inside_an_agent(page, site):
-    """Told by the server for records that have internals."""
+    """The server sends them with records that have internals."""
 
-    def with_internals(route):
-        told = route.fetch().json()
-        route.fulfill(json={**told, "internals": {"value": [k / 10 for k in range(12)]}} if told["ready"] else told)
+    def add_internals(route):
+        answer = route.fetch().json()
+        internals = {"value": [k / 10 for k in range(12)]}
+        route.fulfill(json={**answer, "internals": internals} if answer["ready"] else answer)
 
-    page.route("**/api/records/1", with_internals)
+    page.route("**/api/records/1", add_internals)
     page.goto(f"{site[1]}/watch#1")
     expect(page.locator(".charts output")).to_have_text("0.000")
     page.locator("#scrubber").fill("3")
     expect(page.locator(".charts output")).to_have_text("0.3000")
 
 
-def test_a_file_of_records_is_watched(page, site, tmp_path, world):
-    save_records([whole_game(world)], tmp_path / "record.json")
+def test_a_file_of_records_is_watched(page, site, tmp_path, whole_game):
+    save_records([whole_game], tmp_path / "record.json")
     page.goto(f"{site[1]}/watch")
     page.locator("#file").set_input_files(tmp_path / "record.json")
     expect(page.locator("#counter")).to_have_text("1 / 12")
@@ -57,19 +57,19 @@ def test_what_is_wrong_with_a_record_is_said(page, site, tmp_path):
     expect(page.get_by_role("alert")).to_contain_text("no record in this file")
     page.goto(f"{site[1]}/watch#nosuchrecord")
     expect(page.get_by_role("alert")).to_contain_text("no such record")
-    page.complaints.clear()
+    page.console_errors.clear()
 
 
 def test_the_admin_sees_progress_and_downloads_the_data(page, site):
     server, url = site
-    begin_trial(page, url)
+    start_trial(page, url)
     page.goto(f"{url}/admin")
     page.get_by_label("Admin token").fill("not the token at all")
-    page.get_by_role("button", name="Open").click()
+    page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("token is needed")
-    page.complaints.clear()
+    page.console_errors.clear()
     page.get_by_label("Admin token").fill(server.admin_token)
-    page.get_by_role("button", name="Open").click()
+    page.get_by_role("button", name="Sign in").click()
     expect(page.locator(".study h2")).to_have_text("Find the loaf")
     expect(page.locator(".study td").first).to_have_text("people")
     with page.expect_download() as saved:

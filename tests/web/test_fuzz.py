@@ -1,4 +1,4 @@
-"""Whatever is sent to the server: no failure of its own, no crash, and games of others go on."""
+"""Fuzzing: no input makes the server fail or crash, and other games continue."""
 
 import http.client
 import json
@@ -9,8 +9,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from web.test_server import asked, new_game, playing
-from web.test_server import settings as server_settings
+from web_helpers import make_settings, new_game, playing, request, wait_for_replay
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -28,21 +27,10 @@ JSON = st.recursive(
     max_leaves=12,
 )
 KEYS = [
-    "role",
-    "scene",
-    "goal",
-    "opponent",
-    "seed",
-    "do",
-    "parameters",
-    "hider",
-    "seeker",
-    "version",
-    "actions",
-    "spec",
-]
+    "role", "scene", "goal", "opponent", "seed", "do", "parameters", "hider", "seeker", "version", "actions", "spec",
+]  # fmt: skip
 WORDS = ["seek", "hide", "hut", "Cup", "somewhere", "random", "agree", "next", "foyer-1", "ClaimVisible"]
-NEARLY = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(WORDS) | JSON, max_size=6)
+ALMOST_VALID = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(WORDS) | JSON, max_size=6)
 NAMES = sorted({name for names in ALLOWED.values() for name in names})
 MESSAGES = st.one_of(
     st.text(max_size=60),
@@ -61,21 +49,22 @@ RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(He
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(server_settings(tmp_path_factory.mktemp("fuzz"))) as (server, url):
-        # Nobody is turned away for haste here, so that everything is reached.
-        server.reads.burst = server.writes.burst = server.reads.rate = server.writes.rate = 1e9
+    with running(make_settings(tmp_path_factory.mktemp("fuzz"))) as (server, url):
+        # No rate limits, so that every request reaches its handler.
+        for limiter in (server.read_limiter, server.write_limiter):
+            limiter.burst = limiter.rate = 1e9
         yield server, url
 
 
 @pytest.fixture(scope="module")
 def bystander(server):
-    """Somebody who plays all the while."""
+    """A person who plays all the while."""
     with playing(server[1], new_game(server[1])) as one:
         yield one
 
 
-def goes_on(one) -> bool:
-    """Does a player still get answers? One who asks too fast waits a little."""
+def still_playing(one) -> bool:
+    """Whether a player still gets answers, after a pause if rate-limited."""
     while (answer := one.act("RotateLeft"))["type"] == "error" and answer["code"] == "too_fast":
         time.sleep(0.2)
     return bool(answer["success"])
@@ -85,7 +74,7 @@ def goes_on(one) -> bool:
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"]),
     path=st.sampled_from(PATHS) | st.text(max_size=30).map(lambda text: "/" + quote(text)),
-    body=st.none() | st.binary(max_size=200) | (NEARLY | JSON).map(lambda data: json.dumps(data).encode()),
+    body=st.none() | st.binary(max_size=200) | (ALMOST_VALID | JSON).map(lambda data: json.dumps(data).encode()),
     token=st.none() | st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=50),
 )
 def test_no_request_makes_the_server_fail(server, bystander, method, path, body, token):
@@ -99,7 +88,7 @@ def test_no_request_makes_the_server_fail(server, bystander, method, path, body,
     if method != "HEAD" and answer.status >= 400 and answer.headers["Content-Type"] == "application/json":
         assert json.loads(content)["message"]
     connection.close()
-    assert goes_on(bystander)
+    assert still_playing(bystander)
 
 
 @RELAXED
@@ -111,18 +100,18 @@ def test_no_message_damages_a_game(server, bystander, messages, role):
         for message in messages:
             one.socket.send(message)
         one.socket.send(json.dumps({"type": "ping", "id": 777}))
-        said = one.hear()
-        while said.get("reply") != 777:
-            assert said["type"] in ("state", "error", "pong") and said.get("code") != "failed"
-            one.state = said if said["type"] == "state" else one.state
-            said = one.hear()
-        assert said["type"] == "pong"
+        answer = one.receive()
+        while answer.get("reply") != 777:
+            assert answer["type"] in ("state", "error", "pong") and answer.get("code") != "failed"
+            one.state = answer if answer["type"] == "state" else one.state
+            answer = one.receive()
+        assert answer["type"] == "pong"
     server[0].worker.call(server[0].sessions.active.pop, trial, None).result()
     with playing(url, trial) as again:
-        # Rebuilt from the database, it is as it was.
+        # Restored from the database, it is unchanged.
         assert again.state["steps"] == one.state["steps"] or one.state["phase"] == "watch"
         assert again.state["place"] == one.state["place"] or one.state["phase"] == "watch"
-    assert goes_on(bystander)
+    assert still_playing(bystander)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +127,7 @@ def record(server):
 @RELAXED
 @given(data=st.data())
 def test_no_record_makes_the_server_fail(server, bystander, record, data):
-    """One that is nearly right, with something else in one place."""
+    """Valid records with one or two fields replaced."""
     odd = JSON | st.sampled_from([10**400, -1, 0, [], {}, "", "S", [10**400] * 4, [1e308] * 7, [0.5, 0.5, 45.0, True]])
     changed = json.loads(json.dumps(record))
     for _ in range(data.draw(st.integers(1, 2))):
@@ -146,19 +135,16 @@ def test_no_record_makes_the_server_fail(server, bystander, record, data):
         inner[data.draw(st.sampled_from(sorted(inner)))] = data.draw(odd)
         if "spec" not in changed:
             break
-    status, answer = asked(server[1], "/api/records", changed)
+    status, answer = request(server[1], "/api/records", changed)
     assert status in (200, 400)
     if status == 200:
-        told = {"progress": 0}
-        while "progress" in told:
-            status, told = asked(server[1], f"/api/records/{answer['record']}")
-            assert status == 200
-    assert goes_on(bystander)
+        wait_for_replay(server[1], answer["record"])
+    assert still_playing(bystander)
 
 
 @RELAXED
 @given(first=MESSAGES)
-def test_no_greeting_but_hello_is_heard(server, first):
+def test_no_first_message_but_hello_is_accepted(server, first):
     with connect(server[1].replace("http", "ws", 1) + "socket") as socket:
         socket.send(first)
         codes = set()

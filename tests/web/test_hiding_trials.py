@@ -1,22 +1,20 @@
-"""The whole human evaluation over the real socket: a person hides, another seeks there, and the table comes out."""
+"""The whole human evaluation over the real WebSocket: people hide, others seek, and the table is exported."""
 
 import csv
 import io
 import json
-import urllib.request
 from contextlib import contextmanager
 from dataclasses import replace
 
 from helpers import drawer_chest, hut
-from web.test_server import SIZE, Clock, Player, asked, playing
+from web_helpers import SCENE, SIZE, Clock, Player, download, make_settings, playing, request
 
 from scrubjay.game.record import Record, replay
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.world import World
 from scrubjay.web import export
-from scrubjay.web.server import Settings, running
+from scrubjay.web.server import running
 
-SCENE = "foyer-7"
 ROOM = compile_room(replace(hut(*drawer_chest()), scene=SCENE))
 HIDING = f"""
 name = "hide"
@@ -52,28 +50,25 @@ HEADERS = {
 
 
 class Site:
-    """A server with one study, to one participant and to the admin."""
+    """A server with one study, as seen by a participant and by the admin."""
 
     def __init__(self, server, url: str, clock: Clock) -> None:
         self.server, self.url, self.clock = server, url, clock
         (self.study,) = server.studies
 
     def join(self) -> None:
-        given = {"PROLIFIC_PID": "=one", "STUDY_ID": "s", "SESSION_ID": "t"}
-        self.token = asked(self.url, f"/api/studies/{self.study}/join", {"parameters": given})[1]["participant"]
+        parameters = {"PROLIFIC_PID": "=one", "STUDY_ID": "s", "SESSION_ID": "t"}
+        self.token = request(self.url, f"/api/studies/{self.study}/join", {"parameters": parameters})[1]["participant"]
 
-    def on(self, do: str) -> dict:
-        """Goes on in the study; the new status."""
-        code, status = asked(self.url, "/api/participant", {"do": do}, self.token)
+    def advance(self, do: str) -> dict:
+        """Takes the next step of the study; returns the new status."""
+        code, status = request(self.url, "/api/participant", {"do": do}, self.token)
         assert code == 200, status
         return status
 
     def file(self, name: str) -> str:
-        """One of the study's files."""
-        address = f"{self.url}api/admin/studies/{self.study}/{name}"
-        headers = {"Authorization": f"Bearer {self.server.admin_token}"}
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers)) as answer:
-            return answer.read().decode()
+        """One of the study's export files."""
+        return download(self.url, self.server.admin_token, self.study, name)
 
     def rows(self, name: str) -> list[dict]:
         return list(csv.DictReader(io.StringIO(self.file(name))))
@@ -84,7 +79,7 @@ def site(folder, text: str):
     folder.mkdir(exist_ok=True)
     (folder / "study.toml").write_text(text)
     clock = Clock()
-    settings = Settings(folder / "play.db", [folder / "study.toml"], size=SIZE, build=lambda _: ROOM, clock=clock)
+    settings = make_settings(folder, studies=[folder / "study.toml"], build=lambda _: ROOM, clock=clock)
     with running(settings) as (server, url):
         yield Site(server, url, clock)
 
@@ -98,7 +93,7 @@ def test_a_study_without_trials_has_files_with_headers(tmp_path):
 
 
 def hide(one: Player, second_thoughts: bool = False) -> dict:
-    """Hides what is held a step ahead; the trial's last state."""
+    """Hides the object a step ahead; returns the trial's last state."""
     assert one.welcome["kind"] == "hide" and one.state["phase"] == "walk" and one.state["give_up_in"] is None
     assert one.act("RotateLeft")["success"]
     assert one.act("HideHere")["phase"] == "hold"
@@ -116,51 +111,59 @@ def hide(one: Player, second_thoughts: bool = False) -> dict:
 
 
 def seek(one: Player) -> dict:
-    """Looks around and claims to see it at every turn; the trial's last state."""
+    """Turns around and claims to see it at every turn; returns the trial's last state."""
     assert one.welcome["kind"] == "seek" and one.state["phase"] == "seek"
     one.act("Crouch")
     for _ in range(4):
         if (state := one.act("ClaimVisible"))["phase"] == "done":
             return state
         one.act("RotateLeft")
-    raise AssertionError("it is not seen from where it was hidden")
+    raise AssertionError("the object cannot be seen from where it was hidden")
 
 
-def told(actions: list[dict]) -> list[str]:
-    """What was done, without its numbers."""
+def action_names(actions: list[dict]) -> list[str]:
+    """Without arguments."""
     return [row["action"].split(" ")[0].split("|")[0] for row in actions]
 
 
-def test_people_hide_and_others_seek_there_until_the_table_is_told(tmp_path):
+def test_people_hide_and_others_seek_there_until_the_table_is_complete(tmp_path):
     with site(tmp_path / "hiding", HIDING) as here:
         here.join()
-        assert here.on("agree")["status"] == "instructions"
-        with playing(here.url, here.on("practise")["practice"]) as one:
+        assert here.advance("agree")["status"] == "instructions"
+        with playing(here.url, here.advance("practise")["practice"]) as one:
             assert one.welcome["practice"] and hide(one)["result"]["record"]
-        assert here.on("begin")["practice"] is None
+        assert here.advance("begin")["practice"] is None
         for second_thoughts in (False, True):
-            with playing(here.url, here.on("next")["trial"]) as one:
+            with playing(here.url, here.advance("next")["trial"]) as one:
                 assert one.welcome["study"] and not one.welcome["practice"]
                 here.clock.now += 7
                 hide(one, second_thoughts)
-        status = here.on("next")
+        status = here.advance("next")
         assert status["status"] == "done" and (status["done"], status["of"]) == (2, 2) and len(status["code"]) == 8
-        assert asked(here.url, "/api/participant", token=here.token)[1] == status
+        assert request(here.url, "/api/participant", token=here.token)[1] == status
 
         trials, actions = here.rows("trials.csv"), here.rows("actions.csv")
         assert [row["role"] for row in trials] == ["hide"] * 2 and {row["worker"] for row in trials} == {"'=one"}
         assert [float(row["seconds"]) for row in trials] == [7, 7] and len({row["place"] for row in trials}) == 2
-        # A turn, the hand's first target, five moves, the drop, ready; and before it a turn, a target, a drop in vain.
+        # Turn, target, five hand moves, drop, ready; the second also has a discarded attempt of turn, target and drop.
         assert [int(row["steps"]) for row in trials] == [9, 12]
         assert [row["found"] for row in trials] == ["", ""]
         first, second = ([row for row in actions if row["trial"] == trial["trial"]] for trial in trials)
         last = [*["MoveHandAhead"] * 5, "DropObject", "ReadyForSeeker"]
-        assert told(first) == ["RotateLeft", "HideHere", "PS", "PlaceAt", *last]
-        assert told(second) == ["RotateLeft", "HideHere", "PS", "PlaceAt", "DropObject", "Walk", *told(first)]
+        assert action_names(first) == ["RotateLeft", "HideHere", "PS", "PlaceAt", *last]
+        assert action_names(second) == [
+            "RotateLeft",
+            "HideHere",
+            "PS",
+            "PlaceAt",
+            "DropObject",
+            "Walk",
+            *action_names(first),
+        ]
         assert [row["attempt"] for row in second] == ["1"] * 5 + ["2"] * 12
-        (progress,) = asked(here.url, "/api/admin/progress", token=here.server.admin_token)[1]["studies"]
+        (progress,) = request(here.url, "/api/admin/progress", token=here.server.admin_token)[1]["studies"]
         assert (progress["finished"], progress["trials_done"], progress["trials_wanted"]) == (1, 2, 3)
-        assert here.file("table.csv") == HEADERS["table.csv"] + "\r\n"  # Nobody has sought yet.
+        assert here.file("table.csv") == HEADERS["table.csv"] + "\r\n"  # No searches yet.
         people = here.file("records.jsonl")
 
     records = [Record.from_dict(json.loads(line)) for line in people.splitlines()]
@@ -174,19 +177,19 @@ def test_people_hide_and_others_seek_there_until_the_table_is_told(tmp_path):
     (seeking / "people.jsonl").write_text(people)
     with site(seeking, SEEKING) as here:
         here.join()
-        here.on("agree")
-        here.on("begin")
-        with playing(here.url, here.on("next")["trial"]) as one:
+        here.advance("agree")
+        here.advance("begin")
+        with playing(here.url, here.advance("next")["trial"]) as one:
             assert seek(one)["result"]["found"]
             steps = one.number
-        with playing(here.url, here.on("next")["trial"]) as one:
+        with playing(here.url, here.advance("next")["trial"]) as one:
             one.act("RotateLeft")
             here.clock.now += 100
             assert one.act("GiveUp")["result"]["found"] is False
-        assert here.on("next")["code"] == "F0UND"
+        assert here.advance("next")["code"] == "F0UND"
         (everything,) = [row for row in here.rows("table.csv") if row["split"] == "all"]
     assert (everything["source"], everything["trials"], everything["found"]) == ("people", "2", "0.5")
-    # Wilson's interval of 1 in 2; a search that failed counts as 500 steps.
+    # The Wilson interval of 1 in 2; a failed search counts as 500 steps.
     assert (everything["found_low"], everything["found_high"]) == ("0.0945", "0.9055")
     assert float(everything["steps"]) == (steps + 500) / 2
     (row,) = [row for row in export.human_table(seeking / "play.db", "seek") if row["split"] == "all"]

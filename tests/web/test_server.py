@@ -1,104 +1,17 @@
-"""The server over real HTTP and a real socket: playing, coming back, two windows, giving up, what is refused."""
+"""The server over real HTTP and WebSockets: playing, reconnecting, two windows, giving up, rejected input."""
 
 import json
-import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
 
 import pytest
-from helpers import drawer_chest, hut
+from web_helpers import ROOM, SIZE, make_settings, new_game, playing, request, wait_for_replay
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from scrubjay.game.record import Record, replay
-from scrubjay.sim.compile import compile_room
 from scrubjay.sim.world import World
-from scrubjay.web.server import Settings, running
-
-SIZE = 112
-ROOM = compile_room(hut(*drawer_chest()))
-
-
-class Clock:
-    """Stands still unless it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def settings(folder, **more) -> Settings:
-    return Settings(folder / "play.db", size=SIZE, build=lambda scene: ROOM, scenes=("hut",), **more)
-
-
-@pytest.fixture(scope="module")
-def clock():
-    return Clock()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory, clock):
-    """A server and its address."""
-    with running(settings(tmp_path_factory.mktemp("play"), clock=clock)) as (server, url):
-        yield server, url
-
-
-def asked(url: str, path: str, body=None, token: str = "", headers=None, raw: bytes | None = None):
-    """Status and JSON of a request."""
-    given = {"Authorization": f"Bearer {token}"} if token else {}
-    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url.rstrip("/") + path, data, given | (headers or {}))
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
-
-
-def new_game(url: str, role: str = "seek", opponent: str = "somewhere", seed: int = 3) -> str:
-    status, answer = asked(url, "/api/play", dict(role=role, scene="hut", goal="Bread", opponent=opponent, seed=seed))
-    assert status == 200
-    return answer["trial"]
-
-
-class Player:
-    """One at the socket."""
-
-    def __init__(self, socket, trial: str) -> None:
-        self.socket, self.number = socket, 0
-        self.say(type="hello", trial=trial)
-        self.welcome = self.hear()
-        self.state = self.hear() if self.welcome["type"] == "welcome" else {}
-        while self.state.get("phase") == "prepare":
-            self.state = self.hear()
-
-    def say(self, **message) -> None:
-        self.socket.send(json.dumps(message))
-
-    def hear(self) -> dict:
-        message = json.loads(self.socket.recv(timeout=20))
-        if message["type"] == "state" and message["phase"] != "prepare":
-            assert self.socket.recv(timeout=20).startswith(b"\xff\xd8")
-        return message
-
-    def act(self, do: str) -> dict:
-        return self.ask(type="act", do=do)
-
-    def ask(self, **message) -> dict:
-        self.number += 1
-        self.say(id=self.number, **message)
-        answer = self.hear()
-        assert answer["reply"] == self.number
-        return answer
-
-
-@contextmanager
-def playing(url: str, trial: str, **more):
-    with connect(url.replace("http", "ws", 1) + "socket", **more) as socket:
-        yield Player(socket, trial)
+from scrubjay.web.server import running
 
 
 def test_pages_have_the_headers_that_keep_others_out(server):
@@ -130,7 +43,7 @@ def test_a_person_seeks_and_comes_back_to_the_same_step(server):
 
 
 def test_a_trial_survives_the_server(tmp_path):
-    with running(settings(tmp_path)) as (_, url):
+    with running(make_settings(tmp_path)) as (_, url):
         trial = new_game(url, "hide", "random")
         with playing(url, trial) as one:
             for do in (
@@ -146,25 +59,17 @@ def test_a_trial_survives_the_server(tmp_path):
                 before = one.act(do)
                 assert before["type"] == "state", before
             before = one.act("MoveHandDown")
-    with running(settings(tmp_path)) as (server, url), playing(url, trial) as again:
-        after = again.state
-        assert [after[key] for key in ("phase", "place", "steps")] == [
-            before[key] for key in ("phase", "place", "steps")
-        ]
-        assert after["phase"] == "hand"
+    with running(make_settings(tmp_path)) as (server, url), playing(url, trial) as again:
+        for key in ("phase", "place", "steps"):
+            assert again.state[key] == before[key]
+        assert again.state["phase"] == "hand"
         assert again.act("DropObject")["phase"] == "placed"
         assert again.act("ReadyForSeeker")["phase"] == "watch"
-        again.say(type="act", id=99, do="Skip")
-        state = again.hear()
-        while state["phase"] != "done":
-            state = again.hear()
-        record = state["result"]["record"]
-        told = {"progress": 0}
-        while "progress" in told:
-            told = asked(url, f"/api/records/{record}")[1]
-            time.sleep(0.05)
-        stages = [step["stage"] for step in told["steps"]]
-        assert told["ready"] and set(stages) == {"EM", "PS", "OH", "OM", "S"} and told["players"]["hider"] == "person"
+        record = again.skip_to_end()["result"]["record"]
+        answer = wait_for_replay(url, record)
+        stages = [step["stage"] for step in answer["steps"]]
+        assert answer["ready"] and set(stages) == {"EM", "PS", "OH", "OM", "S"}
+        assert answer["players"]["hider"] == "person"
         with urllib.request.urlopen(url + f"api/records/{record}/frames/{len(stages) - 1}") as frame:
             assert frame.headers["Content-Type"] == "image/jpeg" and frame.read(2) == b"\xff\xd8"
         with urllib.request.urlopen(url + f"api/records/{record}/plan") as plan:
@@ -181,7 +86,7 @@ def test_the_newer_of_two_windows_takes_over(server):
         old.act("RotateLeft")
         with playing(url, trial) as new:
             assert new.state["steps"] == 1
-            assert old.hear()["type"] == "taken"
+            assert old.receive()["type"] == "taken"
             with pytest.raises(ConnectionClosed) as closed:
                 old.socket.recv(timeout=10)
             assert closed.value.rcvd.code == 4001
@@ -198,7 +103,7 @@ def test_what_is_wrong_is_said_and_changes_nothing(server):
             b"\x00\x01", "x" * 5000,
         ):  # fmt: skip
             one.socket.send(message)
-            assert one.hear()["code"] == "bad_message"
+            assert one.receive()["code"] == "bad_message"
         for do in ("HideHere", "Fly", "point:open", "PS 0 0 0 0", "", "Walk"):
             assert one.act(do)["code"] == "not_now"
         assert one.ask(type="point", x=0.5, y=1.0, to="place")["code"] == "not_now"
@@ -210,15 +115,15 @@ def test_too_many_malformed_messages_end_the_socket_and_too_quick_ones_wait(serv
     trial = new_game(url)
     with playing(url, trial) as one:
         for _ in range(60):
-            one.say(type="ping", id=1)
-        kinds = [one.hear() for _ in range(60)]
+            one.send(type="ping", id=1)
+        kinds = [one.receive() for _ in range(60)]
         assert {"pong", "error"} == {message["type"] for message in kinds}
         assert {message["code"] for message in kinds if message["type"] == "error"} == {"too_fast"}
     with playing(url, trial) as one, pytest.raises(ConnectionClosed) as closed:
         for _ in range(30):
             one.socket.send("?")
         while True:
-            one.hear()
+            one.receive()
     assert closed.value.rcvd.code == 4000
 
 
@@ -233,7 +138,7 @@ def test_unknown_trials_and_foreign_pages_are_refused(server):
     with pytest.raises(Exception, match="403"), playing(url, "x", origin="http://elsewhere.example"):
         pass
     body = dict(role="seek", scene="hut", goal="Cup", opponent="somewhere")
-    assert asked(url, "/api/play", body, headers={"Origin": "http://elsewhere.example"})[0] == 403
+    assert request(url, "/api/play", body, headers={"Origin": "http://elsewhere.example"})[0] == 403
     with pytest.raises(urllib.error.HTTPError, match="400"):
         urllib.request.urlopen(urllib.request.Request(url, headers={"Host": "elsewhere.example"}))
 
@@ -257,13 +162,13 @@ def test_unknown_trials_and_foreign_pages_are_refused(server):
     ],
 )
 def test_bad_requests_get_a_sentence(server, path, body, status):
-    code, answer = asked(server[1], path, body)
+    code, answer = request(server[1], path, body)
     assert code == status and answer["message"]
 
 
 @pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e%2fapp.py", "/static//etc/passwd", "/study/x"])
 def test_no_path_reaches_the_file_system(server, path):
-    assert asked(server[1], path)[0] == 404
+    assert request(server[1], path)[0] == 404
 
 
 def test_a_record_from_outside_is_watched_and_one_that_lies_is_not(server):
@@ -273,30 +178,21 @@ def test_a_record_from_outside_is_watched_and_one_that_lies_is_not(server):
         one.act("RotateLeft")
         one.act("GiveUp")
     record = json.loads(server[0].worker.call(server[0].sessions.database.trial, trial).result()["record"])
-    for change, said in ((lambda data: data, None), (lambda data: {**data, "hash": "0"}, "another hash")):
-        status, answer = asked(url, "/api/records", change(record))
+    for data, failure in ((record, None), ({**record, "hash": "0"}, "another hash")):
+        status, answer = request(url, "/api/records", data)
         assert status == 200
-        told = {"progress": 0}
-        while "progress" in told:
-            told = asked(url, f"/api/records/{answer['record']}")[1]
-            time.sleep(0.05)
-        assert told["ready"] if said is None else said in told["failed"]
+        replayed = wait_for_replay(url, answer["record"])
+        assert replayed["ready"] if failure is None else failure in replayed["failed"]
 
 
 def test_giving_up_is_for_those_who_have_waited(server, clock):
-    """Only in studies: a free game may be given up at once."""
+    """In studies only: a free game may be given up at once."""
     url = server[1]
     with playing(url, new_game(url)) as one:
         assert one.state["give_up_in"] == 0 and "GiveUp" in one.state["can"]
-    token = (
-        server[0]
-        .worker.call(
-            lambda: server[0].sessions.database.new_trial(
-                "seek", "hut", "Bread", "somewhere", 3, clock(), patience=100.0
-            )
-        )
-        .result()
-    )
+    new_trial = server[0].sessions.database.new_trial
+    created = server[0].worker.call(lambda: new_trial("seek", "hut", "Bread", "somewhere", 3, clock(), patience=100.0))
+    token = created.result()
     with playing(url, token) as one:
         assert one.state["give_up_in"] == 100 and "GiveUp" not in one.state["can"]
         clock.now += 99

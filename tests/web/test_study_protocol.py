@@ -1,14 +1,13 @@
-"""Studies: their files, matched places, balanced trials, what participants meet with, and the data that comes out."""
+"""Studies: their files, matched places, counterbalanced trials, participants' progress, and exported data."""
 
 import csv
 import io
 import json
-import urllib.request
 from typing import get_args
 
 import numpy as np
 import pytest
-from web.test_server import ROOM, SIZE, Clock, asked, playing, settings
+from web_helpers import ROOM, SCENE, SIZE, START, Clock, download, hidden_record, make_settings, playing, request, take
 
 from scrubjay.errors import DatabaseError, StudyError
 from scrubjay.game.actions import Stage
@@ -23,11 +22,9 @@ from scrubjay.web.database import Database
 from scrubjay.web.participants import Participants, PreviewError
 from scrubjay.web.schemas import Goal
 from scrubjay.web.server import running
-from scrubjay.web.study_protocol import Study, enter, load_study, seeable
+from scrubjay.web.study_protocol import Study, can_be_seen, load_study, register_study
 from scrubjay.web.trial import HIDE, NotAllowedError, Trial
 
-SCENE = "foyer-7"
-"""A name that rooms can have; the tests build the hut for it."""
 TEXT = """
 name = "find"
 title = "Find it"
@@ -50,132 +47,124 @@ matched = "people"
 """
 ON_FLOOR = [0.0, 1.0, 0.065, 1.0, 0.0, 0.0, 0.0]
 UNDER_GROUND = [0.0, 1.0, -3.0, 1.0, 0.0, 0.0, 0.0]
-
-
-def hidden(start: AgentPose, pose: list[float], player: str) -> Record:
-    """A game in which somebody has hidden a loaf."""
-    spec = EpisodeSpec("Bread", start, Stage.EM, Stage.OH)
-    return Record(SCENE, spec, SIZE, "OpenGL", [1] * 5, {"hider": player},
-                  hidden={"pose": pose, "open": []})  # fmt: skip
-
-
-STARTS = [AgentPose(0.0, 0.0, 0.0, True), AgentPose(0.25, 0.0, 0.0, True), AgentPose(0.0, 0.25, 0.0, True)]
+STARTS = [START, AgentPose(0.25, 0.0, 0.0, True), AgentPose(0.0, 0.25, 0.0, True)]
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A study with three places of people, the last of which nobody can see, and five of an agent."""
+    """A study with three places of people, the last of them invisible, and five of an agent."""
     (tmp_path / "study.toml").write_text(TEXT + PLACES)
     poses = [ON_FLOOR, ON_FLOOR, UNDER_GROUND]
     save_records(
-        [hidden(start, pose, "p") for start, pose in zip(STARTS, poses, strict=True)], tmp_path / "people.jsonl"
+        [hidden_record(start, pose) for start, pose in zip(STARTS, poses, strict=True)], tmp_path / "people.jsonl"
     )
-    others = [*STARTS[::-1], STARTS[0], AgentPose(1.0, 1.0, 90.0, True)]
-    save_records([hidden(start, ON_FLOOR, "a") for start in others], tmp_path / "agent.jsonl")
+    others = [*STARTS[::-1], START, AgentPose(1.0, 1.0, 90.0, True)]
+    save_records([hidden_record(start, ON_FLOOR, "a") for start in others], tmp_path / "agent.jsonl")
     return tmp_path
 
 
-def entered(folder) -> tuple[Database, Study]:
-    database = Database(folder / "play.db", writing=True)
+def registered(folder) -> tuple[Database, Study]:
+    database = Database(folder / "play.db", writable=True)
     study, locations = load_study(folder / "study.toml")
-    enter(database, study, locations, build=lambda scene: ROOM)
+    register_study(database, study, locations, build=lambda scene: ROOM)
     return database, study
 
 
 def test_matched_places_have_the_same_rooms_objects_and_starts(folder):
     _, locations = load_study(folder / "study.toml")
     people, agent = ([place for place in locations if place.source == name] for name in ("people", "agent"))
-    assert [place.deal.start for place in people] == [place.deal.start for place in agent] == STARTS
-    assert all(place.deal.first == place.deal.last == Stage.S for place in locations)
+    assert [place.spec.start for place in people] == [place.spec.start for place in agent] == STARTS
+    assert all(place.spec.first == place.spec.last == Stage.S for place in locations)
 
 
 def test_places_that_cannot_be_seen_are_marked(folder):
-    database, _ = entered(folder)
+    database, _ = registered(folder)
     rows = database.all("SELECT source, seeable FROM locations ORDER BY number")
     assert [(row["source"], row["seeable"]) for row in rows] == [
         ("people", 1), ("people", 1), ("people", 0), ("agent", 1), ("agent", 1), ("agent", 1)
     ]  # fmt: skip
-    closed = EpisodeSpec("Bread", STARTS[0], Stage.S, Stage.S, pose=(0.0, 1.7, 0.72, 1, 0, 0, 0))
-    assert seeable(ROOM, closed)  # In the closed drawer, which can be opened.
+    closed = EpisodeSpec("Bread", START, Stage.S, Stage.S, pose=(0.0, 1.7, 0.72, 1, 0, 0, 0))
+    assert can_be_seen(ROOM, closed)  # In a closed drawer that can be opened.
 
 
 def test_spots_take_the_starts_of_those_they_are_matched_to(folder):
     spot = Spot("Bread", tuple(ON_FLOOR), (), "floor", "", 0.2)
-    some = Spots(SCENE, "Bread", 60, {"easy": (), "medium": (), "hard": (spot,) * 3})
-    save_spots(some, spots_path(folder / "spots", SCENE, "Bread"))
-    more = '[[places]]\nsource = "hard"\nspots = "spots"\ndifficulty = "hard"\nmatched = "people"\n'
-    (folder / "study.toml").write_text(TEXT + PLACES + more)
+    spots = Spots(SCENE, "Bread", 60, {"easy": (), "medium": (), "hard": (spot,) * 3})
+    save_spots(spots, spots_path(folder / "spots", SCENE, "Bread"))
+    source = '[[places]]\nsource = "hard"\nspots = "spots"\ndifficulty = "hard"\nmatched = "people"\n'
+    (folder / "study.toml").write_text(TEXT + PLACES + source)
     _, locations = load_study(folder / "study.toml")
-    assert [place.deal.start for place in locations if place.source == "hard"] == STARTS
+    assert [place.spec.start for place in locations if place.source == "hard"] == STARTS
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("name = ", "not a study"),
-        (TEXT.replace("trials = 4", "trials = 0"), "trials: .*greater"),
-        (TEXT + "color = 1", "color: Extra"),
-        (TEXT.replace('"find"', '"a/b"'), "name: "),
-        (TEXT.replace('"foyer-7"', '"nowhere"'), "unknown scene"),
+        ("name = ", "not a study file"),
+        (TEXT.replace("trials = 4", "trials = 0"), "trials should be greater than or equal to 1, not 0$"),
+        (TEXT + "color = 1", "color is not a field of a study"),
+        (TEXT.replace('"find"', '"a/b"'), "name should match pattern .*, not 'a/b'"),
+        (TEXT.replace('title = "Find it"\n', ""), "title is missing"),
+        (TEXT.replace('"foyer-7"', '"nowhere"') + PLACES, "unknown scene"),
         (TEXT, "at least one source"),
         (TEXT + PLACES.replace('"agent.jsonl"', '"none.jsonl"'), "none.jsonl"),
         (TEXT + PLACES.replace('matched = "people"', 'matched = "nobody"'), "not a source before it"),
-        (TEXT + PLACES.replace('"agent.jsonl"', '"people.jsonl"\nspots = "x"'), "either records or spots"),
-        (TEXT.replace('"seek"', '"hide"') + PLACES, "a hiding study has scenes"),
-        ('scenes = ["foyer-8"]' + TEXT + PLACES, "no place in these rooms"),
+        (TEXT + PLACES.replace('"agent.jsonl"', '"people.jsonl"\nspots = "x"'), "needs either records or spots"),
+        (TEXT.replace('"seek"', '"hide"') + PLACES, "a hiding study needs scenes"),
+        ('scenes = ["foyer-8"]' + TEXT + PLACES, "no place in the study's rooms"),
     ],
 )
-def test_a_study_with_an_error_says_which(folder, text, said):
+def test_a_study_with_an_error_says_which(folder, text, message):
     (folder / "study.toml").write_text(text)
-    with pytest.raises(StudyError, match=said):
+    with pytest.raises(StudyError, match=message):
         load_study(folder / "study.toml")
 
 
 def test_places_without_a_match_are_counted(folder):
-    save_records([hidden(STARTS[0], ON_FLOOR, "a")], folder / "agent.jsonl")
+    save_records([hidden_record(START, ON_FLOOR, "a")], folder / "agent.jsonl")
     with pytest.raises(StudyError, match="2 of 3 places of people have no match in agent"):
         load_study(folder / "study.toml")
 
 
 def test_a_study_that_people_have_joined_does_not_change(folder):
-    database, study = entered(folder)
-    enter(database, *load_study(folder / "study.toml"), build=lambda scene: pytest.fail("entered twice"))
+    database, study = registered(folder)
+    register_study(database, *load_study(folder / "study.toml"), build=lambda scene: pytest.fail("registered twice"))
     changed = TEXT.replace("trials = 4", "trials = 3") + PLACES
     (folder / "study.toml").write_text(changed)
-    enter(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
+    register_study(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
     Participants(database, {"find": study}, Clock()).join("find", {})
     (folder / "study.toml").write_text(TEXT + PLACES)
     with pytest.raises(StudyError, match="give it another name"):
-        enter(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
+        register_study(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
 
 
 def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
     (folder / "study.toml").write_text(TEXT.replace("trials = 4", "trials = 2\nrepeats = 3") + PLACES)
-    database, study = entered(folder)
+    database, study = registered(folder)
     participants = Participants(database, {"find": study}, Clock())
-    had = []
+    seen = []
     for _ in range(8):
         token = participants.join("find", {})["participant"]
-        participants.do(token, "agree")
-        participants.do(token, "begin")
+        participants.act(token, "agree")
+        participants.act(token, "begin")
         mine = []
-        while (status := participants.do(token, "next"))["status"] == "trials":
+        while (status := participants.act(token, "next"))["status"] == "trials":
             row = database.one("SELECT * FROM trials WHERE token = ?", status["trial"])
-            database.change("trials", row["id"], ended=1.0, found=True, steps=1)
+            database.update("trials", row["id"], ended=1.0, found=True, steps=1)
             mine.append(row["opponent"])
-            had.append(row["location"])
+            seen.append(row["location"])
         assert status["code"] == "C0DE" and status["return"] == "https://example.org/done"
-        if len(had) <= 12:
-            assert sorted(mine) == ["agent", "people"]  # One of each, whoever comes.
-    assert np.bincount(had)[1:].tolist() == [3, 3, 0, 3, 3, 3]
+        if len(seen) <= 12:
+            assert sorted(mine) == ["agent", "people"]  # One of each for every participant.
+    assert np.bincount(seen)[1:].tolist() == [3, 3, 0, 3, 3, 3]
 
 
 def test_the_same_platform_parameters_are_the_same_participant(folder):
-    database, study = entered(folder)
+    database, study = registered(folder)
     participants = Participants(database, {"find": study}, Clock())
     prolific = {"PROLIFIC_PID": "a", "STUDY_ID": "b", "SESSION_ID": "c"}
     first = participants.join("find", prolific)["participant"]
-    participants.do(first, "agree")
+    participants.act(first, "agree")
     assert participants.join("find", prolific) == {"participant": first, "status": "instructions"}
     assert participants.join("find", prolific | {"SESSION_ID": "d"})["participant"] != first
     assert participants.join("find", {"PROLIFIC_PID": "a"})["participant"] != first
@@ -187,47 +176,47 @@ def test_the_same_platform_parameters_are_the_same_participant(folder):
 
 
 def test_nothing_is_done_out_of_turn(folder):
-    database, study = entered(folder)
+    database, study = registered(folder)
     participants = Participants(database, {"find": study}, Clock())
     token = participants.join("find", {})["participant"]
-    for what in ("begin", "next", "practise"):
+    for action in ("begin", "next", "practise"):
         with pytest.raises(NotAllowedError):
-            participants.do(token, what)
-    participants.do(token, "agree")
-    assert participants.do(token, "practise")["practice"]
-    assert participants.do(token, "begin")["practice"] is None
-    trial = participants.do(token, "next")["trial"]
-    for what in ("next", "practise", "agree", "decline"):
+            participants.act(token, action)
+    participants.act(token, "agree")
+    assert participants.act(token, "practise")["practice"]
+    assert participants.act(token, "begin")["practice"] is None
+    trial = participants.act(token, "next")["trial"]
+    for action in ("next", "practise", "agree", "decline"):
         with pytest.raises(NotAllowedError):
-            participants.do(token, what)
+            participants.act(token, action)
     assert participants.status(token)["trial"] == trial
     other = participants.join("find", {})["participant"]
-    assert participants.do(other, "decline")["status"] == "declined"
+    assert participants.act(other, "decline")["status"] == "declined"
     with pytest.raises(NotAllowedError):
-        participants.do(other, "agree")
+        participants.act(other, "agree")
 
 
-def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
+def test_a_participant_goes_through_a_whole_study_and_its_data_are_exported(folder):
     clock = Clock()
-    with running(settings(folder, studies=[folder / "study.toml"], clock=clock)) as (server, url):
-        assert asked(url, "/api/options")[1]["studies"] == [{"name": "find", "title": "Find it"}]
+    with running(make_settings(folder, studies=[folder / "study.toml"], clock=clock)) as (server, url):
+        assert request(url, "/api/options")[1]["studies"] == [{"name": "find", "title": "Find it"}]
         turk = {"workerId": "=W1", "hitId": "h", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
-        assert asked(url, "/api/studies/find/join", {"parameters": turk})[1]["error"] == "preview"
-        joined = asked(url, "/api/studies/find/join", {"parameters": turk | {"assignmentId": "y"}})[1]
+        assert request(url, "/api/studies/find/join", {"parameters": turk})[1]["error"] == "preview"
+        joined = request(url, "/api/studies/find/join", {"parameters": turk | {"assignmentId": "y"}})[1]
         token = joined["participant"]
 
-        def on(do: str) -> dict:
-            code, status = asked(url, "/api/participant", {"do": do}, token)
+        def advance(do: str) -> dict:
+            code, status = request(url, "/api/participant", {"do": do}, token)
             assert code == 200
             return status
 
-        assert asked(url, "/api/participant", token=token)[1]["consent"] == "You may stop at any time."
-        on("agree")
-        with playing(url, on("practise")["practice"]) as one:
+        assert request(url, "/api/participant", token=token)[1]["consent"] == "You may stop at any time."
+        advance("agree")
+        with playing(url, advance("practise")["practice"]) as one:
             assert one.welcome["practice"] and one.act("GiveUp")["phase"] == "done"
-        on("begin")
+        advance("begin")
         for number in range(4):
-            with playing(url, on("next")["trial"]) as one:
+            with playing(url, advance("next")["trial"]) as one:
                 assert one.welcome["study"] and one.welcome["opponent"] == "" and one.state["give_up_in"] == 100
                 clock.now += 2.5
                 if number:
@@ -237,31 +226,25 @@ def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
                     one.act("RotateLeft")
                     clock.now += 100
                     assert one.act("GiveUp")["result"]["found"] is False
-        status = on("next")
+        status = advance("next")
         assert status["status"] == "done" and status["code"] == "C0DE" and status["done"] == 4
 
         admin = server.admin_token
-        assert asked(url, "/api/admin/progress")[0] == asked(url, "/api/admin/progress", token="x" * 43)[0] == 401
-        (study,) = asked(url, "/api/admin/progress", token=admin)[1]["studies"]
+        assert request(url, "/api/admin/progress")[0] == request(url, "/api/admin/progress", token="x" * 43)[0] == 401
+        (study,) = request(url, "/api/admin/progress", token=admin)[1]["studies"]
         assert (study["participants"], study["finished"], study["trials_done"], study["trials_wanted"]) == (1, 1, 4, 5)
         assert {row["source"]: row["unseeable"] for row in study["sources"]} == {"people": 1, "agent": 0}
 
-        def file(name: str) -> str:
-            address = f"{url}api/admin/studies/find/{name}"
-            with urllib.request.urlopen(
-                urllib.request.Request(address, headers={"Authorization": f"Bearer {admin}"})
-            ) as a:
-                return a.read().decode()
-
-        rows = list(csv.DictReader(io.StringIO(file("trials.csv"))))
+        files = {name: download(url, admin, "find", name) for name in export.FILES}
+        rows = list(csv.DictReader(io.StringIO(files["trials.csv"])))
         assert [row["found"] for row in rows] == ["False", "True", "True", "True"]
         assert [float(row["seconds"]) for row in rows] == [102.5, 2.5, 2.5, 2.5]
-        assert rows[0]["worker"] == "'=W1"  # No formula.
-        actions = [json.loads(line) for line in file("actions.jsonl").splitlines()]
+        assert rows[0]["worker"] == "'=W1"  # Not a formula.
+        actions = [json.loads(line) for line in files["actions.jsonl"].splitlines()]
         assert [row["action"] for row in actions] == ["RotateLeft", "GiveUp", *["ClaimVisible"] * 3]
         assert actions[1]["time"] - actions[0]["time"] == 100
-        records = [Record.from_dict(json.loads(line)) for line in file("records.jsonl").splitlines()]
-        table = json.loads(file("table.json"))
+        records = [Record.from_dict(json.loads(line)) for line in files["records.jsonl"].splitlines()]
+        table = json.loads(files["table.json"])
     assert len(records) == 4 and table == export.human_table(folder / "play.db", "find")
     with World([ROOM], size=SIZE) as world:
         records[0].scene = "hut"
@@ -269,62 +252,75 @@ def test_a_participant_goes_through_a_whole_study_and_its_data_come_out(folder):
 
 
 def test_the_table_counts_what_nobody_could_see_as_not_found(folder):
-    database, _ = entered(folder)
+    database, _ = registered(folder)
     trials = [("people", True, 40), ("people", True, 900), ("agent", False, 30), ("agent", True, 60)]
     for source, found, steps in trials:
         place = database.one("SELECT id FROM locations WHERE source = ? AND seeable", source)["id"]
         database.new_trial("seek", SCENE, "Bread", source, 0, 0.0, study="find", location=place, started=1.0, ended=2.0,
                         found=found, steps=steps)  # fmt: skip
     rows = {row["source"]: row for row in export.table(database, "find") if row["split"] == "all"}
-    # People: two found, in 40 steps and in more than 500, and one place unseeable; the agent: 1 of 2.
+    # People: found in 40 steps and in more than 500, and one place that cannot be seen. The agent: 1 of 2.
     assert rows["people"]["trials"] == 3 and rows["people"]["found"] == round(2 / 3, 4)
     assert rows["people"]["steps"] == round((40 + 500 + 500) / 3, 4)
     assert rows["agent"]["found"] == 0.5 and rows["agent"]["steps"] == (500 + 60) / 2
-    # Wilson's interval of 1 in 2.
+    # The Wilson interval of 1 in 2.
     assert (rows["agent"]["found_low"], rows["agent"]["found_high"]) == (0.0945, 0.9055)
 
 
 def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
     text = TEXT.replace('"seek"', '"hide"').replace('code = "C0DE"', f'scenes = ["{SCENE}"]\ngoals = ["Bread"]')
     (tmp_path / "study.toml").write_text(text)
-    database, study = entered(tmp_path)
-    deal = Participants(database, {"find": study}, Clock())
-    token = deal.join("find", {})["participant"]
-    deal.do(token, "agree")
-    deal.do(token, "begin")
-    row = database.one("SELECT * FROM trials WHERE token = ?", deal.do(token, "next")["trial"])
+    database, study = registered(tmp_path)
+    participants = Participants(database, {"find": study}, Clock())
+    token = participants.join("find", {})["participant"]
+    participants.act(token, "agree")
+    participants.act(token, "begin")
+    row = database.one("SELECT * FROM trials WHERE token = ?", participants.act(token, "next")["trial"])
     with World([ROOM], size=SIZE) as world:
-        trial = Trial(world, EpisodeSpec("Bread", STARTS[0], Stage.EM, Stage.OH, anywhere=True), HIDE, {})
-        for name in ("HideHere", "DropObject", "ReadyForSeeker"):
-            for step in trial.steps_for(name):
-                trial.step(step)
+        trial = Trial(world, EpisodeSpec("Bread", START, Stage.EM, Stage.OH, anywhere=True), HIDE, {})
+        take(trial, "HideHere", "DropObject", "ReadyForSeeker")
     trial.record.scene = SCENE
-    database.change("trials", row["id"], ended=1.0, record=json.dumps(trial.record.to_dict()), steps=2)
+    database.update("trials", row["id"], ended=1.0, record=json.dumps(trial.record.to_dict()), steps=2)
     database.close()
-    (tmp_path / "people.jsonl").write_text("".join(export.exported(tmp_path / "play.db", "find", "records.jsonl")))
+    (tmp_path / "people.jsonl").write_text("".join(export.export_file(tmp_path / "play.db", "find", "records.jsonl")))
     (tmp_path / "seek.toml").write_text(TEXT + '[[places]]\nsource = "people"\nrecords = "people.jsonl"\n')
     _, (place,) = load_study(tmp_path / "seek.toml")
-    assert place.deal.start == STARTS[0] and list(place.deal.pose) == trial.record.pose
-    assert deal_is_on_the_floor(place.deal)
-
-
-def deal_is_on_the_floor(deal: EpisodeSpec) -> bool:
-    return abs(deal.pose[2] - 0.065) < 0.02
+    assert place.spec.start == START and list(place.spec.pose) == trial.record.pose
+    assert abs(place.spec.pose[2] - 0.065) < 0.02  # On the floor.
 
 
 def test_the_objects_that_can_be_asked_for_are_those_that_there_are():
     assert get_args(Goal) == GOALS
 
 
-def test_files_that_are_no_store_are_refused(tmp_path):
+def test_files_that_are_no_database_are_refused(tmp_path):
     (tmp_path / "a.db").write_bytes(b"no database" * 200)
-    for writing in (True, False):
-        with pytest.raises(DatabaseError, match="not a database"):
-            Database(tmp_path / "a.db", writing=writing)
-    first = Database(tmp_path / "c.db", writing=True)
+    for writable in (True, False):
+        with pytest.raises(DatabaseError, match="not a Scrubjay database"):
+            Database(tmp_path / "a.db", writable=writable)
+    first = Database(tmp_path / "c.db", writable=True)
     with pytest.raises(DatabaseError, match="another server"):
-        Database(tmp_path / "c.db", writing=True)
+        Database(tmp_path / "c.db", writable=True)
     first.close()
-    Database(tmp_path / "c.db", writing=True).close()
+    Database(tmp_path / "c.db", writable=True).close()
     with pytest.raises(DatabaseError, match="no such file"):
         Database(tmp_path / "b.db")
+
+
+def test_the_stored_json_of_studies_and_specs_stays_as_it_was(folder):
+    """Databases contain these texts: a study would count as changed, and be refused, if they differed."""
+    database, _ = registered(folder)
+    spec = (
+        '{"goal": "Bread", "start": [0.0, 0.0, 0.0, true], "first": "S", "last": "S", "place": null, "target": null, '
+    )
+    spec += '"pose": [0.0, 1.0, 0.065, 1.0, 0.0, 0.0, 0.0], "open": [], "anywhere": false}'
+    assert database.one("SELECT deal FROM locations WHERE number = 0")["deal"] == spec
+    definition = json.loads(database.one("SELECT definition FROM studies")["definition"])
+    place = {"source": "people", "scene": SCENE, "deal": spec, "goal": "Bread", "pose": ON_FLOOR, "open": []}
+    assert list(definition) == ["study", "locations"]
+    assert json.dumps(definition["locations"][0]) == json.dumps(place)
+    assert list(definition["study"]) == [
+        "name", "title", "kind", "consent", "instructions", "trials", "repeats", "give_up_seconds", "code", "return_to",
+        "seed", "scenes", "goals", "practice", "places",
+    ]  # fmt: skip
+    assert list(definition["study"]["places"][0]) == ["source", "records", "spots", "difficulty", "matched"]

@@ -1,4 +1,4 @@
-"""Commands about people: the server that they play on, simulated ones, and what a study found."""
+"""Commands for human play: the server, its load test, and a study's results."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def serve(
     size: int = 224,
     renderer: Renderer = "auto",
 ) -> None:
-    """Serves the pages on which people hide, seek, watch and take part in studies.
+    """Serves the web pages on which people hide, seek, watch games and take part in studies.
 
     Args:
-        data: The database: one SQLite file. The admin's token lies beside it.
-        studies: Files of studies.
-        records: Files of records that everybody may watch.
-        host: The address to listen at; other machines can reach it only if it is not this one's own.
-        port: The port.
-        hosts: Names under which the server is reached, beside this machine's own.
-        agents: Folders of training runs, or of weights, whose agents people can play against.
-        size: The edge of the pictures in pixels.
-        renderer: What draws.
+        data: The database, one SQLite file. The admin token is stored beside it.
+        studies: Study files (TOML).
+        records: Record files that anyone may watch.
+        host: The address to listen on. The default is reachable from this machine only.
+        port: The port to listen on.
+        hosts: Host names under which the server is reached, besides localhost.
+        agents: Training runs or weights folders of agents to play against.
+        size: Image size in pixels.
+        renderer: The renderer.
     """
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.training.agent_player import load_player
@@ -41,53 +41,53 @@ def serve(
     from scrubjay.web.server import serve as run
     from scrubjay.web.thinking import ThinkingPlayer
 
-    # Each is loaded once, for all its games; a folder that is none is an error before the server starts.
+    # Agents are loaded once and shared by their games; an invalid folder is an error before the server starts.
     trained = {folder.name: partial(ThinkingPlayer, load_player(folder).agent) for folder in agents}
     opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})
 
-    def look(done: int, total: int) -> None:
+    def show_progress(done: int, total: int) -> None:
         if done == total or (err.is_terminal and done):
             end = "\r" if done < total else "\n"
-            err.print(f"looking at the studies' hiding places: {done} of {total}", end=end)
+            err.print(f"checking the studies' hiding places: {done} of {total}", end=end)
 
-    settings = Settings(data, studies, records, hosts, size, renderer, opponents=opponents, progress=look)
-    run(settings, host, port, say=lambda text: print(text, flush=True))
+    settings = Settings(data, studies, records, hosts, size, renderer, opponents=opponents, progress=show_progress)
+    run(settings, host, port, log=lambda text: print(text, flush=True))
 
 
 def participants(
     count: int = 40, seconds: float = 120.0, url: str = "http://127.0.0.1:8000", study: str = "", pause: float = 1.0
 ) -> None:
-    """Plays through a server's study, or freely, with simulated people. Prints one JSON object last.
+    """Load-tests a server with simulated participants and prints latencies and errors as JSON.
 
     Args:
-        count: How many at once.
-        seconds: For how long.
-        url: Where the server is.
-        study: The study's name; without one the server's first, or free play where there is none.
-        pause: Seconds between one person's actions.
+        count: Number of concurrent participants.
+        seconds: Duration of the test.
+        url: The server's URL.
+        study: The study to take part in; by default the server's first, or free play if it has none.
+        pause: Seconds between a participant's actions.
     """
-    from scrubjay.web.load_test import participants as play
+    from scrubjay.web.load_test import run_load_test
 
-    print_json(play(count, seconds, url, study, pause))
+    print_json(run_load_test(count, seconds, url, study, pause))
 
 
 def human(study: str, data: Path = Path("out/play.db"), out: Path | None = None) -> None:
-    """The table of a study: find rates and steps with 95 % confidence intervals, as the paper gives them.
+    """Prints a study's results as in the paper: find rates and steps with 95 % confidence intervals.
 
     Args:
         study: The study's name.
         data: The server's database.
-        out: A folder for all of the study's data, as CSV and lines of JSON.
+        out: A folder to export all of the study's data to, as CSV and JSON lines.
     """
     from scrubjay.files import write_atomically
-    from scrubjay.web.export import FILES, exported, human_table
+    from scrubjay.web.export import FILES, export_file, human_table
 
     rows = human_table(data, study)
     if out:
         for name in FILES:
-            write_atomically(out / name, "".join(exported(data, study, name)))
-        err.print(f"wrote {', '.join(FILES)} into {out}", soft_wrap=True)
-    table = Table(*(rows[0] if rows else ["nothing yet"]))
+            write_atomically(out / name, "".join(export_file(data, study, name)))
+        err.print(f"wrote {', '.join(FILES)} to {out}", soft_wrap=True)
+    table = Table(*(rows[0] if rows else ["no trials yet"]))
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     err.print(table)

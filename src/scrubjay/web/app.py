@@ -1,4 +1,4 @@
-"""The server's routes: pages, games, records, studies and their data, over HTTP and a socket."""
+"""The server's routes: pages, games, records, studies and their data, over HTTP and a WebSocket."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,98 +23,98 @@ from starlette.websockets import WebSocket
 
 from scrubjay.errors import RecordError, StudyError
 from scrubjay.game.record import Record, load_records
-from scrubjay.rooms.generate import SCENES, split, type_of
+from scrubjay.rooms.generate import SCENES, type_of
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.web import export, schemas, security
 from scrubjay.web.database import Database
+from scrubjay.web.export import split_of
 from scrubjay.web.opponents import SOMEWHERE, Opponents
+from scrubjay.web.pages import load_files
 from scrubjay.web.participants import Participants, PreviewError
-from scrubjay.web.replays import BusyError, Replays, Told
-from scrubjay.web.schemas import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEEDED_SCENE, BadInputError, parsed
+from scrubjay.web.replays import BusyError, Replay, Replays
+from scrubjay.web.schemas import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEEDED_SCENE, BadInputError, parse
 from scrubjay.web.sessions import Sessions
 from scrubjay.web.sockets import serve_socket
-from scrubjay.web.study_protocol import Study, enter, load_study
+from scrubjay.web.study_protocol import Study, load_study, register_study
 from scrubjay.web.trial import HIDE, NotAllowedError
 from scrubjay.web.worker import Worker
-from scrubjay.web.world_pool import MOST, WorldPool
+from scrubjay.web.world_pool import MAX_WORLDS, WorldPool
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PAGES = {"/": "index.html", "/play": "play.html", "/watch": "watch.html", "/admin": "admin.html"}
-KINDS = {
-    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2",
-}  # fmt: skip
-"""Of the files that are served."""
-READS, WRITES = (100.0, 500.0), (40.0, 400.0)
-"""Requests of one address: a second, and at once."""
+READ_LIMIT, WRITE_LIMIT = (100.0, 500.0), (40.0, 400.0)
+"""Requests per client address: per second on average, and at once."""
+RESERVED_WORLDS = 4
+"""Places in the world pool that preloading leaves free."""
+TOO_MANY_REQUESTS = "Too many requests. Wait a moment and try again."
 
 
 @dataclass
 class Settings:
-    """What a server is started with."""
+    """Configuration of a server."""
 
     data: Path = Path("out/play.db")
-    """The database: one SQLite file. The admin's token lies beside it."""
+    """The database, one SQLite file. The admin token is stored beside it."""
     studies: Sequence[Path] = ()
-    """Files of studies."""
+    """Study files."""
     records: Sequence[Path] = ()
-    """Files of records that everybody may watch."""
+    """Record files that anyone may watch."""
     hosts: Sequence[str] = ()
-    """Names under which the server is reached, beside this machine's own."""
+    """Host names of the server, besides localhost."""
     size: int = 224
-    """The edge of the pictures in pixels."""
+    """Image size in pixels."""
     renderer: str = "auto"
     clock: Callable[[], float] = time.time
     build: Callable[[str], CompiledRoom] = build_room
     scenes: Sequence[str] = SCENES
     opponents: Opponents = field(default_factory=Opponents)
     progress: Callable[[int, int], None] = lambda done, total: None
-    """Told how many hiding places of the studies are looked at, of how many."""
+    """Called with the number of hiding places checked, and their total, while studies are registered."""
 
 
 class Server:
-    """All parts of a running server, and the handlers of its routes."""
+    """The parts of a running server and its route handlers."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         listed: list[Record] = [record for path in settings.records for record in load_records(path)]
         loaded = [load_study(path) for path in settings.studies]
-        database = Database(settings.data, writing=True)
+        database = Database(settings.data, writable=True)
         self.studies: dict[str, Study] = {}
         try:
             for study, locations in loaded:
                 if study.name in self.studies:
-                    raise StudyError(f"two studies are called {study.name}")
-                enter(database, study, locations, settings.progress, settings.build)
+                    raise StudyError(f"two studies have the name {study.name!r}: rename one of them")
+                register_study(database, study, locations, settings.progress, settings.build)
                 self.studies[study.name] = study
         except BaseException:
             database.close()
             raise
         self.token_file = Path(f"{settings.data}.admin-token")
         self.admin_token = security.admin_token(self.token_file)
-        self.files = _static_files()
-        self.begun = settings.clock()
+        self.files = load_files()
+        self.started = settings.clock()
         self.worker = Worker(database)
-        rooms = WorldPool(settings.size, settings.renderer, settings.build)
-        self.sessions = Sessions(self.worker, rooms, settings.opponents, settings.clock)
+        worlds = WorldPool(settings.size, settings.renderer, settings.build)
+        self.sessions = Sessions(self.worker, worlds, settings.opponents, settings.clock)
         self.participants = Participants(database, self.studies, settings.clock)
-        self.replays = Replays(self.worker, rooms, settings.opponents, listed)
-        self.reads, self.writes = security.RateLimiter(*READS), security.RateLimiter(*WRITES)
-        self.worker.call(self._warm, rooms, database)
+        self.replays = Replays(self.worker, worlds, settings.opponents, listed)
+        self.read_limiter, self.write_limiter = security.RateLimiter(*READ_LIMIT), security.RateLimiter(*WRITE_LIMIT)
+        self.worker.call(self._preload, worlds, database)
 
-    def _warm(self, rooms: WorldPool, database: Database) -> None:
-        """Loads the studies' rooms, so that no participant waits for another's."""
+    def _preload(self, worlds: WorldPool, database: Database) -> None:
+        """Loads the studies' rooms, so that participants need not wait for them."""
         scenes = [study.practice.scene for study in self.studies.values()]
         rows = database.all("SELECT DISTINCT study, scene FROM locations ORDER BY scene")
         scenes += [row["scene"] for row in rows if row["study"] in self.studies]
 
         def job() -> Iterator[float]:
-            for scene in list(dict.fromkeys(scenes))[: MOST - 4]:
-                while not rooms.ready(scene):
+            for scene in list(dict.fromkeys(scenes))[: MAX_WORLDS - RESERVED_WORLDS]:
+                while not worlds.ready(scene):
                     yield 0.02
-                rooms.world(scene).view(("rgb",))
+                worlds.world(scene).view(("rgb",))
                 yield 0
 
         self.worker.start(job())
@@ -150,8 +149,8 @@ class Server:
             Middleware(TrustedHostMiddleware, allowed_hosts=trusted, www_redirect=False),
         ]
         handlers: dict[Any, Any] = {
-            HTTPException: _refused, BadInputError: _bad, RecordError: _bad, NotAllowedError: _out_of_turn,
-            BusyError: _busy, Exception: _failed,
+            HTTPException: _http_error, BadInputError: _bad_input, RecordError: _bad_input,
+            NotAllowedError: _not_allowed, BusyError: _busy, Exception: _failed,
         }  # fmt: skip
         return Starlette(
             routes=[*routes, WebSocketRoute("/socket", self.socket)],
@@ -161,25 +160,26 @@ class Server:
     async def socket(self, socket: WebSocket) -> None:
         await serve_socket(socket, self.worker, self.sessions)
 
-    async def _call(self, function: Callable[..., Any], *values: Any) -> Any:
-        return await asyncio.wrap_future(self.worker.call(function, *values))
+    async def _call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Runs a function in the worker's thread."""
+        return await asyncio.wrap_future(self.worker.call(function, *args))
 
-    async def _body(self, request: Request, most: int = MAX_MESSAGE_BYTES) -> bytes:
-        """What a request brings, if it may: from a page of ours, not too often, not too much."""
+    async def _body(self, request: Request, max_bytes: int = MAX_MESSAGE_BYTES) -> bytes:
+        """The request's body, after checks of its origin, rate and size."""
         if not security.same_origin(request.headers):
-            raise HTTPException(403, "This page is not ours.")
-        if not self.writes.take(_address(request)):
-            raise HTTPException(429, "Too many requests: wait a little.")
+            raise HTTPException(403, "Requests from other sites are not accepted.")
+        if not self.write_limiter.allow(_address(request)):
+            raise HTTPException(429, TOO_MANY_REQUESTS)
         body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > most:
-                raise HTTPException(413, f"A request has at most {most} bytes.")
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > max_bytes:
+                raise HTTPException(413, f"A request may have at most {max_bytes} bytes.")
         return body
 
-    def _reading(self, request: Request) -> None:
-        if not self.reads.take(_address(request)):
-            raise HTTPException(429, "Too many requests: wait a little.")
+    def _limit_reads(self, request: Request) -> None:
+        if not self.read_limiter.allow(_address(request)):
+            raise HTTPException(429, TOO_MANY_REQUESTS)
 
     # Pages.
 
@@ -195,12 +195,12 @@ class Server:
     def _file(self, name: str) -> Response:
         if name not in self.files:
             raise HTTPException(404, "There is no such page.")
-        content, kind = self.files[name]
-        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+        content, media_type = self.files[name]
+        return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
 
     async def options(self, request: Request) -> Response:
-        self._reading(request)
-        scenes = [{"scene": scene, "type": type_of(scene), "split": _split(scene)} for scene in self.settings.scenes]
+        self._limit_reads(request)
+        scenes = [{"scene": scene, "type": type_of(scene), "split": split_of(scene)} for scene in self.settings.scenes]
         opponents = self.settings.opponents
         studies = [{"name": study.name, "title": study.title} for study in self.studies.values()]
         return JSONResponse({
@@ -211,41 +211,38 @@ class Server:
     # Games and records.
 
     async def play(self, request: Request) -> Response:
-        asked = parsed(schemas.play, await self._body(request))
+        body = parse(schemas.play, await self._body(request))
         opponents = self.settings.opponents
-        self._check(asked.scene, asked.opponent, opponents.seekers if asked.role == HIDE else
-                    (SOMEWHERE, *opponents.hiders))  # fmt: skip
-        seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
-        token = await self._call(
-            self.sessions.database.new_trial,
-            asked.role,
-            asked.scene,
-            asked.goal,
-            asked.opponent,
-            seed,
-            self.settings.clock(),
+        self._check_scene(body.scene)
+        self._check_player(
+            "opponent", body.opponent, opponents.seekers if body.role == HIDE else (SOMEWHERE, *opponents.hiders)
         )
+        seed = secrets.randbelow(2**31) if body.seed is None else body.seed
+        token = await self._call(
+            self.sessions.database.new_trial, body.role, body.scene, body.goal, body.opponent, seed,
+            self.settings.clock(),
+        )  # fmt: skip
         return JSONResponse({"trial": token})
 
     async def games(self, request: Request) -> Response:
-        asked = parsed(schemas.game, await self._body(request))
-        self._check(asked.scene, asked.hider, self.settings.opponents.hiders)
-        self._check(asked.scene, asked.seeker, self.settings.opponents.seekers)
-        seed = secrets.randbelow(2**31) if asked.seed is None else asked.seed
-        name = await self._call(self.replays.play, asked.scene, asked.goal, asked.hider, asked.seeker, seed)
+        body = parse(schemas.game, await self._body(request))
+        self._check_scene(body.scene)
+        self._check_player("hider", body.hider, self.settings.opponents.hiders)
+        self._check_player("seeker", body.seeker, self.settings.opponents.seekers)
+        seed = secrets.randbelow(2**31) if body.seed is None else body.seed
+        name = await self._call(self.replays.play, body.scene, body.goal, body.hider, body.seeker, seed)
         return JSONResponse({"record": name})
 
-    def _check(self, scene: str, opponent: str, opponents: Any) -> None:
-        self._check_scene(scene)
-        if opponent not in opponents:
-            raise BadInputError(f"opponent: there are {', '.join(opponents)}")
+    def _check_player(self, field: str, name: str, names: Collection[str]) -> None:
+        if name not in names:
+            raise BadInputError(f"{field}: must be one of {', '.join(names)}")
 
     def _check_scene(self, scene: str) -> None:
         if scene not in self.settings.scenes and not SEEDED_SCENE.fullmatch(scene):
             raise BadInputError("scene: there is no such room")
 
     async def records(self, request: Request) -> Response:
-        self._reading(request)
+        self._limit_reads(request)
         return JSONResponse({"records": self.replays.listed()})
 
     async def add_record(self, request: Request) -> Response:
@@ -253,130 +250,113 @@ class Server:
         try:
             data = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise BadInputError("not a record: no JSON") from error
+            raise BadInputError("not a record: invalid JSON") from error
         if isinstance(data, dict):
             self._check_scene(str(data.get("scene")))
         return JSONResponse({"record": await self._call(self.replays.add, data)})
 
-    async def _told(self, request: Request) -> Told:
-        self._reading(request)
+    async def _replay(self, request: Request) -> Replay:
+        self._limit_reads(request)
         try:
-            return await self._call(self.replays.told, request.path_params["name"])
+            return await self._call(self.replays.get, request.path_params["name"])
         except KeyError:
             raise HTTPException(404, "There is no such record.") from None
 
     async def record(self, request: Request) -> Response:
-        told = await self._told(request)
-        return JSONResponse(told.as_json())
+        replay = await self._replay(request)
+        return JSONResponse(replay.as_json())
 
     async def frame(self, request: Request) -> Response:
-        told, number = await self._told(request), request.path_params["number"]
-        if number >= len(told.frames):
+        replay, number = await self._replay(request), request.path_params["number"]
+        if number >= len(replay.frames):
             raise HTTPException(404, "There is no such frame yet.")
-        return Response(told.frames[number], media_type="image/jpeg", headers={"Cache-Control": "private, max-age=600"})
+        headers = {"Cache-Control": "private, max-age=600"}
+        return Response(replay.frames[number], media_type="image/jpeg", headers=headers)
 
     async def plan(self, request: Request) -> Response:
-        told = await self._told(request)
-        if not told.plan:
+        replay = await self._replay(request)
+        if not replay.plan:
             raise HTTPException(404, "There is no plan yet.")
-        return Response(told.plan, media_type="image/png")
+        return Response(replay.plan, media_type="image/png")
 
     # Studies.
 
     async def join(self, request: Request) -> Response:
-        asked = parsed(schemas.join, await self._body(request))
+        body = parse(schemas.join, await self._body(request))
         name = request.path_params["name"]
         if name not in self.studies:
             raise HTTPException(404, "There is no such study.")
         try:
-            return JSONResponse(await self._call(self.participants.join, name, asked.parameters))
+            return JSONResponse(await self._call(self.participants.join, name, body.parameters))
         except PreviewError as error:
-            return _said(409, "preview", str(error))
+            return _error(409, "preview", str(error))
 
     async def participant(self, request: Request) -> Response:
-        self._reading(request)
-        return await self._status(self.participants.status, security.bearer(request.headers))
+        self._limit_reads(request)
+        return await self._status(self.participants.status, security.bearer_token(request.headers))
 
     async def participant_action(self, request: Request) -> Response:
-        asked = parsed(schemas.participant_action, await self._body(request))
-        return await self._status(self.participants.do, security.bearer(request.headers), asked.do)
+        body = parse(schemas.participant_action, await self._body(request))
+        return await self._status(self.participants.act, security.bearer_token(request.headers), body.do)
 
-    async def _status(self, function: Callable[..., Any], *values: Any) -> Response:
+    async def _status(self, function: Callable[..., Any], *args: Any) -> Response:
         try:
-            return JSONResponse(await self._call(function, *values))
+            return JSONResponse(await self._call(function, *args))
         except KeyError:
-            raise HTTPException(401, "This participant is not known here.") from None
+            raise HTTPException(401, "This participant is unknown.") from None
 
-    # The admin.
+    # Administration.
 
-    def _admin(self, request: Request) -> None:
-        self._reading(request)
-        if not security.same(security.bearer(request.headers), self.admin_token):
-            raise HTTPException(401, "The admin's token is needed; it is in the file that the server named.")
+    def _check_admin(self, request: Request) -> None:
+        self._limit_reads(request)
+        if not security.tokens_equal(security.bearer_token(request.headers), self.admin_token):
+            raise HTTPException(401, "The admin token is needed. Its file was printed when the server started.")
 
     async def progress(self, request: Request) -> Response:
-        self._admin(request)
-        studies = await asyncio.to_thread(self._progress)
-        uptime = round(self.settings.clock() - self.begun, 1)
+        self._check_admin(request)
+        studies = await asyncio.to_thread(export.read_progress, self.settings.data)
+        uptime = round(self.settings.clock() - self.started, 1)
         return JSONResponse({"studies": studies, "live": len(self.sessions.active), "uptime": uptime})
 
-    def _progress(self) -> list[dict[str, Any]]:
-        database = Database(self.settings.data)
-        try:
-            return export.progress(database)
-        finally:
-            database.close()
-
     async def export(self, request: Request) -> Response:
-        self._admin(request)
+        self._check_admin(request)
         name, file = request.path_params["name"], request.path_params["file"]
         if name not in self.studies or file not in export.FILES:
             raise HTTPException(404, "There is no such study or file.")
-        kind = "text/csv; charset=utf-8" if file.endswith(".csv") else "application/json"
+        media_type = "text/csv; charset=utf-8" if file.endswith(".csv") else "application/json"
         headers = {"Content-Disposition": f'attachment; filename="{name}-{file}"'}
-        return StreamingResponse(export.exported(self.settings.data, name, file), media_type=kind, headers=headers)
-
-
-def _static_files() -> dict[str, tuple[bytes, str]]:
-    """The page's files, read once: no path from outside ever reaches the disk."""
-    folder = resources.files("scrubjay.web").joinpath("static")
-    if not folder.is_dir():
-        return {}
-    found = [entry for entry in folder.iterdir() if entry.is_file() and Path(entry.name).suffix in KINDS]
-    return {entry.name: (entry.read_bytes(), KINDS[Path(entry.name).suffix]) for entry in found}
-
-
-def _split(scene: str) -> str:
-    return split(scene) if scene in SCENES else "other"
+        chunks = export.export_file(self.settings.data, name, file)
+        return StreamingResponse(chunks, media_type=media_type, headers=headers)
 
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def _said(status: int, code: str, message: str) -> Response:
+def _error(status: int, code: str, message: str) -> Response:
     return JSONResponse({"error": code, "message": message}, status)
 
 
 CODES = {400: "bad_input", 401: "token", 403: "forbidden", 404: "not_found", 405: "method", 413: "too_large",
          429: "too_fast"}  # fmt: skip
+"""Error codes of the API by HTTP status."""
 
 
-async def _refused(_: Request, error: HTTPException) -> Response:
-    return _said(error.status_code, CODES.get(error.status_code, "refused"), str(error.detail))
+async def _http_error(_: Request, error: HTTPException) -> Response:
+    return _error(error.status_code, CODES.get(error.status_code, "refused"), str(error.detail))
 
 
-async def _bad(_: Request, error: Exception) -> Response:
-    return _said(400, "bad_input", str(error))
+async def _bad_input(_: Request, error: Exception) -> Response:
+    return _error(400, "bad_input", str(error))
 
 
 async def _busy(_: Request, error: Exception) -> Response:
-    return _said(429, "busy", str(error))
+    return _error(429, "busy", str(error))
 
 
-async def _out_of_turn(_: Request, error: Exception) -> Response:
-    return _said(409, "not_now", str(error))
+async def _not_allowed(_: Request, error: Exception) -> Response:
+    return _error(409, "not_now", str(error))
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    return _said(500, "failed", "Something went wrong here; nothing was changed.")
+    return _error(500, "failed", "Something went wrong on the server. Nothing was changed.")

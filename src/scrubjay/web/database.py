@@ -1,6 +1,6 @@
-"""What the server remembers: one SQLite file. Nobody hears of anything that is not in it yet.
+"""The server's persistent state: one SQLite file. Nothing is sent to a client before it is committed here.
 
-One thread writes, in transactions that it ends itself; readers have connections of their own.
+One thread writes, in explicit transactions; readers open their own connections.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record
 
 VERSION = 1
+"""Of the schema. Labs have data in it: column names and stored JSON must stay readable."""
 SCHEMA = """
 CREATE TABLE studies (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
 CREATE TABLE locations (
@@ -44,39 +45,39 @@ CREATE TABLE records (id TEXT PRIMARY KEY, record TEXT NOT NULL);
 
 
 def new_token() -> str:
-    """Nobody guesses it."""
+    """A random, unguessable URL-safe token."""
     return secrets.token_urlsafe(24)
 
 
 class Database:
-    """A connection to the file. `writing` makes the file if there is none."""
+    """A connection to the file. `writable` locks the file, and creates it if it does not exist."""
 
-    def __init__(self, path: str | os.PathLike[str], writing: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], writable: bool = False) -> None:
         path = Path(path)
         self._lock: int | None = None
-        if not writing and not path.exists():
-            raise DatabaseError(f"{path}: there is no such file")
-        if writing:
+        if not writable and not path.exists():
+            raise DatabaseError(f"{path}: no such file")
+        if writable:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(path)
+            self._lock = _lock_file(path)
         self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         self.db.row_factory = sqlite3.Row
         try:
-            self._prepare(path, writing)
+            self._prepare(path, writable)
         except sqlite3.DatabaseError as error:
             self.close()
-            raise DatabaseError(f"{path}: not a store of games: {error}") from error
+            raise DatabaseError(f"{path}: not a Scrubjay database: {error}") from error
 
-    def _prepare(self, path: Path, writing: bool) -> None:
+    def _prepare(self, path: Path, writable: bool) -> None:
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
         empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if writing and empty:
+        if writable and empty:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION:
-            raise DatabaseError(f"{path}: not a store of version {VERSION}")
-        # Every commit is on the disk before it is acknowledged, so that not even a power cut loses it.
-        self.db.execute("PRAGMA synchronous = FULL" if writing else "PRAGMA query_only = ON")
+            raise DatabaseError(f"{path}: not a Scrubjay database of version {VERSION}")
+        # Commits are synced to disk before they are acknowledged, so that even a power failure loses none.
+        self.db.execute("PRAGMA synchronous = FULL" if writable else "PRAGMA query_only = ON")
 
     def close(self) -> None:
         self.db.close()
@@ -86,7 +87,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing."""
+        """Commits at the end; rolls back on an exception."""
         self.db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -97,8 +98,8 @@ class Database:
             raise
 
     @contextmanager
-    def part(self) -> Iterator[None]:
-        """A part of a transaction that is undone alone if it fails."""
+    def savepoint(self) -> Iterator[None]:
+        """A part of a transaction that is rolled back alone if it fails."""
         self.db.execute("SAVEPOINT part")
         try:
             yield
@@ -114,23 +115,23 @@ class Database:
     def all(self, query: str, *values: Any) -> list[sqlite3.Row]:
         return self.db.execute(query, values).fetchall()
 
-    def add(self, table: str, **values: Any) -> int:
-        """A new row; its number. Table and columns come from this package, never from outside."""
+    def insert(self, table: str, **values: Any) -> int:
+        """Inserts a row and returns its id. Table and column names must be this package's own, never a client's."""
         names, marks = ", ".join(values), ", ".join("?" * len(values))
         return self.db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid or 0
 
-    def change(self, table: str, row: int, **values: Any) -> None:
+    def update(self, table: str, row: int, **values: Any) -> None:
         names = ", ".join(f"{name} = ?" for name in values)
         self.db.execute(f"UPDATE {table} SET {names} WHERE id = ?", [*values.values(), row])
 
     # Trials.
 
-    def new_trial(self, role: str, scene: str, goal: str, opponent: str, seed: int, now: float, **more: Any) -> str:
-        """A trial that has not begun; its token. `patience` is the seconds after which a person may give up."""
+    def new_trial(self, role: str, scene: str, goal: str, opponent: str, seed: int, now: float, **columns: Any) -> str:
+        """Inserts a new trial and returns its token. `patience`: seconds until giving up is allowed."""
         token = new_token()
-        values = {"practice": False, "patience": 0.0, **more}
-        self.add("trials", token=token, role=role, scene=scene, goal=goal, opponent=opponent, seed=seed, created=now,
-                 **values)  # fmt: skip
+        values = {"practice": False, "patience": 0.0, **columns}
+        self.insert("trials", token=token, role=role, scene=scene, goal=goal, opponent=opponent, seed=seed, created=now,
+                    **values)  # fmt: skip
         return token
 
     def trial(self, token: str) -> sqlite3.Row | None:
@@ -142,18 +143,19 @@ class Database:
     def add_steps(
         self, trial: int, first: int, steps: Iterable[tuple[str, bool]], now: float, script: bool = False
     ) -> None:
+        """Appends steps (action, success), numbered from `first`; `script` marks those of a scripted player."""
         rows = [(trial, first + k, action, success, script, now) for k, (action, success) in enumerate(steps)]
         self.db.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def add_record(self, record: Record, internals: dict[str, Any] | None = None, name: str = "") -> str:
-        """Keeps a record for those who know its name, with what its players thought, if they said so."""
+        """Stores a record with its players' internals, if any; returns its name, without which nobody can watch it."""
         name = name or new_token()
-        more = {} if internals is None else {"internals": internals}
-        self.add("records", id=name, record=json.dumps({**record.to_dict(), **more}))
+        extra = {} if internals is None else {"internals": internals}
+        self.insert("records", id=name, record=json.dumps({**record.to_dict(), **extra}))
         return name
 
     def record(self, name: str) -> tuple[Record, dict[str, Any] | None] | None:
-        """A record that was kept, and its internals."""
+        """A stored record and its internals."""
         row = self.one("SELECT record FROM records WHERE id = ?", name)
         if row is None:
             return None
@@ -162,19 +164,20 @@ class Database:
         return Record.from_dict(data), internals
 
 
-def _locked(path: Path) -> int:
-    """Keeps a second server from the same file: what a server has in memory must be all that there is."""
+def _lock_file(path: Path) -> int:
+    """Locks out a second server, whose sessions in memory would not match this one's."""
     handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(handle)
-        raise DatabaseError(f"{path}: another server uses it") from error
+        raise DatabaseError(f"{path}: in use by another server") from error
     return handle
 
 
-def spec_to_json(deal: EpisodeSpec) -> str:
-    return json.dumps(deal.to_dict())
+def spec_to_json(spec: EpisodeSpec) -> str:
+    """An episode spec as the `deal` columns store it."""
+    return json.dumps(spec.to_dict())
 
 
 def spec_from_json(text: str) -> EpisodeSpec:

@@ -1,4 +1,4 @@
-"""A study's data: trials, every action with its time, records, and the paper's table of people's searches."""
+"""A study's data: trials, timed actions, records, and the paper's table of human searches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -36,25 +37,25 @@ TABLE_COLUMNS = (
     "source", "split", "trials", "found", "found_low", "found_high", "steps", "steps_low", "steps_high",
 )  # fmt: skip
 NO_ACTION_MEANS = {SEEK: GIVE_UP, HIDE: HIDE_HERE}
-"""A stage that a person ends."""
+"""What ending a stage without an action means, by role."""
 
 
 def trials(database: Database, study: str) -> Iterator[Row]:
-    """A row a trial, with who took part through which platform."""
-    people = {
+    """One row per trial, with the platform's worker id."""
+    parameters = {
         row["id"]: json.loads(row["parameters"])
         for row in database.all("SELECT id, parameters FROM participants WHERE study = ?", study)
     }
     for row in database.db.execute(TRIALS, [study]):
-        given = people.get(row["participant"], {})
-        who = given.get("PROLIFIC_PID") or given.get("workerId") or ""
+        params = parameters.get(row["participant"], {})
+        worker = params.get("PROLIFIC_PID") or params.get("workerId") or ""
         seconds = round(row["ended"] - row["started"], 3) if row["ended"] and row["started"] else None
-        yield {**dict(row), "found": _flag(row["found"]), "given_up": _flag(row["given_up"]), "seconds": seconds,
-               "split": _split(row["scene"]), "worker": who}  # fmt: skip
+        yield {**dict(row), "found": _optional_bool(row["found"]), "given_up": _optional_bool(row["given_up"]),
+               "seconds": seconds, "split": split_of(row["scene"]), "worker": worker}  # fmt: skip
 
 
 def actions(database: Database, study: str) -> Iterator[Row]:
-    """A row a step, as it was taken. Each "Walk" of a hider throws an attempt away and begins the next."""
+    """One row per step in order. A hider's "Walk" discards the attempt and starts the next."""
     trial, attempt = None, 1
     for row in database.db.execute(ACTIONS, [study]):
         if row["trial"] != trial:
@@ -65,23 +66,23 @@ def actions(database: Database, study: str) -> Iterator[Row]:
 
 
 def records(database: Database, study: str) -> Iterator[Row]:
-    """Every finished trial as a game of record."""
+    """The record of every finished trial."""
     for row in database.db.execute(RECORDS, [study]):
         yield json.loads(row["record"])
 
 
 def table(database: Database, study: str) -> list[Row]:
-    """The paper's table: how often people find what each source hid, and in how many steps, with 95 % intervals.
+    """The paper's table: find rate and steps per source, with 95 % confidence intervals.
 
-    For each source and split, and each source over all. Places that nobody could see count as searches that failed, as
-    many as the study wanted of each; a search that failed counts as 500 steps, and so does a longer one.
+    One row per source and split, and per source over all splits. Each location that cannot be seen counts as `repeats`
+    failed searches; failed searches, and successful ones longer than 500 steps, count as 500 steps.
     """
     repeats = stored_study(database, study).repeats
     found: dict[tuple[str, str], list[bool]] = {}
     steps: dict[tuple[str, str], list[float]] = {}
 
     def count(source: str, scene: str, success: bool, taken: float) -> None:
-        for key in ((source, _split(scene)), (source, "all")):
+        for key in ((source, split_of(scene)), (source, "all")):
             found.setdefault(key, []).append(success)
             steps.setdefault(key, []).append(min(taken, SEEKER_STEPS) if success else SEEKER_STEPS)
 
@@ -100,14 +101,13 @@ def table(database: Database, study: str) -> list[Row]:
 
 
 def progress(database: Database) -> list[Row]:
-    """How far each study is."""
+    """Participants and trials of each study, in total and per source."""
     return [_progress(database, row["name"]) for row in database.all("SELECT name FROM studies ORDER BY name")]
 
 
 def _progress(database: Database, name: str) -> Row:
     study = stored_study(database, name)
-    people = database.all("SELECT status FROM participants WHERE study = ?", name)
-    wanted = study.repeats if study.kind == "seek" else 1
+    participants = database.all("SELECT status FROM participants WHERE study = ?", name)
     sources = []
     for row in database.all(
         "SELECT source, count(*) AS places, sum(NOT seeable) AS unseeable FROM locations "
@@ -119,23 +119,25 @@ def _progress(database: Database, name: str) -> Row:
             "ON l.id = t.location WHERE t.study = ? AND l.source = ? AND t.ended IS NOT NULL", name, row["source"],
         )  # fmt: skip
         assert done is not None
-        sources.append({**dict(row), **dict(done), "wanted": (row["places"] - row["unseeable"]) * wanted})
-    states = [person["status"] for person in people]
+        wanted = (row["places"] - row["unseeable"]) * study.trials_per_location
+        sources.append({**dict(row), **dict(done), "wanted": wanted})
+    statuses = [participant["status"] for participant in participants]
+    finished, declined = statuses.count("done"), statuses.count("declined")
     return {
-        "name": name, "title": study.title, "kind": study.kind, "participants": len(people),
-        "finished": states.count("done"), "under_way": len(people) - states.count("done") - states.count("declined"),
+        "name": name, "title": study.title, "kind": study.kind, "participants": len(participants),
+        "finished": finished, "under_way": len(statuses) - finished - declined,
         "trials_done": sum(source["done"] for source in sources), "sources": sources,
         "trials_wanted": sum(source["wanted"] for source in sources),
     }  # fmt: skip
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """Lines of CSV, the columns' names first. What a spreadsheet would take for a formula is marked as text."""
+    """Lines of CSV with a header. Values that a spreadsheet would run as formulas are quoted."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns)
     writer.writeheader()
     for row in rows:
-        writer.writerow({key: _harmless(value) for key, value in row.items()})
+        writer.writerow({key: _escape_formula(value) for key, value in row.items()})
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
@@ -143,7 +145,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """A line of JSON each."""
+    """One line of JSON per row."""
     for row in rows:
         yield json.dumps(row) + "\n"
 
@@ -157,27 +159,26 @@ FILES: dict[str, Callable[[Database, str], Iterator[str]]] = {
     "table.csv": lambda database, study: as_csv(TABLE_COLUMNS, table(database, study)),
     "table.json": lambda database, study: iter([json.dumps(table(database, study))]),
 }
-"""What can be taken out of a study."""
+"""The export files of a study, by name."""
 
 
-def exported(data: str | os.PathLike[str], study: str, name: str) -> Iterator[str]:
-    """One of FILES, from a database's file, in pieces."""
-    database = Database(data)
-    try:
+def export_file(data: str | os.PathLike[str], study: str, name: str) -> Iterator[str]:
+    """One of FILES in chunks, read from a database file."""
+    with closing(Database(data)) as database:
         stored_study(database, study)
         yield from FILES[name](database, study)
-    finally:
-        database.close()
 
 
 def human_table(data: str | os.PathLike[str], study: str) -> list[Row]:
-    """The table of a study, from a database's file."""
-    database = Database(data)
-    try:
-        stored_study(database, study)
+    """A study's table, read from a database file."""
+    with closing(Database(data)) as database:
         return table(database, study)
-    finally:
-        database.close()
+
+
+def read_progress(data: str | os.PathLike[str]) -> list[Row]:
+    """`progress`, read from a database file."""
+    with closing(Database(data)) as database:
+        return progress(database)
 
 
 def _columns(name: str, values: Summary) -> Row:
@@ -185,13 +186,14 @@ def _columns(name: str, values: Summary) -> Row:
     return {key: None if np.isnan(value) else round(value, 4) for key, value in numbers.items()}
 
 
-def _split(scene: str) -> str:
+def split_of(scene: str) -> str:
+    """The data split of one of the 150 rooms, "other" for rooms generated from a seed."""
     return split(scene) if scene in SCENES else "other"
 
 
-def _flag(value: int | None) -> bool | None:
+def _optional_bool(value: int | None) -> bool | None:
     return None if value is None else bool(value)
 
 
-def _harmless(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     return "'" + value if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value

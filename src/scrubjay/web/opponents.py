@@ -1,4 +1,4 @@
-"""Who plays against people: players by name, made from a seed."""
+"""The players that people can choose to play against, by name."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ from scrubjay.spots.spots import Spot, candidate_spots
 from scrubjay.web.trial import HIDE, NO_ACTION
 
 SOMEWHERE = "somewhere"
-"""Not a player: the object simply lies in a random hiding spot, at once."""
+"""Stands for a hider: the object starts in a random hiding spot."""
 
 
 @runtime_checkable
-class Thinking(Protocol):
-    """A player that says what it thought at its last step, as numbers by name."""
+class ReportsInternals(Protocol):
+    """A player that exposes values of its last step by name, such as its value estimate."""
 
-    thought: Mapping[str, float]
+    internals: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Opponents:
-    """Those that people can choose: the scripted ones, and whoever is added to them."""
+    """Factories of players by name, called with a seed: the scripted ones by default."""
 
     hiders: Mapping[str, Callable[[int], Player]] = field(default_factory=lambda: dict(HIDERS))
     seekers: Mapping[str, Callable[[int], Player]] = field(default_factory=lambda: dict(SEEKERS))
 
 
-def dealt(world: World, role: str, goal: str, opponent: str, seed: int) -> EpisodeSpec:
-    """What a trial begins with for which no study gives a hiding place, drawn from its seed."""
-    drawn = RandomEpisodes(seed, (goal,))(world, 0)
+def sample_spec(world: World, role: str, goal: str, opponent: str, seed: int) -> EpisodeSpec:
+    """Samples the episode of a trial outside a study from its seed."""
+    spec = RandomEpisodes(seed, (goal,))(world, 0)
     if role == HIDE:
-        return replace(drawn, last=Stage.S if opponent else Stage.OH, anywhere=True)
+        return replace(spec, last=Stage.S if opponent else Stage.OH, anywhere=True)
     if opponent != SOMEWHERE:
-        return drawn
-    rng, found = np.random.default_rng(seed), list[Spot]()
-    while not found:
-        found = candidate_spots(world.rooms[0], goal, 1, rng)
-    return replace(drawn, first=Stage.S, pose=found[0].pose, open=found[0].open)
+        return spec
+    rng, spots = np.random.default_rng(seed), list[Spot]()
+    while not spots:
+        spots = candidate_spots(world.rooms[0], goal, 1, rng)
+    return replace(spec, first=Stage.S, pose=spots[0].pose, open=spots[0].open)
 
 
 def internals_of(player: Player) -> Mapping[str, float]:
-    """What a player thought at its last step; nothing for those that do not say."""
-    return player.thought if isinstance(player, Thinking) else {}
+    """What the player reported about its last step; empty for most players."""
+    return player.internals if isinstance(player, ReportsInternals) else {}
 
 
 def next_step(player: Player, game: CacheGame) -> str:
-    """What a player does next in a game alone, as a trial's step."""
+    """The player's next action in a single game, as a step of a trial."""
     action, place = player(game, np.ones(1, bool))
     if game.stage[0] == Stage.PS:
         return "PS " + " ".join(str(int(number)) for number in place[0])

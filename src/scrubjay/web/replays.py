@@ -1,4 +1,4 @@
-"""Records that are watched: each is replayed once, and its pictures are kept for a while."""
+"""Records to watch: each is replayed once, and its frames are cached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import numpy as np
 from scrubjay.errors import RecordError
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import RandomEpisodes
-from scrubjay.game.record import Record, replay
+from scrubjay.game.record import Record
+from scrubjay.game.record import replay as replay_record
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.viz.floorplan import draw_floorplan
 from scrubjay.viz.picture import encode_picture
@@ -24,22 +25,21 @@ from scrubjay.web.worker import Job, Worker
 from scrubjay.web.world_pool import WorldPool
 
 log = logging.getLogger("scrubjay.web")
-KEPT = 6
-"""Replayed records in memory: about 8 MB each."""
-MOST_STEPS, MOST_PIXELS = 5000, 448
-"""Of records from outside."""
+MAX_CACHED = 6
+"""Replays kept beside those in progress: about 8 MB each."""
+MAX_IN_PROGRESS = 8
+MAX_STEPS, MAX_IMAGE_SIZE = 5000, 448
+"""Limits of uploaded records."""
 PLAN_SIZE = 500
-MOST_AT_ONCE = 8
-"""Records that are replayed or played at a time."""
 
 
 class BusyError(Exception):
-    """Too much is being prepared already; the message is for whoever asked."""
+    """Too many replays are in progress; the message is shown to the client."""
 
 
 @dataclass
-class Told:
-    """A record as it is shown."""
+class Replay:
+    """A record as the watch page shows it; filled by a job."""
 
     ready: bool = False
     progress: float = 0.0
@@ -47,9 +47,10 @@ class Told:
     facts: dict[str, Any] = field(default_factory=dict)
     steps: list[dict[str, Any]] = field(default_factory=list)
     frames: list[bytes] = field(default_factory=list)
+    """One JPEG per step."""
     plan: bytes = b""
     internals: dict[str, Any] | None = None
-    """What players thought: a list for each name, with a number or None for each step."""
+    """Values that the players reported: a list per name with a number or None per step."""
 
     def as_json(self) -> dict[str, Any]:
         if self.failed:
@@ -60,17 +61,16 @@ class Told:
 
 
 class Replays:
-    """Records by their names. Runs in the engine's thread."""
+    """Replays by record name. Methods run in the worker's thread."""
 
-    def __init__(self, worker: Worker, rooms: WorldPool, opponents: Opponents, listed: Sequence[Record] = ()) -> None:
-        self.worker, self.rooms, self.opponents = worker, rooms, opponents
+    def __init__(self, worker: Worker, worlds: WorldPool, opponents: Opponents, listed: Sequence[Record] = ()) -> None:
+        self.worker, self.worlds, self.opponents = worker, worlds, opponents
         self._listed = {str(number): record for number, record in enumerate(listed, 1)}
-        self._told: OrderedDict[str, Told] = OrderedDict()
-        self._active = 0
-        """Jobs under way."""
+        self._cache: OrderedDict[str, Replay] = OrderedDict()
+        self._in_progress = 0
 
     def listed(self) -> list[dict[str, Any]]:
-        """The records that everybody may watch."""
+        """The records that anyone may watch."""
         return [
             {
                 "record": name, "scene": record.scene, "goal": record.goal, "steps": len(record.actions),
@@ -81,121 +81,119 @@ class Replays:
         ]  # fmt: skip
 
     def add(self, data: Any) -> str:
-        """Keeps a record from outside; RecordError says why not."""
+        """Stores an uploaded record and returns its name; RecordError if it is invalid."""
         try:
             record = Record.from_dict(data)
         except RecordError:
             raise
         except Exception as error:
-            raise RecordError("a broken record") from error
+            raise RecordError("invalid record") from error
         if not isinstance(record.scene, str) or not isinstance(record.players, dict):
-            raise RecordError("a record has a scene and players")
-        if not 0 < len(record.actions) <= MOST_STEPS:
-            raise RecordError(f"a record that is watched here has 1 to {MOST_STEPS} steps")
-        if not isinstance(record.size, int) or not 0 < record.size <= MOST_PIXELS or record.size % 7:
-            raise RecordError(f"a record that is watched here has pictures of at most {MOST_PIXELS} pixels")
+            raise RecordError("a record needs a scene and players")
+        if not 0 < len(record.actions) <= MAX_STEPS:
+            raise RecordError(f"only records with 1 to {MAX_STEPS} steps can be watched")
+        if not isinstance(record.size, int) or not 0 < record.size <= MAX_IMAGE_SIZE or record.size % 7:
+            raise RecordError(f"only records with images of up to {MAX_IMAGE_SIZE} pixels can be watched")
         return self.worker.database.add_record(record)
 
     def play(self, scene: str, goal: str, hider: str, seeker: str, seed: int) -> str:
-        """Lets two players play a game; the name under which it can be watched."""
-        name, told = new_token(), Told()
-        self._start(name, told, self._played(name, told, scene, goal, hider, seeker, seed))
+        """Starts a game between two players; returns the name under which it can be watched."""
+        name, replay = new_token(), Replay()
+        self._start(name, replay, self._play(name, replay, scene, goal, hider, seeker, seed))
         return name
 
-    def told(self, name: str) -> Told:
-        """A record as far as it is replayed; KeyError if there is none."""
-        if name not in self._told:
-            kept = (self._listed[name], None) if name in self._listed else self.worker.database.record(name)
-            if kept is None:
+    def get(self, name: str) -> Replay:
+        """A record's replay, started if necessary; KeyError if there is no such record."""
+        if name not in self._cache:
+            stored = (self._listed[name], None) if name in self._listed else self.worker.database.record(name)
+            if stored is None:
                 raise KeyError(name)
-            record, internals = kept
-            told = Told(internals=internals)
-            self._start(name, told, self._replayed(told, record))
-        self._told.move_to_end(name)
-        return self._told[name]
+            record, internals = stored
+            replay = Replay(internals=internals)
+            self._start(name, replay, self._replay(replay, record))
+        self._cache.move_to_end(name)
+        return self._cache[name]
 
-    def _start(self, name: str, told: Told, job: Job) -> None:
-        if self._active >= MOST_AT_ONCE:
-            raise BusyError("Many games are being prepared: try again in a moment.")
-        self._active += 1
-        self._told[name] = told
-        while len(self._told) > KEPT + MOST_AT_ONCE:
-            self._told.popitem(last=False)
-        self.worker.start(self._safely(told, job))
+    def _start(self, name: str, replay: Replay, job: Job) -> None:
+        if self._in_progress >= MAX_IN_PROGRESS:
+            raise BusyError("Too many games are being prepared. Try again in a moment.")
+        self._in_progress += 1
+        self._cache[name] = replay
+        while len(self._cache) > MAX_CACHED + MAX_IN_PROGRESS:
+            self._cache.popitem(last=False)
+        self.worker.start(self._guard(replay, job))
 
-    def _safely(self, told: Told, job: Job) -> Job:
+    def _guard(self, replay: Replay, job: Job) -> Job:
+        """Runs a job; reports its failure on the replay."""
         try:
             yield from job
         except RecordError as error:
-            told.failed = f"This record does not replay here: {error}."
+            replay.failed = f"This record does not replay: {error}."
         except Exception:
-            log.exception("a record could not be shown")
-            told.failed = "This record cannot be shown."
+            log.exception("a replay failed")
+            replay.failed = "This record cannot be shown."
         finally:
-            self._active -= 1
+            self._in_progress -= 1
 
-    def _played(
-        self, name: str, told: Told, scene: str, goal: str, hider: str, seeker: str, seed: int
-    ) -> Job:  # fmt: skip
-        while not self.rooms.ready(scene):
+    def _play(self, name: str, replay: Replay, scene: str, goal: str, hider: str, seeker: str, seed: int) -> Job:
+        while not self.worlds.ready(scene):
             yield 0.02
-        world = self.rooms.world(scene)
-        deal = RandomEpisodes(seed, (goal,))(world, 0)
-        trial = Trial(world, deal, SEEK, {"hider": hider, "seeker": seeker}, people=False)
+        world = self.worlds.world(scene)
+        spec = RandomEpisodes(seed, (goal,))(world, 0)
+        trial = Trial(world, spec, SEEK, {"hider": hider, "seeker": seeker}, human=False)
         hides, seeks = self.opponents.hiders[hider](seed), self.opponents.seekers[seeker](seed + 1)
         while trial.record is None:
-            trial.bind(self.rooms.world(scene))
+            trial.bind(self.worlds.world(scene))
             player = seeks if trial.game.stage[0] == Stage.S else hides
             trial.step(next_step(player, trial.game), internals_of(player))
-            told.progress = min(0.5, told.progress + 0.5 / 700)
+            replay.progress = min(0.5, replay.progress + 0.5 / 700)
             yield 0
-        told.internals = trial.internals()
-        self.worker.database.add_record(trial.record, told.internals, name)
-        yield from self._replayed(told, trial.record)
+        replay.internals = trial.internals()
+        self.worker.database.add_record(trial.record, replay.internals, name)
+        yield from self._replay(replay, trial.record)
 
-    def _replayed(self, told: Told, record: Record) -> Job:
-        """Replays a record, step by step, and keeps what is shown of it."""
-        while not self.rooms.ready(record.scene, record.size):
+    def _replay(self, replay: Replay, record: Record) -> Job:
+        """Replays a record step by step and renders its frames."""
+        while not self.worlds.ready(record.scene, record.size):
             yield 0.02
-        world = self.rooms.world(record.scene, record.size)
-        mine = world.state = world.state.copy()
-        steps = replay(record, world)
-        begun, total = told.progress, len(record.actions)
-        place, frame = list(record.start), b""
+        world = self.worlds.world(record.scene, record.size)
+        state = world.state = world.state.copy()
+        outcomes = replay_record(record, world)
+        start, total = replay.progress, len(record.actions)
+        pose, frame = list(record.start), b""
         for number in range(total):
-            if self.rooms.world(record.scene, record.size) is not world:
-                raise RecordError("the room was put away meanwhile, try again")
-            world.state = mine
-            game, outcome = next(steps)
-            moved_on = outcome.finished[0] or (outcome.stage[0] != Stage.S and game.stage[0] == Stage.S)
-            if not moved_on:
-                # Else the next game or the search has begun already; the step before it changes nothing that is seen.
-                place, frame = list(world.agent_pose(0)), encode_picture(game.look().rgb[0].cpu().numpy(), "JPEG")
+            if self.worlds.world(record.scene, record.size) is not world:
+                raise RecordError("its room was unloaded meanwhile, try again")
+            world.state = state
+            game, outcome = next(outcomes)
+            next_began = outcome.finished[0] or (outcome.stage[0] != Stage.S and game.stage[0] == Stage.S)
+            if not next_began:
+                # Otherwise the world already shows the next game or the search; this step changed nothing visible.
+                pose, frame = list(world.agent_pose(0)), encode_picture(game.look().rgb[0].cpu().numpy(), "JPEG")
             elif not frame:
                 frame = encode_picture(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")
-            told.frames.append(frame)
-            told.steps.append(_step(record, number, outcome, place))
-            told.progress = begun + (1 - begun) * number / total
+            replay.frames.append(frame)
+            replay.steps.append(_step(record, number, outcome, pose))
+            replay.progress = start + (1 - start) * number / total
             yield 0
-        world.state = mine
-        for _ in steps:
+        world.state = state
+        for _ in outcomes:  # Exhausting the generator compares the hash.
             pass
         compiled = world.rooms[0]
-        told.plan = encode_picture(draw_floorplan(compiled, _grid(compiled, record), size=PLAN_SIZE))
-        told.facts = {
+        replay.plan = encode_picture(draw_floorplan(compiled, _grid(compiled, record), size=PLAN_SIZE))
+        replay.facts = {
             "scene": record.scene, "goal": record.goal, "found": record.found, "players": record.players,
             "size": record.size, "bounds": list(compiled.room.bounds), "start": list(record.start),
         }  # fmt: skip
-        told.ready = True
+        replay.ready = True
 
 
-def _step(record: Record, number: int, outcome: Any, place: list) -> dict[str, Any]:
+def _step(record: Record, number: int, outcome: Any, pose: list) -> dict[str, Any]:
     stage = Stage(outcome.stage[0])
-    x, y, height = outcome.pose[0, :3].tolist()
-    there = stage >= Stage.OH
+    position = outcome.pose[0, :3].tolist()
     return {
         "stage": stage.name, "action": record.actions[number], "success": bool(outcome.success[0]),
-        "hit": bool(outcome.hit[0]), "place": place, "object": [x, y, height] if there else None,
+        "hit": bool(outcome.hit[0]), "place": pose, "object": position if stage >= Stage.OH else None,
         "opened": int(outcome.opened[0]),
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What may come from outside: the schema of every request and message. All else is refused before anything is done."""
+"""Schemas of every request body and socket message. Anything else is rejected before it has an effect."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from scrubjay.rooms.room import ROOM_TYPES
 
 SEEDED_SCENE = re.compile(rf"({'|'.join(ROOM_TYPES)})-(0|[1-9][0-9]{{0,8}})")
-"""Scenes from a seed."""
+"""Rooms generated from a seed, such as kitchen-81723."""
 MAX_MESSAGE_BYTES = 4096
-"""Bytes of a message or a request; records are longer."""
+"""Of a socket message or request body; records may be longer."""
 MAX_RECORD_BYTES = 2_000_000
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Number = Annotated[int, Field(ge=0, le=2**53)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+MessageId = Annotated[int, Field(ge=0, le=2**53)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=200)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Goal = Literal["Bread", "Cup", "Knife", "Plunger", "Tomato"]
 
 
 class BadInputError(ValueError):
-    """Something from outside that is not what it should be; the message is for whoever sent it."""
+    """Input that does not match its schema; the message is sent to the client."""
 
 
 class _Strict(BaseModel):
@@ -37,43 +38,51 @@ class Hello(_Strict):
 
 class Act(_Strict):
     type: Literal["act"]
-    id: Number
+    id: MessageId
     do: Annotated[str, Field(max_length=40)]
 
 
 class Point(_Strict):
+    """A click at (x, y) in fractions of the image's sides, from the top left."""
+
     type: Literal["point"]
-    id: Number
-    x: Share
-    y: Share
+    id: MessageId
+    x: Fraction
+    y: Fraction
     to: Literal["open", "place"]
 
 
 class Ping(_Strict):
     type: Literal["ping"]
-    id: Number
+    id: MessageId
 
 
 Message = Annotated[Act | Point | Ping, Field(discriminator="type")]
 
 
 class Play(_Strict):
+    """A person's game against a scripted or trained player."""
+
     role: Literal["seek", "hide"]
     scene: Text
     goal: Goal
     opponent: Text
-    seed: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    seed: Seed | None = None
 
 
 class Game(_Strict):
+    """A game between two scripted or trained players."""
+
     scene: Text
     goal: Goal
     hider: Text
     seeker: Text
-    seed: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    seed: Seed | None = None
 
 
 class Join(_Strict):
+    """The query parameters that a crowdsourcing platform adds to a study's link."""
+
     parameters: Annotated[dict[Text, Text], Field(max_length=20)] = {}
 
 
@@ -91,11 +100,11 @@ participant_action = TypeAdapter(ParticipantAction)
 T = TypeVar("T")
 
 
-def parsed(schema: TypeAdapter[T], text: str | bytes) -> T:
-    """JSON as what it should be; BadInputError says what is wrong with it."""
+def parse(schema: TypeAdapter[T], text: str | bytes) -> T:
+    """Validates JSON; BadInputError names the first field that is wrong."""
     try:
         return schema.validate_json(text)
     except ValidationError as error:
         first: Any = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"][:3])
-        raise BadInputError(f"{where + ': ' if where else ''}{first['msg']}"[:300]) from None
+        field = ".".join(str(part) for part in first["loc"][:3])
+        raise BadInputError(f"{field + ': ' if field else ''}{first['msg']}"[:300]) from None

@@ -1,4 +1,4 @@
-"""What stands between the server and the rest of the world: headers, rates, origins, the admin's token."""
+"""Protects the server from other sites and clients: response headers, rate limits, origin checks, the admin token."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -29,73 +29,74 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
+MIN_TOKEN_LENGTH = 16
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer."""
+    """ASGI middleware that adds `HEADERS` to every response that does not set them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self.app(scope, receive, with_headers)
+        await self.app(scope, receive, send_with_headers)
 
 
 class TokenBucket:
-    """So many a second, and so many at once."""
+    """Allows `rate` requests per second on average, and bursts of up to `burst`."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.burst, self.clock = rate, burst, clock
-        self.left, self.last = burst, clock()
+        self.tokens, self.updated = burst, clock()
 
     def take(self) -> bool:
-        """Takes one, if there is one."""
+        """Takes a token if one is left."""
         now = self.clock()
-        self.left = min(self.burst, self.left + (now - self.last) * self.rate)
-        self.last = now
-        if self.left < 1:
+        self.tokens = min(self.burst, self.tokens + (now - self.updated) * self.rate)
+        self.updated = now
+        if self.tokens < 1:
             return False
-        self.left -= 1
+        self.tokens -= 1
         return True
 
 
 class RateLimiter:
-    """A bucket for each address, the last used ones kept."""
+    """One token bucket per client address; the least recently used are dropped beyond `max_addresses`."""
 
-    def __init__(self, rate: float, burst: float, most: int = 4096) -> None:
-        self.rate, self.burst, self.most = rate, burst, most
-        self._of: OrderedDict[str, TokenBucket] = OrderedDict()
+    def __init__(self, rate: float, burst: float, max_addresses: int = 4096) -> None:
+        self.rate, self.burst, self.max_addresses = rate, burst, max_addresses
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
-    def take(self, address: str) -> bool:
-        bucket = self._of.setdefault(address, TokenBucket(self.rate, self.burst))
-        self._of.move_to_end(address)
-        if len(self._of) > self.most:
-            self._of.popitem(last=False)
+    def allow(self, address: str) -> bool:
+        bucket = self._buckets.setdefault(address, TokenBucket(self.rate, self.burst))
+        self._buckets.move_to_end(address)
+        if len(self._buckets) > self.max_addresses:
+            self._buckets.popitem(last=False)
         return bucket.take()
 
 
 def same_origin(headers: Headers) -> bool:
-    """Did a page of this very server send it, or no page at all?"""
+    """Whether a request comes from one of this server's pages, or from no page at all (no Origin header)."""
     origin = headers.get("origin")
     return origin is None or urlsplit(origin).netloc == headers.get("host")
 
 
 def admin_token(path: str | os.PathLike[str]) -> str:
-    """The admin's token, from a file that only its owner can read; it is made if there is none."""
+    """Reads the admin token, or creates one in a file that only its owner can read."""
     path = Path(path)
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         token = path.read_text().strip()
-        if len(token) < 16:
-            raise ValueError(f"{path}: the admin's token has at least 16 characters") from None
+        if len(token) < MIN_TOKEN_LENGTH:
+            raise ValueError(f"{path}: the admin token must have at least {MIN_TOKEN_LENGTH} characters") from None
         return token
     token = secrets.token_urlsafe(32)
     with os.fdopen(handle, "w") as file:
@@ -103,13 +104,13 @@ def admin_token(path: str | os.PathLike[str]) -> str:
     return token
 
 
-def same(given: str, right: str) -> bool:
-    """Are they equal? Takes as long whatever is given."""
-    digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (given, right))
+def tokens_equal(given: str, expected: str) -> bool:
+    """Compares in constant time, whatever the lengths."""
+    digests = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in (given, expected))
     return hmac.compare_digest(*digests)
 
 
-def bearer(headers: Headers) -> str:
-    """The token of an Authorization header, or nothing."""
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else ""
+def bearer_token(headers: Headers) -> str:
+    """The token of the Authorization header, or an empty string."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

@@ -1,4 +1,4 @@
-"""What a person has seen of a room, from above: a small picture that grows with every view."""
+"""Top-down map of the parts of a room that a person has seen."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from PIL import Image
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.state import State
 
-PIXEL = 0.1
-"""Metres of the floor along a pixel's side."""
+CELL = 0.1
+"""Meters of floor per map pixel."""
 SAMPLES = 56
-"""Pixels of a view that are looked at, along each side."""
-FLOOR_BELOW, OVERHEAD = 0.04, 1.9
-"""Metres: lower points are the floor; higher ones do not matter to people."""
+"""Pixels sampled from a view along each side."""
+FLOOR_BELOW, TALL_ABOVE, OVERHEAD = 0.04, 1.0, 1.9
+"""Heights in meters: points below the first are floor, between the next two tall furniture, above the last ignored."""
 UNSEEN, FLOOR, THING, TALL = range(4)
-TALL_ABOVE = 1.0
 COLORS = ((0, 0, 0), (226, 221, 210), (190, 160, 112), (122, 104, 84))
 
 
-def points(state: State, depth: np.ndarray, stride: int = 1) -> np.ndarray:
-    """Where in the room the pixels of one player's view are: (height, width, 3) for depth (height, width)."""
+def backproject(state: State, depth: np.ndarray, stride: int = 1) -> np.ndarray:
+    """World positions (H, W, 3) of the pixels of the first agent's view with depth (H, W), every `stride`-th."""
     eye, matrix = cameras(state.position[0], state.rotation[0], state.standing[0])
     size = len(depth)
     ticks = (np.arange(0, size, stride) + 0.5) / size * 2 - 1
@@ -32,31 +31,31 @@ def points(state: State, depth: np.ndarray, stride: int = 1) -> np.ndarray:
 
 
 class SeenMap:
-    """The floor of a room in pixels of 0.1 m, north up, each unseen, floor, or things of two heights."""
+    """A room's floor in pixels of 0.1 m, north up: unseen, floor, thing or tall thing."""
 
     def __init__(self, bounds: tuple[float, float, float, float]) -> None:
         west, south, east, north = bounds
         self.corner = np.array([west, north])
-        self.pixels = np.zeros((round((north - south) / PIXEL) + 1, round((east - west) / PIXEL) + 1), np.uint8)
+        self.pixels = np.zeros((round((north - south) / CELL) + 1, round((east - west) / CELL) + 1), np.uint8)
         self.changed = True
-        """Since the picture was last made."""
+        """Whether the map differs from the last PNG."""
 
     def add(self, state: State, depth: np.ndarray) -> None:
-        """Adds what one view shows; where things and floor share a pixel, the highest thing counts."""
+        """Adds a view; where points share a pixel, the highest class wins."""
         stride = max(1, len(depth) // SAMPLES)
-        seen = points(state, depth, stride)[depth[::stride, ::stride] > 0]
-        seen = seen[seen[:, 2] < OVERHEAD]
-        kind = np.where(seen[:, 2] < FLOOR_BELOW, FLOOR, np.where(seen[:, 2] < TALL_ABOVE, THING, TALL))
-        column, row = (np.abs(seen[:, :2] - self.corner) / PIXEL).astype(int).T
+        points = backproject(state, depth, stride)[depth[::stride, ::stride] > 0]
+        points = points[points[:, 2] < OVERHEAD]
+        kind = np.where(points[:, 2] < FLOOR_BELOW, FLOOR, np.where(points[:, 2] < TALL_ABOVE, THING, TALL))
+        column, row = (np.abs(points[:, :2] - self.corner) / CELL).astype(int).T
         inside = (row < self.pixels.shape[0]) & (column < self.pixels.shape[1])
         before = self.pixels.copy()
         np.maximum.at(self.pixels, (row[inside], column[inside]), kind[inside].astype(np.uint8))
         self.changed |= bool((before != self.pixels).any())
 
     def png(self) -> bytes:
-        """The map as a picture, transparent where nothing was seen."""
+        """The map as a PNG, transparent where unseen."""
         image = Image.fromarray(self.pixels, "P")
-        image.putpalette([part for color in COLORS for part in color])
+        image.putpalette([channel for color in COLORS for channel in color])
         buffer = io.BytesIO()
         image.save(buffer, "PNG", transparency=UNSEEN)
         self.changed = False

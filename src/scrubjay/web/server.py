@@ -1,4 +1,4 @@
-"""Runs the server, in the foreground or beside other work."""
+"""Runs the server, in the foreground or in a thread."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from scrubjay.web.app import Server, Settings
 from scrubjay.web.schemas import MAX_MESSAGE_BYTES
 
 __all__ = ["Server", "Settings", "running", "serve"]
-M_MMAP_THRESHOLD, LARGE = -3, 128 * 1024
-"""glibc's switch, and the bytes from which memory is taken from the system by itself and given back to it."""
+M_MMAP_THRESHOLD, MMAP_BYTES = -3, 128 * 1024
+"""The `mallopt` parameter, and the size from which blocks are mapped and returned to the system individually."""
 
 
-def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000, say: Callable[[str], None] = print) -> None:
-    """Runs a server until it is interrupted, and says where it is."""
-    _pictures_apart()
+def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000, log: Callable[[str], None] = print) -> None:
+    """Runs a server until it is interrupted; logs its address."""
+    _fix_mmap_threshold()
     server = Server(settings)
-    say(f"Scrubjay is at {_url(host, port)} (the admin's token is in {server.token_file})")
+    log(f"Serving at {_url(host, port)} (the admin token is in {server.token_file})")
     uvicorn.Server(_config(server, host, port)).run()
 
 
 @contextlib.contextmanager
 def running(settings: Settings, host: str = "127.0.0.1", port: int = 0) -> Iterator[tuple[Server, str]]:
-    """A server in a thread of its own, and its address; port 0 is any that is free."""
+    """A server in a background thread, and its URL; port 0 picks a free one."""
     server = Server(settings)
     web = uvicorn.Server(_config(server, host, port))
     thread = threading.Thread(target=web.run, daemon=True)
     thread.start()
     while not web.started:
         if not thread.is_alive():
-            raise OSError(f"no server can be started at {_url(host, port)}")
+            raise OSError(f"cannot start a server at {_url(host, port)}")
         time.sleep(0.01)
     try:
         yield server, _url(host, web.servers[0].sockets[0].getsockname()[1])
@@ -44,18 +44,18 @@ def running(settings: Settings, host: str = "127.0.0.1", port: int = 0) -> Itera
         thread.join()
 
 
-def _pictures_apart() -> None:
-    """Keeps pictures out of glibc's heaps.
+def _fix_mmap_threshold() -> None:
+    """Keeps images out of glibc's heaps.
 
-    Its limit would rise with the first of them, and then small things that stay lie between large ones that go: memory
-    that is free, and never given back.
+    glibc raises its threshold when the first image is freed. From then on images share the heap with small long-lived
+    objects, and the fragmented memory is never returned to the system.
     """
-    with contextlib.suppress(AttributeError, OSError):  # Other C libraries have no such switch.
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
+    with contextlib.suppress(AttributeError, OSError):  # Other C libraries have no mallopt.
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)
 
 
 def _config(server: Server, host: str, port: int) -> uvicorn.Config:
-    # No access log: names of records are secrets. What comes in is small; what goes out are pictures, packed already.
+    # No access log, since record names are secrets. No compression: messages in are small, images out are JPEG.
     return uvicorn.Config(
         server.app(), host=host, port=port, log_level="warning", access_log=False, ws_max_size=2 * MAX_MESSAGE_BYTES,
         ws_per_message_deflate=False, timeout_graceful_shutdown=3,

@@ -1,6 +1,6 @@
-"""The trials that are being played: woken from the database, acted in, told to whoever sits at them.
+"""Trials in memory: restored from the database, acted in, and sent to their clients.
 
-All of it runs in the engine's thread. A trial is prepared and rebuilt by jobs, so that nobody waits for another's room.
+Everything runs in the worker's thread. Jobs prepare and restore trials, so that no client blocks another.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,46 +19,46 @@ from scrubjay.game.actions import Stage
 from scrubjay.viz.picture import encode_picture
 from scrubjay.web import pointing
 from scrubjay.web.database import spec_from_json, spec_to_json
-from scrubjay.web.opponents import Opponents, dealt, internals_of, next_step
+from scrubjay.web.opponents import Opponents, internals_of, next_step, sample_spec
 from scrubjay.web.seen_map import SeenMap
 from scrubjay.web.trial import ALLOWED, GIVE_UP, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotAllowedError, Trial
 from scrubjay.web.worker import Job, Worker
 from scrubjay.web.world_pool import WorldPool
 
 log = logging.getLogger("scrubjay.web")
-PACE = 1 / 8
-"""Seconds between the steps of a scripted seeker that is watched."""
+WATCH_INTERVAL = 1 / 8
+"""Seconds between the steps of a seeker that a person watches."""
 SKIP = "Skip"
-GAME_STEPS = 230
-"""About as many as a scripted hider takes, for the progress that is shown."""
-IDLE = 600.0
-"""Seconds after which a trial that nobody sits at is left to the store."""
-MOST_IDLE = 100
-"""Trials that nobody sits at in memory, about 0.6 MB each; beyond it, the oldest are left to the store."""
+TYPICAL_HIDER_STEPS = 230
+"""Of the scripted hiders; the scale of the progress bar."""
+MAX_IDLE_SECONDS = 600.0
+"""How long a trial without a client stays in memory."""
+MAX_IDLE = 100
+"""Trials without a client in memory, about 0.6 MB each; beyond that the oldest are dropped."""
 BLOCKED = "Something is in the way."
-FAILED = {
+FAILURE_NOTICES = {
     "Move": BLOCKED, "Rotate": BLOCKED, "OpenAt": "It does not open from here: come within 1.5 meters.",
-    "CloseObjects": "Nothing within reach could be closed.", "DropObject": "It cannot be let go here.",
-    "ClaimVisible": "No: it must be in the picture, and within 1.5 meters.",
+    "CloseObjects": "Nothing within reach could be closed.", "DropObject": "It cannot be dropped here.",
+    "ClaimVisible": "No: it must be in view and within 1.5 meters.",
 }  # fmt: skip
-"""What people are told when an action whose name begins so fails."""
+"""Shown when an action whose name starts with the key fails; the longest key wins."""
 
 
 class UnknownTrialError(Exception):
-    """No such trial."""
+    """No trial has this token."""
 
 
 class Client(Protocol):
-    """Whoever plays or watches a trial. Called in the engine's thread."""
+    """The person playing or watching a trial. Called in the worker's thread."""
 
-    def send(self, message: dict[str, Any], picture: bytes | None = None) -> None: ...
+    def send(self, message: dict[str, Any], image: bytes | None = None) -> None: ...
 
-    def taken(self) -> None:
-        """Somebody else sits here now."""
+    def replaced(self) -> None:
+        """Another client has opened the trial."""
         ...
 
-    def lost(self) -> None:
-        """What was done last could not be kept: the trial must be opened again, as the database has it."""
+    def reconnect(self) -> None:
+        """The last changes could not be stored: the client must reconnect to the stored state."""
         ...
 
 
@@ -68,20 +68,19 @@ class Session:
 
     row: sqlite3.Row
     trial: Trial | None = None
-    """None until it is awake."""
+    """None until it is restored."""
     seen: SeenMap | None = None
-    count: int = 0
-    """Steps in the store."""
+    stored_steps: int = 0
     started: float = 0.0
     client: Client | None = None
-    drawn: tuple[bytes, bytes] = (b"", b"")
-    """The state of the last picture, and the picture."""
+    rendered: tuple[bytes, bytes] = (b"", b"")
+    """The state last rendered, and its image."""
     result: dict[str, Any] | None = None
     progress: float = 0.0
     busy: bool = False
-    """A job works on it."""
+    """Whether a job works on it."""
     skip: bool = False
-    touched: float = 0.0
+    last_active: float = 0.0
 
     @property
     def phase(self) -> str:
@@ -91,24 +90,24 @@ class Session:
 
 
 class Sessions:
-    """The trials under way."""
+    """The trials in memory, by token."""
 
-    def __init__(self, worker: Worker, rooms: WorldPool, opponents: Opponents, clock: Callable[[], float]) -> None:
-        self.worker, self.rooms, self.opponents, self.clock = worker, rooms, opponents, clock
+    def __init__(self, worker: Worker, worlds: WorldPool, opponents: Opponents, clock: Callable[[], float]) -> None:
+        self.worker, self.worlds, self.opponents, self.clock = worker, worlds, opponents, clock
         self.database = worker.database
         self.active: dict[str, Session] = {}
-        worker.on_rollback = self._forget
-        worker.at_end(rooms.close)
+        worker.on_rollback = self._reset
+        worker.on_stop(worlds.close)
 
-    def _forget(self) -> None:
-        """Nothing in memory counts any more; everybody comes back to what the database has."""
+    def _reset(self) -> None:
+        """Drops everything in memory; clients reconnect to what the database has."""
         for session in self.active.values():
             if session.client is not None:
-                session.client.lost()
+                session.client.reconnect()
         self.active.clear()
 
-    def sit(self, token: str, client: Client) -> None:
-        """Somebody opens a trial; who sat there is told so."""
+    def open(self, token: str, client: Client) -> None:
+        """Attaches a client to a trial, replacing the one before."""
         session = self.active.get(token)
         if session is None:
             row = self.database.trial(token)
@@ -116,40 +115,40 @@ class Sessions:
                 raise UnknownTrialError("There is no such game.")
             session = self.active[token] = Session(row)
         if session.client is not None and session.client is not client:
-            self.worker.after_commit(session.client.taken)
-        session.client, session.touched = client, self.clock()
+            self.worker.after_commit(session.client.replaced)
+        session.client, session.last_active = client, self.clock()
         row = session.row
         welcome = {
             "type": "welcome", "kind": row["role"], "goal": row["goal"],
             "practice": bool(row["practice"]), "study": row["study"] is not None,
-            "scene": row["scene"], "size": self.rooms.size,
+            "scene": row["scene"], "size": self.worlds.size,
             "opponent": row["opponent"] if row["study"] is None else "",
             "bounds": self._bounds(session),
         }  # fmt: skip
         self.worker.after_commit(lambda: client.send(welcome))
         if session.seen:
             session.seen.changed = True
-        self._tell(session)
-        self._go_on(session)
+        self._send_state(session)
+        self._start_job(session)
 
     def leave(self, token: str, client: Client) -> None:
-        """Somebody has gone. What nobody sits at is forgotten after a while, or when it is over."""
+        """Detaches a client. Trials without one are dropped when they are over, too old or too many."""
         session = self.active.get(token)
         if session is not None and session.client is client:
             session.client = None
         now = self.clock()
         idle = [(name, other) for name, other in self.active.items() if other.client is None and not other.busy]
-        idle.sort(key=lambda entry: entry[1].touched)
+        idle.sort(key=lambda entry: entry[1].last_active)
         for number, (name, other) in enumerate(idle):
-            if other.result or now - other.touched > IDLE or number < len(idle) - MOST_IDLE:
+            if other.result or now - other.last_active > MAX_IDLE_SECONDS or number < len(idle) - MAX_IDLE:
                 del self.active[name]
 
     def act(self, token: str, client: Client, reply: int, name: str) -> None:
-        """One of the things that a person can do."""
-        session, trial = self._awake(token, client)
+        """Takes one of the actions in the state's `can`."""
+        session, trial = self._ready(token, client)
         if name == SKIP and session.phase == "watch":
             session.skip = True
-            self._tell(session, reply)
+            self._send_state(session, reply)
             return
         if name == GIVE_UP and self.give_up_in(session):
             raise NotAllowedError("It is too early to give up.")
@@ -157,30 +156,28 @@ class Sessions:
         self._take(session, reply, lambda take: [take(step) for step in steps])
 
     def point(self, token: str, client: Client, reply: int, x: float, y: float, to: str) -> None:
-        """Opens what is at a point of the picture, or brings the hand there."""
-        session, trial = self._awake(token, client)
+        """Opens the thing at image fraction (x, y), or moves the hand there."""
+        session, trial = self._ready(token, client)
         if (POINT_OPEN if to == "open" else POINT_PLACE) not in ALLOWED[session.phase]:
-            raise NotAllowedError("Pointing does nothing now.")
+            raise NotAllowedError("Clicking the picture does nothing now.")
         if to == "open":
             step = pointing.open_action_at(trial, x, y)
             self._take(session, reply, lambda take: take(step))
         else:
-            pointing.hand_target(trial, x, y)
+            pointing.hand_target(trial, x, y)  # Raises before anything changes.
             self._take(session, reply, lambda take: pointing.move_hand_to(trial, x, y, take))
 
     def ping(self, token: str, client: Client, reply: int) -> None:
-        session, _ = self._awake(token, client)
+        session, _ = self._ready(token, client)
         message = {"type": "pong", "reply": reply, "give_up_in": self.give_up_in(session),
                    "seconds": self._seconds(session)}  # fmt: skip
         self.worker.after_commit(lambda: client.send(message))
 
     def give_up_in(self, session: Session) -> float | None:
-        """Seconds until a seeker may give up; None for who cannot."""
+        """Seconds until the seeker may give up; None if giving up is not possible at all."""
         if session.row["role"] == HIDE or session.result:
             return None
         return max(0.0, round(session.row["patience"] - self._seconds(session), 1))
-
-    # Inside.
 
     def _seconds(self, session: Session) -> float:
         return round(self.clock() - session.started, 1) if session.started else 0.0
@@ -188,18 +185,19 @@ class Sessions:
     def _bounds(self, session: Session) -> list[float] | None:
         return list(session.trial.game.world.rooms[0].room.bounds) if session.trial else None
 
-    def _awake(self, token: str, client: Client) -> tuple[Session, Trial]:
+    def _ready(self, token: str, client: Client) -> tuple[Session, Trial]:
+        """The session and its trial, bound to its world; NotAllowedError if the client cannot act in it."""
         session = self.active.get(token)
         if session is None or session.client is not client:
-            raise NotAllowedError("This game is open elsewhere, or was put away: open it again.")
+            raise NotAllowedError("This game is open in another window or was unloaded. Open it again.")
         if session.trial is None:
             raise NotAllowedError("The game is still being prepared.")
-        session.trial.bind(self.rooms.world(session.row["scene"]))
-        session.touched = self.clock()
+        session.trial.bind(self.worlds.world(session.row["scene"]))
+        session.last_active = self.clock()
         return session, session.trial
 
     def _take(self, session: Session, reply: int, act: Callable[[Callable[[str], bool]], Any]) -> None:
-        """Takes steps, keeps them, and tells what came of them."""
+        """Takes steps, stores them, and sends the new state."""
         trial = session.trial
         assert trial is not None
         taken: list[tuple[str, bool]] = []
@@ -210,79 +208,78 @@ class Sessions:
 
         try:
             act(take)
-            self.database.add_steps(session.row["id"], session.count, taken, self.clock())
-            session.count += len(taken)
+            self.database.add_steps(session.row["id"], session.stored_steps, taken, self.clock())
+            session.stored_steps += len(taken)
             if trial.record is not None:
                 self._finish(session)
-            self._tell(session, reply, _notice(taken))
-            self._go_on(session)
+            self._send_state(session, reply, _notice(taken))
+            self._start_job(session)
         except Exception:
-            # What is in memory may be ahead of the database: it is rebuilt from there.
+            # The trial in memory may be ahead of the database: drop it, to be restored from there.
             self.active.pop(session.row["token"], None)
             raise
 
     def _finish(self, session: Session) -> None:
-        """The game is over: its record is kept."""
+        """Stores the record of a finished game."""
         trial, row = session.trial, session.row
         assert trial is not None and trial.record is not None
         record = trial.record
-        sought = trial.deal.last == Stage.S
+        sought = trial.spec.last == Stage.S
         given_up = row["role"] == SEEK and not record.found
         name = self.database.add_record(record, trial.internals()) if row["study"] is None or row["practice"] else None
-        self.database.change(
+        self.database.update(
             "trials", row["id"], ended=self.clock(), found=record.found if sought else None, given_up=given_up,
             steps=trial.steps, record=json.dumps(record.to_dict()), record_id=name,
         )  # fmt: skip
         session.result = {"found": record.found if sought else None, "steps": trial.steps, "record": name}
 
-    def _tell(self, session: Session, reply: int | None = None, notice: str = "") -> None:
-        """Sends the state, and the picture that belongs to it, once all is kept."""
+    def _send_state(self, session: Session, reply: int | None = None, notice: str = "") -> None:
+        """Sends the state and its image to the client after the commit."""
         client, trial, phase = session.client, session.trial, session.phase
         if client is None:
             return
-        can = [name for name in ALLOWED[phase] if name != GIVE_UP or not self.give_up_in(session)]
+        allowed = [name for name in ALLOWED[phase] if name != GIVE_UP or not self.give_up_in(session)]
         message = {
             "type": "state", "reply": reply, "phase": phase, "steps": trial.steps if trial else 0,
             "seconds": self._seconds(session), "give_up_in": self.give_up_in(session),
             "success": trial.success if trial else None, "notice": notice,
-            "place": list(trial.place) if trial else None, "bounds": self._bounds(session),
-            "can": [SKIP] if phase == "watch" else can, "map": None,
+            "place": list(trial.agent_pose) if trial else None, "bounds": self._bounds(session),
+            "can": [SKIP] if phase == "watch" else allowed, "map": None,
             "progress": round(session.progress, 3), "result": session.result,
         }  # fmt: skip
-        picture = None
+        image = None
         if trial is not None and session.seen is not None:
-            picture = self._picture(session, trial)
+            image = self._image(session, trial)
             if session.seen.changed:
                 message["map"] = "data:image/png;base64," + base64.b64encode(session.seen.png()).decode()
-        self.worker.after_commit(lambda: client.send(message, picture))
+        self.worker.after_commit(lambda: client.send(message, image))
 
-    def _picture(self, session: Session, trial: Trial) -> bytes:
-        """What is seen now, drawn if anything has changed: many actions of people fail, and drawing costs most."""
+    def _image(self, session: Session, trial: Trial) -> bytes:
+        """The current view, rendered only if the state changed: many actions fail, and rendering costs most."""
         state = b"".join(values.tobytes() for values in vars(trial.state).values())
-        if session.drawn[0] != state:
-            trial.bind(self.rooms.world(session.row["scene"]))
-            session.drawn = state, encode_picture(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
-            self._map(session)
-        return session.drawn[1]
+        if session.rendered[0] != state:
+            trial.bind(self.worlds.world(session.row["scene"]))
+            session.rendered = state, encode_picture(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
+            self._update_map(session, trial)
+        return session.rendered[1]
 
-    def _map(self, session: Session) -> None:
-        """Adds to the map what the person sees; a scripted player's views are its own."""
-        trial = session.trial
-        if trial is None or session.seen is None or trial.phase in ("prepare", "watch"):
+    def _update_map(self, session: Session, trial: Trial) -> None:
+        """Adds the current view to the map, unless it is the opponent's; the object itself is left out."""
+        if session.seen is None or trial.phase in ("prepare", "watch"):
             return
         view = trial.game.look()
-        hidden = trial.game.world.goal_mask(view)[0].cpu().numpy()
-        session.seen.add(trial.state, np.where(hidden, 0, view.depth[0].cpu().numpy()))
+        is_goal = trial.game.world.goal_mask(view)[0].cpu().numpy()
+        session.seen.add(trial.state, np.where(is_goal, 0, view.depth[0].cpu().numpy()))
 
-    def _go_on(self, session: Session) -> None:
-        """Starts the job that a trial waits for, if it waits for one and none is under way."""
+    def _start_job(self, session: Session) -> None:
+        """Starts the job that a trial waits for, unless it is running already."""
         if not session.busy and session.phase in ("prepare", "watch"):
             session.busy = True
             self.worker.start(self._job(session))
 
     def _job(self, session: Session) -> Job:
         try:
-            yield from self._wake(session) if session.trial is None else self._seek(session)
+            yield from self._restore(session) if session.trial is None else self._seek(session)
         except Exception:
             log.exception("a trial could not be prepared")
             self.active.pop(session.row["token"], None)
@@ -292,84 +289,83 @@ class Sessions:
             return
         finally:
             session.busy = False
-        self._go_on(session)
+        self._start_job(session)
 
-    def _wake(self, session: Session) -> Job:
-        """Loads the room, takes the stored steps again, and lets a scripted hider hide."""
-        row, rooms = session.row, self.rooms
-        while not rooms.ready(row["scene"]):
+    def _restore(self, session: Session) -> Job:
+        """Loads the room, replays the stored steps, and lets the opponent hide if it has not yet."""
+        row, worlds = session.row, self.worlds
+        while not worlds.ready(row["scene"]):
             yield 0.02
-        world = rooms.world(row["scene"])
+        world = worlds.world(row["scene"])
         if row["deal"] is None:
-            deal = rooms.later(dealt, world, row["role"], row["goal"], row["opponent"], row["seed"])
-            while not deal.done():
+            spec = worlds.submit(sample_spec, world, row["role"], row["goal"], row["opponent"], row["seed"])
+            while not spec.done():
                 yield 0.01
-            self.database.change("trials", row["id"], deal=spec_to_json(deal.result()))
+            self.database.update("trials", row["id"], deal=spec_to_json(spec.result()))
             session.row = row = self.database.trial(row["token"]) or row
         person = "person" if row["study"] is None else f"participant {row['participant']}"
         hider, seeker = (person, row["opponent"]) if row["role"] == HIDE else (row["opponent"], person)
         trial = Trial(
-            rooms.world(row["scene"]), spec_from_json(row["deal"]), row["role"], {"hider": hider, "seeker": seeker}
+            worlds.world(row["scene"]), spec_from_json(row["deal"]), row["role"], {"hider": hider, "seeker": seeker}
         )
         session.seen = SeenMap(world.rooms[0].room.bounds)
         steps = self.database.steps(row["id"])
-        session.count = len(steps)
-        draft = replace(session, trial=trial)
+        session.stored_steps = len(steps)
         for number, step in enumerate(steps):
-            trial.bind(rooms.world(row["scene"]))
-            self._map(draft)
+            trial.bind(worlds.world(row["scene"]))
+            self._update_map(session, trial)
             if trial.step(step["action"]) != bool(step["success"]):
-                raise RuntimeError(f"step {number} of trial {row['id']} went otherwise when it was taken again")
+                raise RuntimeError(f"step {number} of trial {row['id']} had another outcome when it was replayed")
             session.progress = number / len(steps)
             yield 0
         if trial.phase == "prepare":
             yield from self._hide(session, trial)
         if row["started"] is None:
-            self.database.change("trials", row["id"], started=self.clock())
+            self.database.update("trials", row["id"], started=self.clock())
             session.row = row = self.database.trial(row["token"]) or row
         if row["ended"] is not None:
             found = row["found"] if row["found"] is None else bool(row["found"])
             session.result = {"found": found, "steps": row["steps"], "record": row["record_id"]}
-        session.trial, session.started, session.touched = trial, row["started"], self.clock()
+        session.trial, session.started, session.last_active = trial, row["started"], self.clock()
         trial.success = None
-        self._tell(session)
+        self._send_state(session)
 
     def _hide(self, session: Session, trial: Trial) -> Job:
-        """A scripted hider hides; its steps are kept together, so that it is all there or begins again."""
+        """Lets the opponent hide; its steps are stored together, so an interrupted hider starts over."""
         row = session.row
         player = self.opponents.hiders[row["opponent"]](row["seed"])
         taken: list[tuple[str, bool]] = []
         while trial.phase == "prepare":
-            trial.bind(self.rooms.world(row["scene"]))
+            trial.bind(self.worlds.world(row["scene"]))
             step = next_step(player, trial.game)
             taken.append((step, trial.step(step, internals_of(player))))
-            session.progress = min(0.99, len(taken) / GAME_STEPS)
+            session.progress = min(0.99, len(taken) / TYPICAL_HIDER_STEPS)
             if len(taken) % 10 == 0:
-                self._tell(session)
+                self._send_state(session)
             yield 0
         self.database.add_steps(row["id"], 0, taken, self.clock(), script=True)
-        session.count = len(taken)
+        session.stored_steps = len(taken)
 
     def _seek(self, session: Session) -> Job:
-        """A scripted seeker seeks what a person has hidden, for as long as somebody watches."""
+        """Lets the opponent seek what a person has hidden, while a client watches or has skipped ahead."""
         trial, row = session.trial, session.row
         assert trial is not None
         player = self.opponents.seekers[row["opponent"]](row["seed"])
         while session.client is not None or session.skip:
-            trial.bind(self.rooms.world(row["scene"]))
+            trial.bind(self.worlds.world(row["scene"]))
             trial.step(next_step(player, trial.game), internals_of(player))
             if trial.record is not None:
                 self._finish(session)
-                self._tell(session)
+                self._send_state(session)
                 return
             if not session.skip:
-                self._tell(session)
-            yield 0 if session.skip else PACE
+                self._send_state(session)
+            yield 0 if session.skip else WATCH_INTERVAL
 
 
 def _notice(taken: list[tuple[str, bool]]) -> str:
-    """What a person is told about steps, if the last of them failed."""
+    """The notice for a person whose last step failed."""
     if not taken or taken[-1][1]:
         return ""
-    kinds = [kind for kind in FAILED if taken[-1][0].startswith(kind)]
-    return FAILED[max(kinds, key=len)] if kinds else ""
+    prefixes = [prefix for prefix in FAILURE_NOTICES if taken[-1][0].startswith(prefix)]
+    return FAILURE_NOTICES[max(prefixes, key=len)] if prefixes else ""

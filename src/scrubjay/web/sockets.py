@@ -1,4 +1,4 @@
-"""The socket at which a person plays: messages in, states and pictures out."""
+"""The WebSocket at which a person plays: messages in, states and images out."""
 
 from __future__ import annotations
 
@@ -22,170 +22,158 @@ from scrubjay.web.worker import Worker
 
 log = logging.getLogger("scrubjay.web")
 RATE, BURST = 20, 40
-"""Messages a second, and at once."""
-MOST_WRONG = 20
+"""Messages per second on average, and at once."""
+MAX_MALFORMED = 20
 """Malformed messages before the socket is closed."""
-MOST_WAITING = 100
-"""Messages that a slow reader may leave waiting."""
-HELLO_SECONDS, GOODBYE_SECONDS = 15.0, 5.0
-BAD, TAKEN, UNKNOWN, AGAIN = 4000, 4001, 4004, 1012
-"""Why sockets are closed; the last: come again."""
+MAX_QUEUED = 100
+"""Messages queued for a slow client before it is disconnected."""
+HELLO_SECONDS, CLOSE_SECONDS = 15.0, 5.0
+BAD, REPLACED, UNKNOWN, RECONNECT = 4000, 4001, 4004, 1012
+"""Close codes."""
 
 
-class Listener:
-    """A client at a trial: what the engine's thread sends is put in line for the socket."""
+class SocketClient:
+    """A session's client. The worker's thread queues messages; the socket's task sends them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.line: asyncio.Queue[tuple[dict[str, Any], bytes | None] | int] = asyncio.Queue()
+        self.outbox: asyncio.Queue[tuple[dict[str, Any], bytes | None] | int] = asyncio.Queue()
+        """Messages with their images, or a close code."""
 
-    def send(self, message: dict[str, Any], picture: bytes | None = None) -> None:
-        self._later(lambda: self._put((message, picture)))
+    def send(self, message: dict[str, Any], image: bytes | None = None) -> None:
+        self._schedule(lambda: self._put((message, image)))
 
-    def taken(self) -> None:
-        text = "This game was opened in another window, and goes on there."
-        self.send({"type": "taken", "message": text})
-        self.close(TAKEN)
+    def replaced(self) -> None:
+        self.send({"type": "taken", "message": "This game continues in another window, where it was opened last."})
+        self.close(REPLACED)
 
-    def lost(self) -> None:
-        self.close(AGAIN)
+    def reconnect(self) -> None:
+        self.close(RECONNECT)
 
     def close(self, code: int) -> None:
-        self._later(lambda: self.line.put_nowait(code))
+        self._schedule(lambda: self.outbox.put_nowait(code))
 
     def _put(self, item: tuple[dict[str, Any], bytes | None]) -> None:
-        if self.line.qsize() < MOST_WAITING:
-            self.line.put_nowait(item)
-        else:
-            self.line.put_nowait(AGAIN)
+        self.outbox.put_nowait(item if self.outbox.qsize() < MAX_QUEUED else RECONNECT)
 
-    def _later(self, call: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed: nobody listens any more.
-            self.loop.call_soon_threadsafe(call)
+    def _schedule(self, callback: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed: the client is gone.
+            self.loop.call_soon_threadsafe(callback)
 
 
 async def serve_socket(socket: WebSocket, worker: Worker, sessions: Sessions) -> None:
-    """One person at one trial, from hello to goodbye."""
+    """Serves one client from its hello until it disconnects."""
     if not same_origin(socket.headers):
         await socket.close(BAD)
         return
     await socket.accept()
-    listener, token = Listener(asyncio.get_running_loop()), None
+    client, token = SocketClient(asyncio.get_running_loop()), None
     try:
-        token = await _greeted(socket, worker, sessions, listener)
+        token = await _open(socket, worker, sessions, client)
         if token is not None:
-            async with anyio.create_task_group() as both:
-                both.start_soon(_until_over, both, _write(socket, listener))
-                await _until_over(both, _read(socket, worker, sessions, listener, token))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_run_until_closed, tasks, _write(socket, client))
+                await _run_until_closed(tasks, _read(socket, worker, sessions, client, token))
     except (WebSocketDisconnect, RuntimeError):
-        pass  # Gone before anything was said.
+        pass  # Disconnected before the hello.
     finally:
         if token is not None:
-            worker.call(sessions.leave, token, listener)
+            worker.call(sessions.leave, token, client)
 
 
-async def _until_over(both: TaskGroup, work: Awaitable[None]) -> None:
-    """Reads or writes until one of the two is over, which ends the other."""
+async def _run_until_closed(tasks: TaskGroup, task: Awaitable[None]) -> None:
+    """Runs the reader or the writer; the first to end cancels the other."""
     try:
-        await work
+        await task
     except (WebSocketDisconnect, RuntimeError):
-        pass  # The other side has gone.
+        pass  # The client disconnected.
     finally:
-        both.cancel_scope.cancel()
+        tasks.cancel_scope.cancel()
 
 
-async def _greeted(socket: WebSocket, worker: Worker, sessions: Sessions, listener: Listener) -> str | None:
-    """Waits for the hello, and takes the client; None if there is none to take."""
+async def _open(socket: WebSocket, worker: Worker, sessions: Sessions, client: SocketClient) -> str | None:
+    """Waits for the hello and opens its trial; returns the trial's token, None if the hello is refused."""
     try:
-        text = await asyncio.wait_for(_text(socket), HELLO_SECONDS)
-        token = schemas.parsed(schemas.hello, text).trial
-        await asyncio.wrap_future(worker.call(sessions.sit, token, listener))
+        text = await asyncio.wait_for(_receive_text(socket), HELLO_SECONDS)
+        token = schemas.parse(schemas.hello, text).trial
+        await asyncio.wrap_future(worker.call(sessions.open, token, client))
         return token
     except (BadInputError, TimeoutError) as error:
-        await _refuse(socket, "bad_message", str(error) or "Nothing was said.", BAD)
+        await _refuse(socket, "bad_message", str(error) or "No hello was received.", BAD)
     except UnknownTrialError as error:
         await _refuse(socket, "unknown_trial", str(error), UNKNOWN)
     return None
 
 
-async def _refuse(socket: WebSocket, code: str, said: str, close: int) -> None:
-    await socket.send_text(_error(None, code, said))
-    await socket.close(close)
+async def _refuse(socket: WebSocket, code: str, text: str, close_code: int) -> None:
+    await socket.send_text(json.dumps(_error(None, code, text)))
+    await socket.close(close_code)
 
 
-async def _text(socket: WebSocket) -> str:
-    """The next message; BadInputError if it is none."""
+async def _receive_text(socket: WebSocket) -> str:
+    """The next text message; BadInputError if it is binary or too long."""
     received = await socket.receive()
     if received["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(received.get("code", 1005))
     text = received.get("text")
     if text is None or len(text) > schemas.MAX_MESSAGE_BYTES:
-        raise BadInputError(f"messages are text of at most {schemas.MAX_MESSAGE_BYTES} characters")
+        raise BadInputError(f"messages must be text of at most {schemas.MAX_MESSAGE_BYTES} characters")
     return text
 
 
-async def _write(socket: WebSocket, listener: Listener) -> None:
-    while await _sent(socket, await listener.line.get()):
-        pass
+async def _write(socket: WebSocket, client: SocketClient) -> None:
+    """Sends queued messages until a close code comes up."""
+    while not isinstance(item := await client.outbox.get(), int):
+        message, image = item
+        await socket.send_text(json.dumps(message))
+        if image is not None:
+            await socket.send_bytes(image)
+    await socket.close(item)
 
 
-async def _sent(socket: WebSocket, item: tuple[dict[str, Any], bytes | None] | int) -> bool:
-    """Writes what was in line; False at the end."""
-    if isinstance(item, int):
-        await socket.close(item)
-        return False
-    message, picture = item
-    await socket.send_text(json.dumps(message))
-    if picture is not None:
-        await socket.send_bytes(picture)
-    return True
-
-
-async def _read(socket: WebSocket, worker: Worker, sessions: Sessions, listener: Listener, token: str) -> None:
-    """Takes messages one after another, each answered before the next is looked at."""
-    bucket, wrong = TokenBucket(RATE, BURST), 0
-    while wrong < MOST_WRONG:
+async def _read(socket: WebSocket, worker: Worker, sessions: Sessions, client: SocketClient, token: str) -> None:
+    """Handles messages one at a time, each answered before the next is read."""
+    bucket, malformed = TokenBucket(RATE, BURST), 0
+    while malformed < MAX_MALFORMED:
         reply = None
         try:
-            text = await _text(socket)
-            message = schemas.parsed(schemas.message, text)
+            text = await _receive_text(socket)
+            message = schemas.parse(schemas.message, text)
             reply = message.id
             if not bucket.take():
-                listener.send(_said(reply, "too_fast", "Slow down, please."))
+                client.send(_error(reply, "too_fast", "Please slow down."))
                 continue
-            await _done(worker, sessions, listener, token, message)
+            await _handle(worker, sessions, client, token, message)
         except BadInputError as error:
-            wrong += 1
-            listener.send(_said(reply, "bad_message", str(error)))
+            malformed += 1
+            client.send(_error(reply, "bad_message", str(error)))
         except NotAllowedError as error:
-            listener.send(_said(reply, "not_now", str(error)))
+            client.send(_error(reply, "not_now", str(error)))
         except WebSocketDisconnect:
             raise
         except Exception:
             log.exception("an action failed")
-            listener.send(_said(reply, "failed", "That did not work. The game goes on where it was."))
-            listener.close(AGAIN)
+            client.send(_error(reply, "failed", "That did not work. The game has not changed."))
+            client.close(RECONNECT)
             break
     else:
-        listener.close(BAD)
-    # What is in line is still written; the writer's end ends this too.
-    await asyncio.sleep(GOODBYE_SECONDS)
+        client.close(BAD)
+    # Give the writer time to flush its queue; it cancels this task when it is done.
+    await asyncio.sleep(CLOSE_SECONDS)
 
 
-def _done(worker: Worker, sessions: Sessions, listener: Listener, token: str, message: Message) -> asyncio.Future[None]:
-    """Has done what a message asks for. Who waits must not keep the call: an error would hold them, and they it."""
+def _handle(
+    worker: Worker, sessions: Sessions, client: SocketClient, token: str, message: Message
+) -> asyncio.Future[None]:
+    """Passes a message to the worker. The caller must not keep the future: its exception would form a cycle with it."""
     if isinstance(message, Act):
-        call = worker.call(sessions.act, token, listener, message.id, message.do)
+        call = worker.call(sessions.act, token, client, message.id, message.do)
     elif isinstance(message, Point):
-        call = worker.call(sessions.point, token, listener, message.id, message.x, message.y, message.to)
+        call = worker.call(sessions.point, token, client, message.id, message.x, message.y, message.to)
     else:
-        call = worker.call(sessions.ping, token, listener, message.id)
+        call = worker.call(sessions.ping, token, client, message.id)
     return asyncio.wrap_future(call)
 
 
-def _said(reply: int | None, code: str, said: str) -> dict[str, Any]:
-    return {"type": "error", "reply": reply, "code": code, "message": said}
-
-
-def _error(reply: int | None, code: str, said: str) -> str:
-    return json.dumps(_said(reply, code, said))
+def _error(reply: int | None, code: str, text: str) -> dict[str, Any]:
+    return {"type": "error", "reply": reply, "code": code, "message": text}

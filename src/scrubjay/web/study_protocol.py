@@ -1,8 +1,8 @@
-"""A study: what a researcher writes in one file, and the hiding places that it comes to.
+"""Studies: the file a researcher writes, and the locations (hiding places and starts) of its trials.
 
-The file is TOML. A seeking study names sources of hiding places: files of records, whose objects were hidden by people
-or agents, and folders of exhaustive spots. A source that is matched to another has one place for each of the other's,
-in the same room, with the same object and start.
+The file is TOML. A seeking study names sources of hiding places: record files, in which people or agents hid the
+object, or folders of exhaustive spots. A source matched to another has one hiding place per place of the other, with
+the same room, object and start.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from scrubjay.errors import RecordError, RoomError, SpotError, StudyError
 from scrubjay.game.actions import Stage
@@ -35,34 +35,42 @@ from scrubjay.web.trial import HIDE, SEEK
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
 
 
-class _Part(BaseModel):
+class _Table(BaseModel):
+    """A table of the study file."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Practice(_Part):
-    """Where participants practise."""
+class Practice(_Table):
+    """The room and object of practice games."""
 
     scene: str = "FloorPlan1"
     goal: Goal = "Tomato"
 
 
-class Source(_Part):
-    """Hiding places from one hand."""
+class Source(_Table):
+    """Hiding places of one origin."""
 
     source: Name
-    """What they are called in the results."""
+    """Its name in the results."""
     records: str = ""
-    """A file of records; the study's folder is where its path begins."""
+    """A record file, relative to the study file."""
     spots: str = ""
-    """Or a folder of exhaustive spots."""
+    """Or a folder of exhaustive spots, relative to the study file."""
     difficulty: Literal["easy", "medium", "hard"] = "medium"
-    """Which of the spots."""
+    """Of the spots."""
     matched: str = ""
-    """The source to whose places these are matched."""
+    """The source to whose hiding places these are matched."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if bool(self.records) == bool(self.spots):
+            raise ValueError(f"source {self.source} needs either records or spots")
+        return self
 
 
-class Study(_Part):
-    """What the file says."""
+class Study(_Table):
+    """A study file."""
 
     name: Name
     title: str
@@ -70,43 +78,69 @@ class Study(_Part):
     consent: str
     instructions: str
     trials: int = Field(ge=1, le=1000)
-    """Of each participant."""
+    """Per participant."""
     repeats: int = Field(default=1, ge=1, le=1000)
-    """Trials of each hiding place; in a hiding study, of each room and object, from a start of its own each."""
+    """Seeking: trials per hiding place. Hiding: trials per room and object, each with its own start."""
     give_up_seconds: float = Field(default=100.0, ge=0)
+    """How long a participant must search before giving up."""
     code: str = ""
-    """The completion code; if empty, each participant gets one of their own."""
+    """The completion code; if empty, each participant gets their own."""
     return_to: str = Field(default="", pattern=r"^(https://\S+)?$")
-    """Where participants go in the end."""
+    """Where participants are sent at the end."""
     seed: int = Field(default=0, ge=0)
     scenes: tuple[str, ...] = ()
-    """Rooms: those of a hiding study, or the only ones of which places are taken."""
+    """Hiding: the rooms. Seeking: restricts the sources to these rooms."""
     goals: tuple[Goal, ...] = GOALS  # type: ignore[assignment]
     practice: Practice = Practice()
     places: tuple[Source, ...] = ()
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.kind == HIDE:
+            if self.places or not self.scenes:
+                raise ValueError("a hiding study needs scenes and must not have places")
+            return self
+        names = [source.source for source in self.places]
+        if not names or len(set(names)) != len(names):
+            raise ValueError("a seeking study needs places from at least one source, each source with its own name")
+        for number, source in enumerate(self.places):
+            if source.matched and source.matched not in names[:number]:
+                raise ValueError(f"source {source.source} is matched to {source.matched!r}, not a source before it")
+            if source.spots and not source.matched and not self.scenes:
+                raise ValueError(f"source {source.source} has spots, so name the scenes or a source to match")
+        return self
+
+    @property
+    def trials_per_location(self) -> int:
+        """A hiding study has a location for each repeat."""
+        return self.repeats if self.kind == SEEK else 1
+
 
 @dataclass(frozen=True)
 class Location:
-    """What a trial begins with."""
+    """The starting point of trials: for seekers a hiding place and a start, for hiders a room and an object."""
 
     source: str
     scene: str
-    deal: EpisodeSpec | None
-    """None if the start must still be drawn."""
+    spec: EpisodeSpec | None
+    """None if the start has yet to be sampled."""
     goal: str
     pose: tuple[float, ...] = ()
+    """Of the hidden object; empty in a hiding study."""
     open: tuple[int, ...] = ()
 
-    def begun(self, start: AgentPose) -> EpisodeSpec:
-        """The deal from a start."""
+    def spec_from(self, start: AgentPose) -> EpisodeSpec:
+        """The episode from this start."""
         if not self.pose:
             return EpisodeSpec(self.goal, start, Stage.EM, Stage.OH, anywhere=True)
         return EpisodeSpec(self.goal, start, Stage.S, Stage.S, pose=self.pose, open=self.open)
 
+    def with_start(self, start: AgentPose) -> Location:
+        return replace(self, spec=self.spec_from(start))
+
 
 def load_study(path: str | Path) -> tuple[Study, list[Location]]:
-    """Reads a study and all that it names; StudyError says what is wrong."""
+    """Reads a study file and the files it names; StudyError says what to change."""
     path = Path(path)
     try:
         study = Study(**tomllib.loads(path.read_text()))
@@ -114,148 +148,152 @@ def load_study(path: str | Path) -> tuple[Study, list[Location]]:
             make_room(scene)
         return study, _locations(study, path.parent)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
-        raise StudyError(f"{path}: not a study: {error}") from error
+        raise StudyError(f"{path}: not a study file: {error}") from error
     except ValidationError as error:
-        said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise StudyError(f"{path}: {said}") from error
+        raise StudyError(f"{path}: {'; '.join(map(_explain, error.errors()))}") from error
     except (RoomError, RecordError, SpotError, StudyError) as error:
         raise StudyError(f"{path}: {error}") from error
 
 
+def _explain(error: Any) -> str:
+    """A pydantic error in words."""
+    field, message = ".".join(map(str, error["loc"])), error["msg"]
+    if error["type"] == "missing":
+        return f"{field} is missing"
+    if error["type"] == "extra_forbidden":
+        return f"{field} is not a field of a study"
+    if error["type"] == "value_error":
+        return message.removeprefix("Value error, ")
+    return f"{field} {message.removeprefix('Input ').removeprefix('String ')}, not {error['input']!r}"
+
+
 def _locations(study: Study, folder: Path) -> list[Location]:
     if study.kind == HIDE:
-        if study.places or not study.scenes:
-            raise StudyError("a hiding study has scenes and no places")
         combinations = [(scene, goal) for scene in study.scenes for goal in study.goals for _ in range(study.repeats)]
         return [Location(HIDE, scene, None, goal) for scene, goal in combinations]
-    names = [source.source for source in study.places]
-    if not names or len(set(names)) != len(names):
-        raise StudyError("a seeking study has places from at least one source, each source named once")
-    found: dict[str, list[Location]] = {}
+    by_source: dict[str, list[Location]] = {}
     rng = np.random.default_rng(study.seed)
     for source in study.places:
-        if bool(source.records) == bool(source.spots):
-            raise StudyError(f"source {source.source} has either records or spots")
-        if source.matched and source.matched not in found:
-            raise StudyError(
-                f"source {source.source} is matched to {source.matched!r}, which is not a source before it"
-            )
-        if source.records:
-            places = _recorded(study, source, folder)
-            if source.matched:
-                places = _matched(places, found[source.matched], source, rng)
+        partners = by_source.get(source.matched)
+        if source.spots:
+            locations = _locations_from_spots(study, source, folder, partners, rng)
         else:
-            places = _spots(study, source, folder, found.get(source.matched), rng)
-        if not places:
-            raise StudyError(f"source {source.source} has no place in these rooms with these objects")
-        found[source.source] = places
-    return [location for places in found.values() for location in places]
+            locations = _locations_from_records(study, source, folder)
+            if partners is not None:
+                locations = _match(locations, partners, source, rng)
+        if not locations:
+            raise StudyError(f"source {source.source} has no place in the study's rooms with its objects")
+        by_source[source.source] = locations
+    return [location for locations in by_source.values() for location in locations]
 
 
-def _recorded(study: Study, source: Source, folder: Path) -> list[Location]:
-    """The hiding places of recorded games."""
-    found = []
+def _locations_from_records(study: Study, source: Source, folder: Path) -> list[Location]:
+    """The hiding places and starts of recorded games."""
+    locations = []
     for number, record in enumerate(load_records(folder / source.records), 1):
         if record.hidden is None:
-            raise StudyError(f"{source.records}, line {number}: a game in which nothing was hidden")
+            raise StudyError(f"{source.records}, line {number}: nothing was hidden in this game")
         if (study.scenes and record.scene not in study.scenes) or record.goal not in study.goals:
             continue
         make_room(record.scene)
         pose, is_open = tuple(map(float, record.hidden["pose"])), tuple(map(int, record.hidden["open"]))
         location = Location(source.source, record.scene, None, record.goal, pose, is_open)
-        found.append(Location(**{**vars(location), "deal": location.begun(record.start)}))
-    return found
+        locations.append(location.with_start(record.start))
+    return locations
 
 
-def _key(location: Location) -> tuple:
-    """What matched places have in common."""
-    assert location.deal is not None
-    x, y, rotation, _ = location.deal.start
+def _match_key(location: Location) -> tuple:
+    """What matched locations have in common."""
+    assert location.spec is not None
+    x, y, rotation, _ = location.spec.start
     return location.scene, location.goal, round(x, 4), round(y, 4), round(rotation % 360, 2)
 
 
-def _matched(
-    places: Sequence[Location], others: Sequence[Location], source: Source, rng: np.random.Generator
+def _match(
+    locations: Sequence[Location], partners: Sequence[Location], source: Source, rng: np.random.Generator
 ) -> list[Location]:
-    """For each of the others a place of its own with the same room, object and start."""
+    """Picks a different location for each partner, with the same room, object and start."""
     pool: dict[tuple, list[Location]] = {}
-    for number in rng.permutation(len(places)).tolist():
-        pool.setdefault(_key(places[number]), []).append(places[number])
-    chosen = [pool[_key(other)].pop() if pool.get(_key(other)) else None for other in others]
-    missing = sum(place is None for place in chosen)
+    for number in rng.permutation(len(locations)).tolist():
+        pool.setdefault(_match_key(locations[number]), []).append(locations[number])
+    matches = [pool[_match_key(partner)].pop() if pool.get(_match_key(partner)) else None for partner in partners]
+    missing = sum(match is None for match in matches)
     if missing:
-        raise StudyError(f"{missing} of {len(others)} places of {source.matched} have no match in {source.source}")
-    return [place for place in chosen if place is not None]
+        raise StudyError(f"{missing} of {len(partners)} places of {source.matched} have no match in {source.source}")
+    return [match for match in matches if match is not None]
 
 
-def _spots(
-    study: Study, source: Source, folder: Path, others: Sequence[Location] | None, rng: np.random.Generator
+def _locations_from_spots(
+    study: Study, source: Source, folder: Path, partners: Sequence[Location] | None, rng: np.random.Generator
 ) -> list[Location]:
-    """Exhaustive spots: all of the study's rooms and objects, or one for each of the others."""
-    if others is None and not study.scenes:
-        raise StudyError(f"source {source.source} has spots: name the scenes, or a source that it is matched to")
+    """Exhaustive spots: all of the study's rooms and objects, or one for each partner with the partner's start."""
     pairs = [(scene, goal) for scene in study.scenes for goal in study.goals]
     pool: dict[tuple[str, str], list[Location]] = {}
-    for scene, goal in pairs if others is None else sorted({(other.scene, other.goal) for other in others}):
+    for scene, goal in pairs if partners is None else sorted({(other.scene, other.goal) for other in partners}):
         spots = load_spots(spots_path(folder / source.spots, scene, goal), scene, goal).spots[source.difficulty]
-        some = [Location(source.source, scene, None, goal, spot.pose, spot.open) for spot in spots]
-        pool[scene, goal] = [some[k] for k in rng.permutation(len(some))]
-    if others is None:
-        return [location for some in pool.values() for location in some]
-    chosen = []
-    for other in others:
-        if not pool[other.scene, other.goal]:
-            raise StudyError(f"{source.source}: too few spots of a {other.goal} in {other.scene}")
-        spot = pool[other.scene, other.goal].pop()
-        assert other.deal is not None
-        chosen.append(Location(**{**vars(spot), "deal": spot.begun(other.deal.start)}))
-    return chosen
+        locations = [Location(source.source, scene, None, goal, spot.pose, spot.open) for spot in spots]
+        pool[scene, goal] = [locations[k] for k in rng.permutation(len(locations))]
+    if partners is None:
+        return [location for locations in pool.values() for location in locations]
+    matches = []
+    for partner in partners:
+        if not pool[partner.scene, partner.goal]:
+            raise StudyError(f"source {source.source} has too few spots of a {partner.goal} in {partner.scene}")
+        assert partner.spec is not None
+        matches.append(pool[partner.scene, partner.goal].pop().with_start(partner.spec.start))
+    return matches
 
 
-def enter(
+def register_study(
     database: Database,
     study: Study,
     locations: Sequence[Location],
     progress: Callable[[int, int], None] = lambda done, total: None,
     build: Callable[[str], CompiledRoom] = build_room,
 ) -> None:
-    """Puts a study into the database, with starts drawn and places that nobody could see marked; once is enough.
+    """Stores a study: samples missing starts and marks locations that cannot be seen. Does nothing if it is unchanged.
 
-    A study that has changed is entered anew, unless somebody has joined it already.
+    A changed study replaces the stored one unless somebody has joined it.
     """
-    text = json.dumps({"study": study.model_dump(), "locations": [_plain(location) for location in locations]})
-    known = database.one("SELECT definition FROM studies WHERE name = ?", study.name)
-    if known is not None and known["definition"] == text:
+    definition = _definition(study, locations)
+    stored = database.one("SELECT definition FROM studies WHERE name = ?", study.name)
+    if stored is not None and stored["definition"] == definition:
         return
-    if known is not None and database.one("SELECT 1 FROM participants WHERE study = ?", study.name):
+    if stored is not None and database.one("SELECT 1 FROM participants WHERE study = ?", study.name):
         raise StudyError(f"study {study.name} has changed since people joined it: give it another name")
-    rows = list(_entered(study, locations, progress, build))
+    rows = list(_prepare_locations(study, locations, progress, build))
     with database.transaction():
         database.db.execute("DELETE FROM studies WHERE name = ?", [study.name])
         database.db.execute("DELETE FROM locations WHERE study = ?", [study.name])
-        database.add("studies", name=study.name, definition=text)
-        for number, location, deal, seeable in rows:
-            database.add("locations", study=study.name, number=number, source=location.source, scene=location.scene,
-                      deal=spec_to_json(deal), seeable=seeable)  # fmt: skip
+        database.insert("studies", name=study.name, definition=definition)
+        for number, location, spec, visible in rows:
+            database.insert("locations", study=study.name, number=number, source=location.source, scene=location.scene,
+                            deal=spec_to_json(spec), seeable=visible)  # fmt: skip
 
 
 def stored_study(database: Database, name: str) -> Study:
-    """A study as it was entered."""
+    """A study as it was registered."""
     row = database.one("SELECT definition FROM studies WHERE name = ?", name)
     if row is None:
-        raise StudyError(f"there is no study {name!r}")
+        raise StudyError(f"there is no study {name!r} in the database")
     return Study(**json.loads(row["definition"])["study"])
 
 
-def _plain(location: Location) -> dict:
-    deal = location.deal and spec_to_json(location.deal)
-    return {**vars(location), "deal": deal}
+def _definition(study: Study, locations: Sequence[Location]) -> str:
+    """The study as text, to notice changes. Databases contain it: keys and their order must not change."""
+
+    def plain(location: Location) -> dict[str, Any]:
+        spec = location.spec and spec_to_json(location.spec)
+        return {"source": location.source, "scene": location.scene, "deal": spec, "goal": location.goal,
+                "pose": location.pose, "open": location.open}  # fmt: skip
+
+    return json.dumps({"study": study.model_dump(), "locations": [plain(location) for location in locations]})
 
 
-def _entered(
+def _prepare_locations(
     study: Study, locations: Sequence[Location], progress: Callable[[int, int], None], build: Callable
 ) -> Iterator[tuple[int, Location, EpisodeSpec, bool]]:
-    """Each place with its number, its deal, and whether it can be seen from anywhere; room by room."""
+    """Each location with its number, its episode, and whether it can be seen; room by room."""
     order = sorted(range(len(locations)), key=lambda number: locations[number].scene)
     scene, compiled = "", None
     for done, number in enumerate(order):
@@ -263,20 +301,20 @@ def _entered(
         if location.scene != scene:
             scene, compiled = location.scene, build(location.scene)
         assert compiled is not None
-        deal = location.deal
-        if deal is None:
+        spec = location.spec
+        if spec is None:
             rng = np.random.default_rng([study.seed, number])
             positions = compiled.floor.reachable().positions
             x, y = positions[rng.integers(len(positions))]
-            deal = location.begun(AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True))
-        yield number, location, deal, study.kind != SEEK or seeable(compiled, deal)
+            spec = location.spec_from(AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True))
+        yield number, location, spec, study.kind != SEEK or can_be_seen(compiled, spec)
         progress(done + 1, len(locations))
 
 
-def seeable(compiled: CompiledRoom, deal: EpisodeSpec) -> bool:
-    """Is an object seen from any reachable place, with what is open or through all that opens?"""
-    if any(number >= len(compiled.openables) for number in deal.open):
-        raise StudyError(f"a hiding place in {compiled.room.scene} has openables that the room has not")
-    grid = compiled.floor.grid(np.array(deal.start[:2]), deal.start.rotation % 90)
-    is_open, pose = np.isin(np.arange(len(compiled.openables)), deal.open), np.array(deal.pose)
-    return any(visible_from(compiled, is_open, deal.goal, pose, grid, through).any() for through in (False, True))
+def can_be_seen(compiled: CompiledRoom, spec: EpisodeSpec) -> bool:
+    """Whether the object is visible from any reachable pose, with things open as they are or with everything open."""
+    if any(number >= len(compiled.openables) for number in spec.open):
+        raise StudyError(f"a hiding place in {compiled.room.scene} refers to openables that the room does not have")
+    grid = compiled.floor.grid(np.array(spec.start[:2]), spec.start.rotation % 90)
+    is_open, pose = np.isin(np.arange(len(compiled.openables)), spec.open), np.array(spec.pose)
+    return any(visible_from(compiled, is_open, spec.goal, pose, grid, through).any() for through in (False, True))

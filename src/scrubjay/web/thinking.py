@@ -1,4 +1,4 @@
-"""Trained agents that play here, and what they think at every step, for those who watch the game afterwards."""
+"""Trained agents as opponents, reporting their value estimates for the watch page."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from scrubjay.training.agent_player import AgentPlayer
 
 
 class ThinkingPlayer(AgentPlayer):
-    """An agent that plays one game and says what it expects of it."""
+    """Plays one game and reports what the agent expects at every step."""
 
     def __init__(self, agent: Agent, seed: int = 0) -> None:
         super().__init__(agent, seed)
-        self.thought: dict[str, float] = {}
-        """Of its last step: the value; in PS also the steps that a search is expected to take at the place that it
-        chose, and at the best of those that it thought through."""
+        self.internals: dict[str, float] = {}
+        """Of the last step: `value`; in PS also `expected steps`, the predicted search length at the chosen place, and
+        `most expected steps`, the largest among the candidate places."""
 
     def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         decisions: list[Decision] = []
-        # The agent is shared between games: its heads are listened to for this step alone.
-        hook = self.agent.heads.register_forward_hook(lambda _module, _given, decision: decisions.append(decision))
+        # Games share the agent, so the hook is removed after this step.
+        hook = self.agent.heads.register_forward_hook(lambda _module, _args, decision: decisions.append(decision))
         try:
-            answer = super().__call__(game, games)
+            result = super().__call__(game, games)
         finally:
             hook.remove()
-        self.thought = {"value": decisions[-1].value[0].item()}
+        self.internals = {"value": decisions[-1].value[0].item()}
         if game.stage[0] == Stage.PS and self.choice is not None:
-            steps, real = self.choice.expected_steps[0], self.choice.valid[0]
-            self.thought["expected steps"] = steps[self.choice.chosen[0]].item()
-            self.thought["most expected steps"] = torch.where(real, steps, -torch.inf).max().item()
-        return answer
+            steps, valid = self.choice.expected_steps[0], self.choice.valid[0]
+            self.internals["expected steps"] = steps[self.choice.chosen[0]].item()
+            self.internals["most expected steps"] = torch.where(valid, steps, -torch.inf).max().item()
+        return result

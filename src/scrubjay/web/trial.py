@@ -1,8 +1,8 @@
-"""A person's game: what they may do in it, and the steps that this comes to.
+"""A person's game: the actions available to them, and the steps these expand to.
 
-A seeker plays the last stage of a game of record. A hider plays in attempts, each a game that begins where the person
-is with what is open then: walking is exploring, hiding from here ends it, and every drop is a placement. All that
-happens is a list of steps as text, and the same steps always lead to the same state; so a trial survives as its steps.
+A seeker plays the last stage of a game. A hider plays in attempts, each a game that starts from the person's current
+pose with things open as they are: walking is exploration (E&M), `HideHere` ends it, and every drop counts as a
+placement. Replaying a trial's steps reproduces its state bit by bit, so only the steps are stored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from scrubjay.sim.world import World
 
 SEEK, HIDE = "seek", "hide"
 UNLIMITED = 10**6
-"""Steps: people may take as many as they like."""
+"""Step limit of the stages that a person plays."""
 WALK, NO_ACTION = "Walk", ""
-"""As steps: the attempt is thrown away and another one begins; the stage ends here, as if its steps were used up."""
+"""Steps that are no game actions: discard the attempt and start another; end the stage as if at its limit."""
 HIDE_HERE, PICK_UP, GIVE_UP = "HideHere", "PickUp", "GiveUp"
 POINT_OPEN, POINT_PLACE = "point:open", "point:place"
 BODY = ("Stand", "Crouch", "CloseObjects")
@@ -42,17 +42,17 @@ ALLOWED = {
     "watch": (),
     "done": (),
 }
-"""What a person can do in each phase."""
-FIRST_TARGET = "PlaceAt|0,4,4"
-"""Begins a manipulation for people who move the hand without having pointed anywhere."""
+"""The person's actions in each phase."""
+DEFAULT_TARGET = "PlaceAt|0,4,4"
+"""Starts a manipulation when a person moves the hand without having pointed anywhere."""
 
 
 class NotAllowedError(Exception):
-    """What a person asked for cannot be done as things are; the message is for them, and nothing has changed."""
+    """An action that is not possible now. The message is shown to the person; nothing has changed."""
 
 
 class _Game(CacheGame):
-    """A game that remembers how it ended: the next one begins at once."""
+    """Keeps the final state of a game, since the next one starts at once."""
 
     final: State | None = None
 
@@ -62,23 +62,21 @@ class _Game(CacheGame):
 
 
 class Trial:
-    """One game of one person. It shares its world with other trials, so `bind` it before anything else is asked."""
+    """One person's game. Trials in one room share a world: call `bind` before using any other method."""
 
-    def __init__(
-        self, world: World, deal: EpisodeSpec, role: str, players: dict[str, str], people: bool = True
-    ) -> None:
-        """`people` play without limits in their stages."""
-        self.role, self.deal, self.players, self.people = role, deal, players, people
+    def __init__(self, world: World, spec: EpisodeSpec, role: str, players: dict[str, str], human: bool = True) -> None:
+        """`human` lifts the step limits of the stages that `role` plays."""
+        self.role, self.spec, self.players, self.human = role, spec, players, human
         self.record: Record | None = None
-        """The game, once it has ended."""
+        """Set when the game has ended."""
         self.steps = 0
-        """Actions that the person has taken, in all attempts."""
+        """Actions the person has taken, over all attempts."""
         self.success: bool | None = None
-        """Of the last step."""
-        self._begin(world, deal)
+        """Whether the last step succeeded."""
+        self._begin(world, spec)
 
     def bind(self, world: World) -> None:
-        """Puts this trial's state into a world of its room."""
+        """Loads this trial's state into a world of its room."""
         self.game.world, world.state = world, self.state
 
     @property
@@ -93,22 +91,22 @@ class Trial:
         return {Stage.EM: "walk", Stage.PS: "walk", Stage.OM: "hand", Stage.S: "watch"}[stage]
 
     @property
-    def place(self) -> AgentPose:
+    def agent_pose(self) -> AgentPose:
         state = self.state
         x, y = map(float, state.position[0])
         return AgentPose(x, y, float(state.rotation[0]), bool(state.standing[0]))
 
     def internals(self) -> dict[str, list[float | None]] | None:
-        """What players thought: a list for each name, a number or None for each step. None if they said nothing."""
-        names = dict.fromkeys(name for thought in self._thoughts for name in thought)
-        numbers = {name: [thought.get(name, math.nan) for thought in self._thoughts] for name in names}
+        """Values that the players reported: a list per name with a number or None per step. None if there are none."""
+        names = dict.fromkeys(name for values in self._internals for name in values)
+        numbers = {name: [values.get(name, math.nan) for values in self._internals] for name in names}
         return {name: [x if math.isfinite(x) else None for x in numbers[name]] for name in names} or None
 
-    def step(self, action: str, thought: Mapping[str, float] = {}) -> bool:
-        """Takes one step, as `steps_for` gives them, with what was thought at it; did it succeed?"""
+    def step(self, action: str, internals: Mapping[str, float] = {}) -> bool:
+        """Takes one step, as `steps_for` returns them, and stores the player's internals; returns success."""
         if action == WALK:
-            here = replace(self.deal, place=self.place, open=tuple(np.flatnonzero(self.state.open[0]).tolist()))
-            self._begin(self.game.world, here)
+            spec = replace(self.spec, place=self.agent_pose, open=tuple(np.flatnonzero(self.state.open[0]).tolist()))
+            self._begin(self.game.world, spec)
             self.success = True
             return True
         stage = self.game.stage[0]
@@ -117,43 +115,42 @@ class Trial:
         kind, *numbers = action.split(" ")
         place = np.array([[int(number) for number in numbers]]) if kind == "PS" else None
         outcome = self.game.step(np.array([NUMBERS.get(action, NOTHING)]), place)
-        self._thoughts.append(thought)
-        self._note(outcome, place)
-        if action in NUMBERS and self._is_mine(Stage(stage)):
+        self._internals.append(internals)
+        self._record_step(outcome, place)
+        if action in NUMBERS and self._played_by_person(Stage(stage)):
             self.steps += 1
         self.success = bool(outcome.success[0])
         return self.success
 
     def steps_for(self, name: str) -> list[str]:
-        """The steps that one of the things that a person can do comes to; NotAllowedError if it is none of these."""
+        """The steps that one of the person's actions expands to; NotAllowedError if it is not available."""
         if name not in ALLOWED[self.phase] or name in (POINT_OPEN, POINT_PLACE):
-            raise NotAllowedError(f"{name[:40]} cannot be done now.")
+            raise NotAllowedError(f"{name[:40]} is not possible now.")
         place = self.game.relative_place()[0]
-        choice = f"PS 0 0 {place[2]} {place[3]}"
+        place_selection = f"PS 0 0 {place[2]} {place[3]}"
         if name == HIDE_HERE:
-            return [NO_ACTION, choice]
+            return [NO_ACTION, place_selection]
         if name == PICK_UP:
-            return [WALK, NO_ACTION, choice]
+            return [WALK, NO_ACTION, place_selection]
         if name == GIVE_UP:
             return [NO_ACTION]
-        return [FIRST_TARGET, name] if self.phase == "hold" and name in HAND else [name]
+        return [DEFAULT_TARGET, name] if self.phase == "hold" and name in HAND else [name]
 
-    def _is_mine(self, stage: Stage) -> bool:
-        """Does the person play this stage?"""
+    def _played_by_person(self, stage: Stage) -> bool:
         return (stage == Stage.S) == (self.role == SEEK)
 
-    def _begin(self, world: World, deal: EpisodeSpec) -> None:
-        """A game with a state of its own begins."""
+    def _begin(self, world: World, spec: EpisodeSpec) -> None:
+        """Starts a game with its own copy of the state."""
         world.state = world.state.copy()
         seeking = np.arange(len(Stage)) == Stage.S
-        limits = np.where(self.people & (seeking == (self.role == SEEK)), UNLIMITED, LIMITS)
+        limits = np.where(self.human & (seeking == (self.role == SEEK)), UNLIMITED, LIMITS)
         limits[Stage.PS] = 1
-        self.game = _Game(world, lambda *_: deal, limits, forgiving=True)
+        self.game = _Game(world, lambda *_: spec, limits, forgiving=True)
         self.recorder = Recorder(self.game, self.players)
-        self._thoughts: list[Mapping[str, float]] = []
+        self._internals: list[Mapping[str, float]] = []
         self.state = world.state
 
-    def _note(self, outcome: StepResult, place: np.ndarray | None) -> None:
+    def _record_step(self, outcome: StepResult, place: np.ndarray | None) -> None:
         for record in self.recorder.note(outcome, place):
             final = self.game.final
             assert final is not None
@@ -161,5 +158,5 @@ class Trial:
             if record.hidden is None:
                 record.hidden = {"pose": final.pose[0].tolist(), "open": np.flatnonzero(final.open[0]).tolist()}
             self.record, self.state = record, final
-            # The next game has begun; what is looked at is how this one ended.
+            # The game has already started its next episode; show the final state of this one.
             self.game.world.state = final

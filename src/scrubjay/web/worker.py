@@ -1,8 +1,8 @@
-"""The one thread that owns all worlds and writes to the database.
+"""The thread that owns all worlds and writes to the database.
 
-OpenGL's contexts belong to a thread, and trials in one room share a world; so all acting, drawing and writing happens
-here, one thing after another. Calls that wait together share one commit, and are answered after it. Long work is a
-generator that is advanced between calls.
+OpenGL contexts are bound to a thread, and trials in one room share a world, so all acting, rendering and writing
+happens here, serially. Calls that are queued together share one commit and are answered after it. Long work is a
+generator, advanced between calls.
 """
 
 from __future__ import annotations
@@ -18,74 +18,73 @@ from typing import Any
 from scrubjay.web.database import Database
 
 log = logging.getLogger("scrubjay.web")
-MOST_TOGETHER = 8
+MAX_BATCH = 8
 """Calls that share a commit: the first of them waits for the last."""
 
 Job = Iterator[float]
-"""Long work: each `next` does a little of it and gives the seconds until it wants to go on."""
-
+"""Long work: each `next` does a small part of it and yields the seconds to wait before the following part."""
 
 Call = tuple[Callable[[], Any], Future]
-"""What is to be done, and where the answer goes."""
+"""A function, and the future that receives its result."""
 
 
 class Worker:
-    """Runs calls and jobs in its thread, each in a transaction of the store."""
+    """Runs calls and jobs in its own thread, each in a database transaction."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._jobs: list[tuple[float, Job]] = []
         self._outbox: list[Callable[[], None]] = []
-        self._at_end: list[Callable[[], None]] = []
+        self._cleanups: list[Callable[[], None]] = []
         self.on_rollback: Callable[[], None] = lambda: None
-        """Called when what calls or a job wrote could not be kept: what is in memory is ahead of the store."""
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        """Called after a failed commit, when the state in memory is ahead of the database."""
+        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
         self._thread.start()
 
-    def call(self, function: Callable[..., Any], *values: Any) -> Future:
-        """Has a function called in the thread; the answer comes when all that it wrote is on the disk."""
+    def call(self, function: Callable[..., Any], *args: Any) -> Future:
+        """Queues a function for the thread; its future resolves when everything it wrote is on disk."""
         future: Future = Future()
-        self._calls.put((lambda: function(*values), future))
+        self._calls.put((lambda: function(*args), future))
         return future
 
     def stop(self) -> None:
-        """Ends the thread when the calls before are answered."""
+        """Answers the calls already queued, then ends the thread."""
         self._calls.put(None)
         self._thread.join()
 
-    # For those who run in the thread.
+    # The following methods are called from the worker's thread.
 
     def start(self, job: Job) -> None:
         self._jobs.append((0.0, job))
 
     def after_commit(self, send: Callable[[], None]) -> None:
-        """Has something sent when what was written before is on the disk."""
+        """Calls `send` once everything written so far is on disk; drops it if the commit fails."""
         self._outbox.append(send)
 
-    def at_end(self, close: Callable[[], None]) -> None:
-        self._at_end.append(close)
+    def on_stop(self, cleanup: Callable[[], None]) -> None:
+        self._cleanups.append(cleanup)
 
     def _run(self) -> None:
-        while (calls := self._waiting()) is not None:
+        while (calls := self._next_calls()) is not None:
             if calls:
                 self._answer(calls)
             self._advance()
-        for close in self._at_end:
-            close()
+        for cleanup in self._cleanups:
+            cleanup()
         self.database.close()
 
-    def _waiting(self) -> list[Call] | None:
-        """The next calls; none if a job is due before any comes; None at the end."""
+    def _next_calls(self) -> list[Call] | None:
+        """The next batch of calls; empty if a job is due first, None at the end."""
         pause = min((due for due, _ in self._jobs), default=float("inf")) - time.monotonic()
         calls: list[Call] = []
         try:
-            first = self._calls.get(timeout=None if pause == float("inf") else max(pause, 0))
-            while first is not None:
-                calls.append(first)
-                if len(calls) == MOST_TOGETHER:
+            call = self._calls.get(timeout=None if pause == float("inf") else max(pause, 0))
+            while call is not None:
+                calls.append(call)
+                if len(calls) == MAX_BATCH:
                     return calls
-                first = self._calls.get_nowait()
+                call = self._calls.get_nowait()
         except queue.Empty:
             return calls
         if calls:
@@ -96,29 +95,29 @@ class Worker:
     def _answer(self, calls: list[Call]) -> None:
         try:
             with self.database.transaction():
-                answers = [*map(self._tried, [function for function, _ in calls])]
+                results = [*map(self._try, [function for function, _ in calls])]
         except Exception as error:
             log.exception("a commit failed")
             self._outbox.clear()
             self.on_rollback()
-            answers = [(None, error)] * len(calls)
-        _hand_over(calls, answers)
-        # An error holds the frames that it has passed, this one too. If this one held the error or its future in turn,
-        # all of it would wait for the collector: minutes, with the trial that was acted in and its pictures.
+            results = [(None, error)] * len(calls)
+        _resolve(calls, results)
+        # An exception's traceback holds this frame. If the frame held the exception or its future in turn, the cycle
+        # would keep the finished trial and its images alive until the garbage collector's next full run, in minutes.
         calls.clear()
-        answers.clear()
-        self._send()
+        results.clear()
+        self._flush()
 
-    def _tried(self, function: Callable[[], Any]) -> tuple[Any, Exception | None]:
-        """What a call answers, or what it raised."""
+    def _try(self, function: Callable[[], Any]) -> tuple[Any, Exception | None]:
+        """A call's result, or the exception it raised; its writes are undone in that case."""
         try:
-            with self.database.part():
+            with self.database.savepoint():
                 return function(), None
         except Exception as error:
             return None, error
 
     def _advance(self) -> None:
-        """Advances the job that is due first by a little."""
+        """Advances the job that has been due longest by one part."""
         due = [entry for entry in self._jobs if entry[0] <= time.monotonic()]
         if not due:
             return
@@ -133,19 +132,18 @@ class Worker:
             log.exception("a job failed")
             self._outbox.clear()
             self.on_rollback()
-        self._send()
+        self._flush()
 
-    def _send(self) -> None:
-        sending, self._outbox = self._outbox, []
-        for send in sending:
+    def _flush(self) -> None:
+        outbox, self._outbox = self._outbox, []
+        for send in outbox:
             send()
 
 
-def _hand_over(calls: list[Call], answers: list[tuple[Any, Exception | None]]) -> None:
-    """Gives each call's answer, or what it raised, to whoever waits for it."""
-    for (_, future), (answer, wrong) in zip(calls, answers, strict=True):
+def _resolve(calls: list[Call], results: list[tuple[Any, Exception | None]]) -> None:
+    for (_, future), (value, error) in zip(calls, results, strict=True):
         if future.set_running_or_notify_cancel():
-            if wrong:
-                future.set_exception(wrong)
+            if error:
+                future.set_exception(error)
             else:
-                future.set_result(answer)
+                future.set_result(value)

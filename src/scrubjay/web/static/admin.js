@@ -1,43 +1,43 @@
-// For researchers: how far the studies are, and their data.
+// The researchers' page: progress and data of the studies.
 
-import { ask, download, keptInTab } from "./api.js";
-import { byId, complain, element, fill } from "./dom.js";
+import { download, getJson, tabStorage } from "./api.js";
+import { byId, element, showError } from "./dom.js";
 import { count } from "./words.js";
 
-const EVERY_MS = 5000;
+const REFRESH_MS = 5000;
 const FILES = [
-  ["trials", ["csv", "jsonl"], "a line each trial"],
+  ["trials", ["csv", "jsonl"], "one row per trial"],
   ["actions", ["csv", "jsonl"], "every action with its time"],
-  ["records", ["jsonl"], "games that replay"],
-  ["table", ["csv", "json"], "find rates and steps, with 95 % intervals"],
+  ["records", ["jsonl"], "games that can be replayed"],
+  ["table", ["csv", "json"], "find rates and steps, with 95 % confidence intervals"],
 ];
-let token = keptInTab.get("admin");
-let again = 0;
+let token = tabStorage.get("admin");
+let timer = 0;
 
 async function refresh() {
-  clearTimeout(again);
+  clearTimeout(timer);
   byId("form").hidden = Boolean(token);
   byId("leave").hidden = !token;
   if (!token) return;
   try {
-    show(await ask("/api/admin/progress", token));
-    keptInTab.set("admin", token);
-    complain(byId("trouble"), null);
+    show(await getJson("/api/admin/progress", token));
+    tabStorage.set("admin", token);
+    showError(byId("error"), null);
   } catch (error) {
-    complain(byId("trouble"), error);
+    showError(byId("error"), error);
     if (error.status === 401 || error.status === 403) {
-      forget();
+      signOut();
       return;
     }
   }
-  again = setTimeout(refresh, EVERY_MS);
+  timer = setTimeout(refresh, REFRESH_MS);
 }
 
-function forget() {
-  clearTimeout(again);
+function signOut() {
+  clearTimeout(timer);
   token = null;
-  keptInTab.set("admin", null);
-  fill(byId("studies"));
+  tabStorage.set("admin", null);
+  byId("studies").replaceChildren();
   byId("uptime").textContent = "";
   byId("form").hidden = false;
   byId("leave").hidden = true;
@@ -47,56 +47,56 @@ function show({ studies, live, uptime }) {
   const hours = Math.floor(uptime / 3600);
   const minutes = Math.floor((uptime % 3600) / 60);
   byId("uptime").textContent = `${count(live, "game")} in memory · up ${hours ? `${hours} h ` : ""}${minutes} min`;
-  // Links keep the focus of whoever is on them: only the numbers change.
+  // Replace only the numbers, so that links and buttons keep the keyboard focus.
   for (const study of studies) {
-    const shown = byId(`study-${study.name}`) ?? section(study);
-    fill(shown.querySelector(".numbers"), ...numbers(study));
+    const node = byId(`study-${study.name}`) ?? addStudy(study);
+    node.querySelector(".numbers").replaceChildren(...numbers(study));
   }
-  if (!studies.length) fill(byId("studies"), element("p", {}, "This server was started without a study."));
+  if (!studies.length) byId("studies").replaceChildren(element("p", {}, "This server was started without a study."));
 }
 
-function section({ name, title, kind }) {
+function addStudy({ name, title, kind }) {
   const link = `${location.origin}/study/${encodeURIComponent(name)}`;
-  const files = FILES.map(([file, kinds, about]) => element("li", {}, element("strong", {}, file), " ",
-    ...kinds.flatMap((ending) => [saving(name, `${file}.${ending}`, ending), " "]),
+  const files = FILES.map(([file, extensions, about]) => element("li", {}, element("strong", {}, file), " ",
+    ...extensions.flatMap((extension) => [downloadButton(name, `${file}.${extension}`, extension), " "]),
     element("span", { className: "quiet" }, about)));
-  const made = element("section", { className: "card study", id: `study-${name}` },
+  const node = element("section", { className: "card study", id: `study-${name}` },
     element("h2", {}, title),
-    element("p", { className: "quiet" }, `${kind === "seek" ? "Seeking" : "Hiding"} · participants come by `,
+    element("p", { className: "quiet" }, `${kind === "seek" ? "Seeking" : "Hiding"} · link for participants: `,
       element("a", { href: link }, link)),
     element("div", { className: "numbers" }),
     element("h3", {}, "Data"), element("ul", { className: "files" }, ...files));
-  byId("studies").append(made);
-  return made;
+  byId("studies").append(node);
+  return node;
 }
 
-function saving(name, file, ending) {
-  const made = element("button", { type: "button", className: "small", "aria-label": `Download ${file}` }, ending);
-  made.addEventListener("click", async () => {
-    made.disabled = true;
+function downloadButton(name, file, text) {
+  const button = element("button", { type: "button", className: "small", "aria-label": `Download ${file}` }, text);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
     try {
       await download(`/api/admin/studies/${encodeURIComponent(name)}/${file}`, token, `${name}-${file}`);
     } catch (error) {
-      complain(byId("trouble"), error);
+      showError(byId("error"), error);
     }
-    made.disabled = false;
+    button.disabled = false;
   });
-  return made;
+  return button;
 }
 
 function numbers({ participants, finished, under_way, trials_done, trials_wanted, sources, kind }) {
-  const facts = [["Participants", participants], ["Finished", finished], ["Under way", under_way],
+  const facts = [["Participants", participants], ["Finished", finished], ["In progress", under_way],
                  ["Trials", `${trials_done} of ${trials_wanted}`]];
-  const heads = ["Source", "Places", "Never visible", "Trials", ...(kind === "seek" ? ["Found"] : []), ""];
-  const rows = sources.map((each) => element("tr", {},
-    ...[each.source, each.places, each.unseeable, `${each.done} of ${each.wanted}`, each.found]
+  const headings = ["Source", "Places", "Never visible", "Trials", ...(kind === "seek" ? ["Found"] : []), ""];
+  const rows = sources.map((source) => element("tr", {},
+    ...[source.source, source.places, source.unseeable, `${source.done} of ${source.wanted}`, source.found]
       .slice(0, kind === "seek" ? 5 : 4).map((text) => element("td", {}, text)),
-    element("td", {}, element("progress", { max: Math.max(1, each.wanted), value: each.done }))));
+    element("td", {}, element("progress", { max: Math.max(1, source.wanted), value: source.done }))));
   return [
-    element("dl", { className: "facts" }, ...facts.map(([what, value]) =>
-      element("div", {}, element("dt", {}, what), element("dd", {}, value)))),
+    element("dl", { className: "facts" }, ...facts.map(([term, value]) =>
+      element("div", {}, element("dt", {}, term), element("dd", {}, value)))),
     element("div", { className: "scroll" }, element("table", {},
-      element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),
+      element("thead", {}, element("tr", {}, ...headings.map((heading) => element("th", {}, heading)))),
       element("tbody", {}, ...rows))),
   ];
 }
@@ -107,5 +107,5 @@ byId("form").addEventListener("submit", (event) => {
   event.target.reset();
   refresh();
 });
-byId("leave").addEventListener("click", forget);
+byId("leave").addEventListener("click", signOut);
 refresh();

@@ -1,7 +1,7 @@
-// Asking the server over HTTP, and what is kept in this browser.
+// HTTP requests to the server, and values kept in the browser's storage.
 
-/** The server said no, or did not answer; the message is for the person. */
-export class Refusal extends Error {
+/** The server refused a request or did not answer; the message is shown to the user. */
+export class ApiError extends Error {
   constructor(message, status = 0, code = "") {
     super(message);
     this.status = status;
@@ -9,38 +9,37 @@ export class Refusal extends Error {
   }
 }
 
-async function answer(path, { body, token, method } = {}) {
+async function request(path, { body, token } = {}) {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method: method ?? (body === undefined ? "GET" : "POST"), body, headers });
+    response = await fetch(path, { method: body === undefined ? "GET" : "POST", body, headers });
   } catch {
-    throw new Refusal("The server does not answer. Check the connection and try again.");
+    throw new ApiError("The server does not respond. Check your connection and try again.");
   }
   if (response.ok) return response;
-  let said = {};
+  let details = {};
   try {
-    said = await response.json();
+    details = await response.json();
   } catch {
-    // Not ours: a proxy's page, perhaps.
+    // Not the server's own answer: perhaps a proxy's error page.
   }
-  throw new Refusal(said.message || `The server answered with error ${response.status}.`, response.status, said.error);
+  throw new ApiError(details.message || `The server responded with error ${response.status}.`, response.status,
+    details.error);
 }
 
-/** JSON from the server. */
-export const ask = async (path, token) => (await answer(path, { token })).json();
+export const getJson = async (path, token) => (await request(path, { token })).json();
 
-/** Sends JSON, and returns the server's. */
-export const tell = async (path, value, token) =>
-  (await answer(path, { body: JSON.stringify(value), token })).json();
+/** Sends a value as JSON and returns the JSON of the answer. */
+export const postJson = async (path, value, token) => postText(path, JSON.stringify(value), token);
 
-/** Sends text as it is. */
-export const tellText = async (path, text) => (await answer(path, { body: text })).json();
+/** Sends text that is JSON already. */
+export const postText = async (path, text, token) => (await request(path, { body: text, token })).json();
 
 /** Downloads a file that needs a token. */
 export async function download(path, token, name) {
-  const blob = await (await answer(path, { token })).blob();
+  const blob = await (await request(path, { token })).blob();
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
@@ -48,34 +47,33 @@ export async function download(path, token, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Values by name that outlive the page, as far as the browser lets us. */
-class Kept {
-  constructor(storage) {
-    this.storage = storage;
-    this.here = new Map();
+/** Browser storage under the prefix "scrubjay."; falls back to memory where the browser forbids storage. */
+class Storage {
+  constructor(backend) {
+    this.backend = backend;
+    this.memory = new Map();
   }
 
   get(name) {
     try {
-      return this.storage().getItem(`scrubjay.${name}`);
+      return this.backend().getItem(`scrubjay.${name}`);
     } catch {
-      return this.here.get(name) ?? null;
+      return this.memory.get(name) ?? null;
     }
   }
 
   set(name, value) {
     try {
-      if (value === null) this.storage().removeItem(`scrubjay.${name}`);
-      else this.storage().setItem(`scrubjay.${name}`, value);
+      if (value === null) this.backend().removeItem(`scrubjay.${name}`);
+      else this.backend().setItem(`scrubjay.${name}`, value);
     } catch {
-      // Some browsers forbid storage: then it lasts as long as the page.
-      this.here.set(name, value);
+      this.memory.set(name, value);
     }
   }
 }
 
-export const kept = new Kept(() => window.localStorage);
-/** The admin's token does not outlive its tab. */
-export const keptInTab = new Kept(() => window.sessionStorage);
+export const browserStorage = new Storage(() => window.localStorage);
+/** For the admin token, which must not outlive its tab. */
+export const tabStorage = new Storage(() => window.sessionStorage);
 
-export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,4 +1,4 @@
-// What an agent recorded about itself: a line over the steps for each number, and its value at the step shown.
+// An agent's internals: a line chart over the steps for each value, with its number at the current step.
 
 import { element } from "./dom.js";
 
@@ -7,25 +7,25 @@ const HEIGHT = 96;
 const MARGIN = 8;
 
 export class Charts {
-  /** `internals` holds a number per step by name; a click on a chart goes to its step. */
+  /** `internals` holds a list by name with a number or null per step; a click on a chart calls go(step). */
   constructor(internals, total, go) {
     this.total = total;
     this.charts = Object.entries(internals).map(([name, values]) => this.chart(name, values, go));
-    this.node = element("section", { className: "charts" }, element("h2", {}, "Inside the agent"),
+    this.node = element("section", { className: "charts" }, element("h2", {}, "Agent internals"),
       ...this.charts.map(({ node }) => node));
   }
 
-  /** Marks step k in all of them. */
+  /** Marks step k in all charts. */
   show(k) {
-    for (const { values, canvas, said, line } of this.charts) {
-      const brush = canvas.getContext("2d");
-      brush.clearRect(0, 0, WIDTH, HEIGHT);
-      brush.strokeStyle = "#1f5fae";
-      brush.lineWidth = 2.5;
-      brush.stroke(line);
-      brush.fillStyle = "#b4551d";
-      brush.fillRect(this.x(k) - 1.5, 0, 3, HEIGHT);
-      said.textContent = Number.isFinite(values[k]) ? values[k].toPrecision(4) : "–";
+    for (const { values, canvas, output, line } of this.charts) {
+      const context = canvas.getContext("2d");
+      context.clearRect(0, 0, WIDTH, HEIGHT);
+      context.strokeStyle = "#1f5fae";
+      context.lineWidth = 2.5;
+      context.stroke(line);
+      context.fillStyle = "#b4551d";
+      context.fillRect(this.x(k) - 1.5, 0, 3, HEIGHT);
+      output.textContent = Number.isFinite(values[k]) ? values[k].toPrecision(4) : "–";
     }
   }
 
@@ -35,7 +35,7 @@ export class Charts {
 
   chart(name, values, go) {
     const canvas = element("canvas", { width: WIDTH, height: HEIGHT, role: "img", "aria-label": `${name} by step` });
-    const said = element("output", {});
+    const output = element("output", {});
     canvas.addEventListener("click", (event) => {
       const box = canvas.getBoundingClientRect();
       go(Math.round(((event.clientX - box.left) / box.width) * (this.total - 1)));
@@ -44,15 +44,15 @@ export class Charts {
     const low = Math.min(...finite);
     const span = Math.max(...finite) - low || 1;
     const line = new Path2D();
-    let pen = false;
+    let connected = false;
     values.forEach((value, k) => {
-      const there = Number.isFinite(value);
+      const present = Number.isFinite(value);
       const y = HEIGHT - MARGIN - ((value - low) / span) * (HEIGHT - 2 * MARGIN);
-      if (there && pen) line.lineTo(this.x(k), y);
-      else if (there) line.moveTo(this.x(k), y);
-      pen = there;
+      if (present && connected) line.lineTo(this.x(k), y);
+      else if (present) line.moveTo(this.x(k), y);
+      connected = present;
     });
-    const node = element("figure", {}, element("figcaption", {}, `${name} `, said), canvas);
-    return { node, canvas, said, values, line };
+    const node = element("figure", {}, element("figcaption", {}, `${name} `, output), canvas);
+    return { node, canvas, output, values, line };
   }
 }

@@ -1,149 +1,147 @@
-// The socket to one trial. Lost connections come back by themselves, and the game goes on where it was.
+// The WebSocket of one trial. Reconnects by itself; the game continues at the same step.
 
 const PING_MS = 3000;
-const MOST_UNANSWERED = 5; // Pings after which a silent connection counts as lost.
-const MOST_WAITING = 2; // Presses that wait while one is under way.
-const PAUSES_MS = [300, 700, 1500, 3000, 6000];
-const ENDS = { 4000: "refused", 4001: "taken", 4004: "unknown" };
+const MAX_UNANSWERED = 5; // Pings after which a silent connection counts as lost.
+const MAX_QUEUED = 2; // Key presses queued while an action is in progress.
+const RETRY_MS = [300, 700, 1500, 3000, 6000];
+const FINAL_CODES = { 4000: "refused", 4001: "taken", 4004: "unknown" };
 
 /**
- * Tells its listener: welcome(message), state(message, picture or null), refused(message), pong(message), and
- * linked(how, sentence), where how is connecting, open, lost, taken, unknown or refused.
+ * Calls its listener's methods: onWelcome(message), onState(message, image or null), onError(message), onPong(message),
+ * and onConnection(status, text), where status is connecting, open, lost, taken, unknown or refused.
  */
 export class Connection {
   constructor(trial, listener) {
     this.trial = trial;
     this.listener = listener;
-    this.number = 0;
-    this.tries = 0;
+    this.lastId = 0;
+    this.retries = 0;
     this.ended = false;
-    this.said = "";
-    this.online = () => this.tries > 0 && this.open();
-    window.addEventListener("online", this.online);
+    this.lastText = "";
+    this.onOnline = () => this.retries > 0 && this.open();
+    window.addEventListener("online", this.onOnline);
     this.open();
   }
 
-  /** Connects, or connects anew. */
+  /** Connects or reconnects. */
   open() {
     this.drop();
     this.ended = false;
-    this.listener.linked(this.tries ? "lost" : "connecting", "");
+    this.listener.onConnection(this.retries ? "lost" : "connecting", "");
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(`${scheme}//${location.host}/socket`);
     socket.binaryType = "blob";
     socket.onopen = () => socket.send(JSON.stringify({ type: "hello", trial: this.trial }));
-    socket.onmessage = (event) => this.hear(event.data);
-    socket.onclose = (event) => this.closed(event.code);
+    socket.onmessage = (event) => this.receive(event.data);
+    socket.onclose = (event) => this.onClose(event.code);
     this.socket = socket;
     this.unanswered = 0;
-    this.beat = setInterval(() => this.ping(), PING_MS);
+    this.heartbeat = setInterval(() => this.ping(), PING_MS);
   }
 
-  /** Leaves for good. */
+  /** Disconnects for good. */
   close() {
     this.ended = true;
-    window.removeEventListener("online", this.online);
+    window.removeEventListener("online", this.onOnline);
     this.drop();
   }
 
-  /** Does something; a key's repetition is left out while an answer is awaited. */
+  /** Takes an action; a held key's repeats are dropped while an answer is pending. */
   act(name, repeated = false) {
     this.request({ type: "act", do: name }, repeated);
   }
 
-  /** Points at the picture, in shares of its sides. */
+  /** Points at the image, in fractions of its sides. */
   point(x, y, to) {
     this.request({ type: "point", x, y, to }, false);
   }
 
   ping() {
-    if (this.unanswered >= MOST_UNANSWERED) {
-      this.closed(1006);
+    if (this.unanswered >= MAX_UNANSWERED) {
+      this.onClose(1006);
     } else if (this.socket.readyState === WebSocket.OPEN) {
       this.unanswered += 1;
       this.send({ type: "ping" });
     }
   }
 
-  // Inside.
-
   drop() {
-    clearInterval(this.beat);
-    clearTimeout(this.again);
-    this.asked = null;
-    this.waiting = [];
-    this.half = null;
+    clearInterval(this.heartbeat);
+    clearTimeout(this.retryTimer);
+    this.pendingId = null;
+    this.queue = [];
+    this.stateWithoutImage = null;
     if (!this.socket) return;
     this.socket.onmessage = this.socket.onclose = null;
     this.socket.close();
     this.socket = null;
   }
 
-  closed(code) {
+  onClose(code) {
     this.drop();
     if (this.ended) return;
-    if (ENDS[code]) {
+    if (FINAL_CODES[code]) {
       this.ended = true;
-      this.listener.linked(ENDS[code], this.said);
+      this.listener.onConnection(FINAL_CODES[code], this.lastText);
       return;
     }
-    const wait = PAUSES_MS[Math.min(this.tries, PAUSES_MS.length - 1)];
-    this.tries += 1;
-    this.listener.linked("lost", "");
-    this.again = setTimeout(() => this.open(), wait * (0.8 + 0.4 * Math.random()));
+    const delay = RETRY_MS[Math.min(this.retries, RETRY_MS.length - 1)];
+    this.retries += 1;
+    this.listener.onConnection("lost", "");
+    this.retryTimer = setTimeout(() => this.open(), delay * (0.8 + 0.4 * Math.random()));
   }
 
   request(message, repeated) {
     if (this.socket?.readyState !== WebSocket.OPEN) return;
-    if (this.asked === null) this.asked = this.send(message);
-    else if (!repeated && this.waiting.length < MOST_WAITING) this.waiting.push(message);
+    if (this.pendingId === null) this.pendingId = this.send(message);
+    else if (!repeated && this.queue.length < MAX_QUEUED) this.queue.push(message);
   }
 
   send(message) {
-    this.number += 1;
-    this.socket.send(JSON.stringify({ ...message, id: this.number }));
-    return this.number;
+    this.lastId += 1;
+    this.socket.send(JSON.stringify({ ...message, id: this.lastId }));
+    return this.lastId;
   }
 
-  hear(data) {
+  receive(data) {
     this.unanswered = 0;
     if (data instanceof Blob) {
-      // A picture belongs to the state before it.
-      const state = this.half;
-      this.half = null;
-      if (state) this.tell(state, data);
+      // An image belongs to the state sent before it.
+      const state = this.stateWithoutImage;
+      this.stateWithoutImage = null;
+      if (state) this.deliver(state, data);
       return;
     }
     const message = JSON.parse(data);
     if (message.type === "welcome") {
-      this.tries = 0;
-      this.listener.linked("open", "");
-      this.listener.welcome(message);
+      this.retries = 0;
+      this.listener.onConnection("open", "");
+      this.listener.onWelcome(message);
     } else if (message.type === "state") {
-      if (message.phase === "prepare") this.tell(message, null);
-      else this.half = message;
+      if (message.phase === "prepare") this.deliver(message, null);
+      else this.stateWithoutImage = message;
     } else if (message.type === "error") {
-      this.said = message.message;
-      // Pings are refused while a room is prepared, which nobody needs to hear.
-      if (message.reply === null || message.reply === this.asked) this.listener.refused(message);
-      this.answered(message.reply);
+      this.lastText = message.message;
+      // Pings are refused while a room is being prepared; that is not shown.
+      if (message.reply === null || message.reply === this.pendingId) this.listener.onError(message);
+      this.settle(message.reply);
     } else if (message.type === "pong") {
-      this.listener.pong(message);
+      this.listener.onPong(message);
     } else if (message.type === "taken") {
-      this.said = message.message;
+      this.lastText = message.message;
     }
   }
 
-  tell(state, picture) {
-    this.listener.state(state, picture);
-    this.answered(state.reply);
+  deliver(state, image) {
+    this.listener.onState(state, image);
+    this.settle(state.reply);
   }
 
-  /** What waited comes next once the answer is there. */
-  answered(reply) {
-    if (reply === null || reply !== this.asked) return;
-    this.asked = null;
-    const next = this.waiting.shift();
-    if (next) this.asked = this.send(next);
+  /** Sends the next queued message when the pending one is answered. */
+  settle(reply) {
+    if (reply === null || reply !== this.pendingId) return;
+    this.pendingId = null;
+    const next = this.queue.shift();
+    if (next) this.pendingId = this.send(next);
   }
 }

@@ -1,7 +1,7 @@
-// Buttons and keys. What can be done now comes with every state; buttons show it, and keys do it.
+// Buttons and keys. Every state lists the available actions; only those have buttons and keys.
 
 import { element } from "./dom.js";
-import { ACTIONS, shownKey } from "./words.js";
+import { ACTIONS, keyLabel } from "./words.js";
 
 const PADS = [
   { name: "feet", title: "Walk", columns: 3,
@@ -14,9 +14,9 @@ const PADS = [
     actions: ["ClaimVisible", "HideHere", "DropObject", "ReadyForSeeker", "Skip", "CloseObjects", "PickUp", "Walk",
               "GiveUp"] },
 ];
-const POINTING = { place: "Put it there", open: "Open it" };
-const POINT_KEY = "t";
-const RADIO_KEYS = /^( |Arrow.*)$/; // They belong to the choice that has the focus.
+const CLICK_MODES = { place: "Put it there", open: "Open it" };
+const CLICK_MODE_KEY = "t";
+const RADIO_KEYS = /^( |Arrow.*)$/; // Left to a focused radio button.
 
 export class Controls {
   /** `act(name, repeated)` is called for buttons and keys. */
@@ -24,98 +24,96 @@ export class Controls {
     this.act = act;
     this.can = new Set();
     this.standing = true;
-    this.wanted = "place";
+    this.clickMode = "place";
     this.buttons = new Map();
-    this.pads = PADS.map((pad) => this.pad(pad));
-    this.node = element("div", { className: "controls" }, this.pointing(), ...this.pads.map((pad) => pad.node));
-    this.press = (event) => this.key(event);
-    document.addEventListener("keydown", this.press);
+    this.pads = PADS.map((pad) => this.createPad(pad));
+    this.node = element("div", { className: "controls" }, this.createClickModes(), ...this.pads.map((pad) => pad.node));
+    this.onKeydown = (event) => this.handleKey(event);
+    document.addEventListener("keydown", this.onKeydown);
   }
 
   close() {
-    document.removeEventListener("keydown", this.press);
+    document.removeEventListener("keydown", this.onKeydown);
   }
 
-  /** Shows what can be done; nothing can when `can` is empty. */
-  update(can, place, linked) {
+  /** Shows the buttons of the available actions, disabled while disconnected. */
+  update(can, pose, connected) {
     this.can = new Set(can);
-    if (place) this.standing = place[3];
+    if (pose) this.standing = pose[3];
     for (const [name, button] of this.buttons) {
       button.hidden = !this.offers(name);
-      button.disabled = !linked;
+      button.disabled = !connected;
     }
     for (const { node, actions } of this.pads) node.hidden = !actions.some((name) => this.offers(name));
-    this.choice.hidden = !(this.can.has("point:open") && this.can.has("point:place"));
+    this.clickModes.hidden = !(this.can.has("point:open") && this.can.has("point:place"));
   }
 
-  /** What pointing at the picture asks for now: open, place, or null. */
+  /** What a click on the image does: open, place, or null. */
   get pointsTo() {
-    const can = ["open", "place"].filter((to) => this.can.has(`point:${to}`));
-    return can.length === 2 ? this.wanted : can[0] ?? null;
+    const modes = ["open", "place"].filter((mode) => this.can.has(`point:${mode}`));
+    return modes.length === 2 ? this.clickMode : modes[0] ?? null;
   }
 
-  // Inside.
-
-  /** One key and one button stand for standing up and crouching: whichever changes something. */
+  /** Whether an action is available. Standing up and crouching share a key and a place: only one is offered. */
   offers(name) {
     return this.can.has(name) && !(name === "Stand" && this.standing) && !(name === "Crouch" && !this.standing);
   }
 
-  pad({ name, title, columns, actions }) {
+  createPad({ name, title, columns, actions }) {
     const grid = element("div", { className: `pad pad-${name}` });
     grid.style.setProperty("--columns", columns);
     for (const action of actions) {
-      this.buttons.set(action, this.button(action));
+      this.buttons.set(action, this.createButton(action));
       grid.append(this.buttons.get(action));
     }
     const node = element("section", { className: `group group-${name}` }, title && element("h3", {}, title), grid);
     return { node, actions };
   }
 
-  button(name) {
+  createButton(name) {
     const { label, sign, keys, tone } = ACTIONS[name];
-    const made = element("button", { type: "button", className: tone ?? "", "data-do": name });
-    if (sign) made.append(element("span", { className: "sign", "aria-hidden": "true" }, sign));
-    made.append(element("span", { className: "label" }, label));
-    if (keys.length) made.append(element("kbd", {}, keys.map(shownKey).join(" ")));
-    // A mouse leaves the focus where it is, so that the space bar stays a key of the game.
-    made.addEventListener("mousedown", (event) => event.preventDefault());
-    made.addEventListener("click", () => this.act(name, false));
-    return made;
+    const button = element("button", { type: "button", className: tone ?? "", "data-do": name });
+    if (sign) button.append(element("span", { className: "sign", "aria-hidden": "true" }, sign));
+    button.append(element("span", { className: "label" }, label));
+    if (keys.length) button.append(element("kbd", {}, keys.map(keyLabel).join(" ")));
+    // A mouse click must not move the focus, or the space bar would press this button instead of playing.
+    button.addEventListener("mousedown", (event) => event.preventDefault());
+    button.addEventListener("click", () => this.act(name, false));
+    return button;
   }
 
-  pointing() {
-    const radios = Object.entries(POINTING).map(([to, text]) => {
-      const radio = element("input", { type: "radio", name: "pointing", checked: to === this.wanted });
-      radio.addEventListener("change", () => (this.wanted = to));
+  createClickModes() {
+    const radios = Object.entries(CLICK_MODES).map(([mode, text]) => {
+      const radio = element("input", { type: "radio", name: "pointing", checked: mode === this.clickMode });
+      radio.addEventListener("change", () => (this.clickMode = mode));
       const label = element("label", {}, radio, element("span", {}, text));
-      // A click leaves the keys to the game; who came here by keyboard stays.
+      // A mouse click (detail > 0) returns the focus to the game; keyboard users keep it.
       label.addEventListener("click", (event) => event.detail && setTimeout(() => radio.blur()));
       return label;
     });
-    this.choice = element("fieldset", { className: "pointing", hidden: true },
-      element("legend", {}, "A click on the picture: ", element("kbd", {}, shownKey(POINT_KEY))), ...radios);
-    return this.choice;
+    this.clickModes = element("fieldset", { className: "pointing", hidden: true },
+      element("legend", {}, "Clicking the picture: ", element("kbd", {}, keyLabel(CLICK_MODE_KEY))), ...radios);
+    return this.clickModes;
   }
 
-  key(event) {
+  handleKey(event) {
     const field = event.target.closest?.("input, select, textarea");
     const typing = field && (field.type !== "radio" || RADIO_KEYS.test(event.key));
     if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    // Whoever goes from button to button by keyboard presses them so.
+    // Keyboard users press focused buttons and links with these keys.
     if ((key === " " || key === "Enter") && event.target.closest?.("button, a, summary")) return;
-    if (key === POINT_KEY && !this.choice.hidden) {
-      this.choice.querySelector("input:not(:checked)").click();
+    if (key === CLICK_MODE_KEY && !this.clickModes.hidden) {
+      this.clickModes.querySelector("input:not(:checked)").click();
       return;
     }
-    const name = Object.keys(ACTIONS).find((each) => ACTIONS[each].keys.includes(key) && this.offers(each));
+    const name = Object.keys(ACTIONS).find((action) => ACTIONS[action].keys.includes(key) && this.offers(action));
     if (!name) return;
     event.preventDefault();
     const button = this.buttons.get(name);
     button.classList.add("pressed");
     setTimeout(() => button.classList.remove("pressed"), 120);
-    // Only moves repeat while a key is held down.
+    // Only moves, which have a sign, repeat while a key is held.
     if (!event.repeat || ACTIONS[name].sign) this.act(name, event.repeat);
   }
 }

@@ -1,54 +1,54 @@
-// The pictures of a record, fetched a little ahead and kept.
+// The images of a replay, prefetched and cached.
 
-const AHEAD = 12; // Pictures fetched before they are needed.
-const AGAIN_MS = 1000;
-const MOST_KEPT = 400;
+const PREFETCH = 12;
+const RETRY_MS = 1000;
+const MAX_CACHED = 400;
 
 export class Frames {
   constructor(address, total) {
     this.address = address;
     this.total = total;
     this.images = new Map();
-    this.ready = new Set();
+    this.loaded = new Set();
   }
 
-  /** A picture, when it is there; null if it cannot be had. */
+  /** A promise of the image after step k, or of null if it cannot be loaded. */
   get(k) {
     if (!this.images.has(k)) {
       const image = new Image();
       image.src = `${this.address}/${k}`;
-      const fetched = image.decode().then(
+      const loading = image.decode().then(
         () => {
-          this.ready.add(k);
+          this.loaded.add(k);
           return image;
         },
         () => {
-          // Asked for again, but not at once: the server may be busy.
-          setTimeout(() => this.images.delete(k), AGAIN_MS);
+          // Allow another try, but not at once: the server may be busy.
+          setTimeout(() => this.images.delete(k), RETRY_MS);
           return null;
         });
-      this.images.set(k, fetched);
-      this.forget(k);
+      this.images.set(k, loading);
+      this.evict(k);
     }
     return this.images.get(k);
   }
 
   has(k) {
-    return this.ready.has(k);
+    return this.loaded.has(k);
   }
 
-  /** Fetches what comes after step k. */
-  ahead(k) {
-    for (let next = k + 1; next <= Math.min(k + AHEAD, this.total - 1); next += 1) this.get(next);
+  /** Loads the images after step k. */
+  prefetch(k) {
+    for (let next = k + 1; next <= Math.min(k + PREFETCH, this.total - 1); next += 1) this.get(next);
   }
 
-  /** Lets go of those that are furthest from step k. */
-  forget(k) {
-    if (this.images.size <= MOST_KEPT) return;
-    const far = [...this.images.keys()].sort((a, b) => Math.abs(b - k) - Math.abs(a - k));
-    for (const each of far.slice(0, MOST_KEPT / 4)) {
-      this.images.delete(each);
-      this.ready.delete(each);
+  /** Drops the images farthest from step k when there are too many. */
+  evict(k) {
+    if (this.images.size <= MAX_CACHED) return;
+    const farthest = [...this.images.keys()].sort((a, b) => Math.abs(b - k) - Math.abs(a - k));
+    for (const number of farthest.slice(0, MAX_CACHED / 4)) {
+      this.images.delete(number);
+      this.loaded.delete(number);
     }
   }
 }

@@ -1,25 +1,25 @@
-// One game as the person plays it: picture, goal, map, counters and controls, tied to a connection.
+// One game as the player sees it: image, goal, map, counters and controls, fed by a connection.
 
 import { Connection } from "./connection.js";
 import { Controls } from "./controls.js";
 import { element } from "./dom.js";
 import { SeenMap } from "./map.js";
-import { View, message } from "./view.js";
-import { HINTS, clock } from "./words.js";
+import { View, dialog } from "./view.js";
+import { HINTS, formatTime } from "./words.js";
 
-/** How a connection can end, in words. */
-const ENDS = {
-  taken: ["Open in another window", "This game goes on in another tab or window."],
-  unknown: ["This game is gone", "The server does not know it any more."],
-  refused: ["Something went wrong", "The server did not understand this page. Reloading may help."],
+/** Title and default text when the connection has ended. */
+const ENDINGS = {
+  taken: ["Open in another window", "This game continues in another tab or window."],
+  unknown: ["This game is gone", "The server no longer has it."],
+  refused: ["Something went wrong", "The server did not understand this page. Try reloading it."],
 };
 
 export class Game {
-  /** Plays a trial in `root`; `finished(result, about)` makes what is shown over the last picture. */
+  /** Plays a trial inside `root`; finished(result, welcome) creates the dialog shown at the end. */
   constructor(root, trial, finished) {
     this.finished = finished;
-    this.about = this.last = this.result = null;
-    this.heard = 0;
+    this.welcome = this.last = this.result = null;
+    this.receivedAt = 0;
     this.view = new View((x, y) => this.point(x, y));
     this.map = new SeenMap();
     this.controls = new Controls((name, repeated) => this.connection.act(name, repeated));
@@ -35,122 +35,120 @@ export class Game {
     this.node = element("div", { className: "game" }, this.view.node,
       element("aside", {}, summary, this.hint, this.controls.node, this.patience));
     root.replaceChildren(this.node);
-    this.ticking = setInterval(() => this.tick(), 500);
+    this.ticker = setInterval(() => this.tick(), 500);
     this.connection = new Connection(trial, this);
   }
 
   close() {
-    clearInterval(this.ticking);
+    clearInterval(this.ticker);
     this.controls.close();
     this.connection.close();
     this.node.remove();
   }
 
-  // What the connection tells.
-
-  welcome(about) {
-    this.about = about;
-    this.map.bounds = about.bounds;
-    this.node.dataset.kind = about.kind;
-    const goal = about.goal.toLowerCase();
+  onWelcome(welcome) {
+    this.welcome = welcome;
+    this.map.bounds = welcome.bounds;
+    this.node.dataset.kind = welcome.kind;
+    const goal = welcome.goal.toLowerCase();
     this.goal.replaceChildren(
       element("img", { src: `/static/${goal}.svg`, alt: "", width: 44, height: 44 }),
-      element("p", {}, about.kind === "seek" ? "Find the " : "Hide the ", element("strong", {}, goal)));
+      element("p", {}, welcome.kind === "seek" ? "Find the " : "Hide the ", element("strong", {}, goal)));
   }
 
-  state(state, picture) {
+  onState(state, image) {
     this.last = state;
-    this.heard = performance.now();
+    this.receivedAt = performance.now();
     this.node.dataset.phase = state.phase;
-    if (picture) this.view.show(picture, state.steps);
+    if (image) this.view.show(image, state.steps);
     this.map.update(state);
     this.steps.textContent = state.steps;
     this.hint.textContent = HINTS[state.phase] ?? "";
     const failed = state.reply !== null && state.success === false;
-    this.view.say(state.notice || (failed ? "That did not work." : ""));
-    this.show();
+    this.view.notify(state.notice || (failed ? "That did not work." : ""));
+    this.update();
   }
 
-  pong({ give_up_in, seconds }) {
+  onPong({ give_up_in, seconds }) {
     if (!this.last) return;
     Object.assign(this.last, { give_up_in, seconds });
-    this.heard = performance.now();
-    this.show();
+    this.receivedAt = performance.now();
+    this.update();
   }
 
-  refused({ code, message: text, reply }) {
+  onError({ code, message, reply }) {
     if (code === "failed" && reply === null) {
-      this.view.coverWith(message("This game cannot go on", text, this.again("Try again")));
+      this.view.coverWith(dialog("This game cannot continue", message, this.reconnectButton("Try again")));
     } else {
-      this.view.say(text);
+      this.view.notify(message);
     }
   }
 
-  linked(how, text) {
-    this.link = how;
-    this.said = text;
-    this.show();
+  onConnection(status, text) {
+    this.connectionStatus = status;
+    this.connectionText = text;
+    this.update();
   }
 
-  // Inside.
-
   point(x, y) {
-    const to = this.link === "open" && this.controls.pointsTo;
+    const to = this.connectionStatus === "open" && this.controls.pointsTo;
     if (to) this.connection.point(x, y, to);
     return Boolean(to);
   }
 
-  /** Covers the picture with what matters most now, and offers what can be done. */
-  show() {
-    const { last, link } = this;
-    if (ENDS[link]) {
-      const [title, usual] = ENDS[link];
-      this.view.coverWith(message(title, this.said || usual, link === "unknown" ? "" : this.again("Play on here")));
-    } else if (link === "lost") {
-      this.view.coverWith(message("Connection lost", "Trying again. The game goes on where it was."));
+  /** Covers the image with a dialog if one is needed, and updates the controls. */
+  update() {
+    const { last, connectionStatus: status } = this;
+    if (ENDINGS[status]) {
+      const [title, text] = ENDINGS[status];
+      const button = status === "unknown" ? "" : this.reconnectButton("Continue here");
+      this.view.coverWith(dialog(title, this.connectionText || text, button));
+    } else if (status === "lost") {
+      this.view.coverWith(dialog("Connection lost", "Reconnecting. The game will continue where it was."));
     } else if (!last || last.phase === "prepare") {
       this.view.coverWith(this.preparing(last?.progress ?? 0));
     } else if (last.phase === "done") {
-      this.result ??= this.finished(last.result, this.about);
+      this.result ??= this.finished(last.result, this.welcome);
       this.view.coverWith(this.result);
     } else {
       this.view.coverWith();
     }
-    this.controls.update(this.offered(), last?.place, link === "open");
-    this.view.canvas.classList.toggle("pointable", link === "open" && this.controls.pointsTo !== null);
+    this.controls.update(this.available(), last?.place, status === "open");
+    this.view.canvas.classList.toggle("pointable", status === "open" && this.controls.pointsTo !== null);
     this.tick();
   }
 
-  again(text) {
+  reconnectButton(text) {
     const button = element("button", { type: "button", className: "primary" }, text);
     button.addEventListener("click", () => this.connection.open());
     return button;
   }
 
   preparing(progress) {
-    const { kind, opponent } = this.about ?? {};
-    const hides = kind === "seek" && opponent && opponent !== "somewhere";
-    return message(hides ? "It is being hidden" : "The room is made ready", "This takes a moment.",
+    const { kind, opponent } = this.welcome ?? {};
+    const hiding = kind === "seek" && opponent && opponent !== "somewhere";
+    return dialog(hiding ? "The object is being hidden" : "Preparing the room", "This takes a moment.",
       element("progress", { max: 1, value: progress }));
   }
 
-  /** The state's own list, and giving up as soon as the server says that its time has come. */
-  offered() {
+  /** The state's actions, plus giving up as soon as a pong has allowed it. */
+  available() {
     const { last } = this;
-    const may = last?.phase === "seek" && last.give_up_in === 0 && !last.can.includes("GiveUp");
-    return may ? [...last.can, "GiveUp"] : last?.can ?? [];
+    const canGiveUp = last?.phase === "seek" && last.give_up_in === 0 && !last.can.includes("GiveUp");
+    return canGiveUp ? [...last.can, "GiveUp"] : last?.can ?? [];
   }
 
-  /** Clocks run on between what the server says. */
+  /** Advances the clocks between messages. */
   tick() {
     const { last } = this;
     if (!last || last.phase === "prepare" || last.phase === "done") {
       this.patience.hidden = true;
       return;
     }
-    const since = (performance.now() - this.heard) / 1000;
-    this.time.textContent = clock(last.seconds + since);
+    const elapsed = (performance.now() - this.receivedAt) / 1000;
+    const wait = Math.ceil(Math.max(0, (last.give_up_in ?? 0) - elapsed));
+    this.time.textContent = formatTime(last.seconds + elapsed);
     this.patience.hidden = !(last.phase === "seek" && last.give_up_in > 0);
-    this.patience.textContent = `You may give up in ${clock(Math.ceil(Math.max(0, (last.give_up_in ?? 0) - since)))}.`;
+    this.patience.textContent = `You can give up in ${formatTime(wait)}.`;
   }
 }

@@ -1,72 +1,72 @@
-// The small map of what was seen, and an arrow where the player stands.
+// The map of what the player has seen, with an arrow at the player's pose.
 
 import { element } from "./dom.js";
 
-const EDGE = 400; // Pixels of the canvas.
-const PIXEL_M = 0.1; // Metres along a pixel of the server's picture.
-const SIGHT_M = 1.1; // Length of the drawn field of view.
+const SIZE = 400; // Pixels of the canvas.
+const CELL_M = 0.1; // Meters per pixel of the server's image.
+const SIGHT_M = 1.1; // Length of the field of view as drawn.
 
 export class SeenMap {
   constructor() {
-    this.node = element("canvas", { width: EDGE, height: EDGE, className: "map", role: "img" });
+    this.node = element("canvas", { width: SIZE, height: SIZE, className: "map", role: "img" });
     this.node.setAttribute("aria-label", "Map of what you have seen, north up");
-    this.brush = this.node.getContext("2d");
-    this.picture = null;
+    this.context = this.node.getContext("2d");
+    this.image = null;
   }
 
-  /** Takes over a state's map, bounds and place, and draws them. */
-  async update({ map, bounds, place }) {
+  /** Draws a state's map and pose. */
+  async update({ map, bounds, place: pose }) {
     if (bounds) this.bounds = bounds;
-    this.place = place;
+    this.pose = pose;
     if (map) {
-      const picture = (this.newest = new Image());
-      picture.src = map;
-      await picture.decode();
-      if (picture !== this.newest) return;
-      this.picture = picture;
+      const image = (this.newest = new Image());
+      image.src = map;
+      await image.decode();
+      if (image !== this.newest) return;
+      this.image = image;
     }
-    if (this.picture && this.bounds && this.place) this.draw();
+    if (this.image && this.bounds && this.pose) this.draw();
   }
 
   draw() {
-    const { brush, picture } = this;
+    const { context, image } = this;
     const [west, , , north] = this.bounds;
-    const scale = EDGE / (Math.max(picture.width, picture.height) * PIXEL_M);
-    const left = (EDGE - picture.width * PIXEL_M * scale) / 2;
-    const top = (EDGE - picture.height * PIXEL_M * scale) / 2;
-    brush.clearRect(0, 0, EDGE, EDGE);
-    brush.imageSmoothingEnabled = false;
-    brush.drawImage(picture, left, top, picture.width * PIXEL_M * scale, picture.height * PIXEL_M * scale);
-    const [x, y, rotation] = this.place;
-    arrow(brush, left + (x - west) * scale, top + (north - y) * scale, rotation, {
+    const scale = SIZE / (Math.max(image.width, image.height) * CELL_M);
+    const left = (SIZE - image.width * CELL_M * scale) / 2;
+    const top = (SIZE - image.height * CELL_M * scale) / 2;
+    context.clearRect(0, 0, SIZE, SIZE);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(image, left, top, image.width * CELL_M * scale, image.height * CELL_M * scale);
+    const [x, y, rotation] = this.pose;
+    arrow(context, left + (x - west) * scale, top + (north - y) * scale, rotation, {
       color: "#1f5fae", size: 14, sight: SIGHT_M * scale,
     });
   }
 }
 
-/** An arrow at a point of a canvas, turned clockwise from north; with `sight`, the field of view as a fan. */
-export function arrow(brush, x, y, degrees, { color, size, sight = 0 }) {
-  brush.save();
-  brush.translate(x, y);
-  brush.rotate((degrees * Math.PI) / 180);
-  brush.fillStyle = color;
+/** Draws an arrow, rotated clockwise from north; `sight` adds the field of view as a fan of that radius. */
+export function arrow(context, x, y, degrees, { color, size, sight = 0 }) {
+  context.save();
+  context.translate(x, y);
+  context.rotate((degrees * Math.PI) / 180);
+  context.fillStyle = color;
   if (sight) {
-    brush.globalAlpha = 0.18;
-    brush.beginPath();
-    brush.moveTo(0, 0);
-    brush.arc(0, 0, sight, (-3 * Math.PI) / 4, -Math.PI / 4);
-    brush.fill();
-    brush.globalAlpha = 1;
+    context.globalAlpha = 0.18;
+    context.beginPath();
+    context.moveTo(0, 0);
+    context.arc(0, 0, sight, (-3 * Math.PI) / 4, -Math.PI / 4);
+    context.fill();
+    context.globalAlpha = 1;
   }
-  brush.beginPath();
-  brush.moveTo(0, -size);
-  brush.lineTo(size * 0.75, size * 0.8);
-  brush.lineTo(0, size * 0.4);
-  brush.lineTo(-size * 0.75, size * 0.8);
-  brush.closePath();
-  brush.strokeStyle = "white";
-  brush.lineWidth = size / 3.5;
-  brush.stroke();
-  brush.fill();
-  brush.restore();
+  context.beginPath();
+  context.moveTo(0, -size);
+  context.lineTo(size * 0.75, size * 0.8);
+  context.lineTo(0, size * 0.4);
+  context.lineTo(-size * 0.75, size * 0.8);
+  context.closePath();
+  context.strokeStyle = "white";
+  context.lineWidth = size / 3.5;
+  context.stroke();
+  context.fill();
+  context.restore();
 }

@@ -1,99 +1,98 @@
-// The room from above: the ways of hider and seeker, and of the object, up to a step.
+// The floor plan with the paths of hider, seeker and object up to a step.
 
 import { element } from "./dom.js";
 import { arrow } from "./map.js";
 
-const MARGIN_M = 0.2; // The picture shows this much more than the room on every side.
-const JUMP_M = 0.6; // Who is further away a step later did not walk there.
+const MARGIN_M = 0.2; // The plan's margin around the room.
+const JUMP_M = 0.6; // Longer steps are teleports and are not drawn.
 const COLORS = { hider: "#1f5fae", seeker: "#b4551d", object: "#a01f4c" };
 
-
 export class Plan {
-  constructor(address, told) {
-    this.told = told;
+  constructor(address, replay) {
+    this.replay = replay;
     this.canvas = element("canvas", { className: "plan", role: "img" });
-    this.canvas.setAttribute("aria-label", "The room from above, with the players' ways");
+    this.canvas.setAttribute("aria-label", "Floor plan with the players' paths");
     const key = (who, text) => element("span", { className: `key key-${who}` }, text);
     this.node = element("figure", { className: "side" },
-      element("figcaption", {}, element("strong", {}, "Plan"), " north is up"), this.canvas,
-      element("p", { className: "said" }, key("hider", "hider"), key("seeker", "seeker"), key("object", "object")));
-    this.ways = { hider: [], seeker: [], object: [] };
-    told.steps.forEach(({ stage, object }, k) => {
-      this.ways[stage === "S" ? "seeker" : "hider"].push([k, told.steps[k].place]);
-      if (object) this.ways.object.push([k, object]);
+      element("figcaption", {}, element("strong", {}, "Plan"), " north up"), this.canvas,
+      element("p", { className: "caption" }, key("hider", "hider"), key("seeker", "seeker"), key("object", "object")));
+    this.paths = { hider: [], seeker: [], object: [] };
+    replay.steps.forEach(({ stage, object }, k) => {
+      this.paths[stage === "S" ? "seeker" : "hider"].push([k, replay.steps[k].place]);
+      if (object) this.paths.object.push([k, object]);
     });
-    this.picture = new Image();
-    this.picture.onload = () => {
-      this.canvas.width = this.picture.width * 2;
-      this.canvas.height = this.picture.height * 2;
+    this.image = new Image();
+    this.image.onload = () => {
+      this.canvas.width = this.image.width * 2;
+      this.canvas.height = this.image.height * 2;
       this.draw();
     };
-    this.picture.src = address;
+    this.image.src = address;
   }
 
-  /** Draws step k; hider and seeker are the last steps of each, or -1. */
+  /** Draws step k; `hider` and `seeker` are the last steps of each so far, or -1. */
   show(k, hider, seeker) {
-    this.now = { k, hider, seeker };
-    if (this.picture.complete && this.picture.width) this.draw();
+    this.shown = { k, hider, seeker };
+    if (this.image.complete && this.image.width) this.draw();
   }
 
   draw() {
-    const brush = this.canvas.getContext("2d");
+    const context = this.canvas.getContext("2d");
     const { width, height } = this.canvas;
-    const { k, hider, seeker } = this.now;
-    const { steps, start } = this.told;
-    brush.drawImage(this.picture, 0, 0, width, height);
-    brush.lineJoin = brush.lineCap = "round";
+    const { k, hider, seeker } = this.shown;
+    const { steps, start } = this.replay;
+    context.drawImage(this.image, 0, 0, width, height);
+    context.lineJoin = context.lineCap = "round";
     for (const who of ["hider", "seeker", "object"]) {
-      const points = this.ways[who].filter(([step]) => step <= k).map(([, place]) => place);
-      this.line(brush, who === "object" ? points : [start, ...points], COLORS[who], width / 140);
+      const points = this.paths[who].filter(([step]) => step <= k).map(([, place]) => place);
+      this.line(context, who === "object" ? points : [start, ...points], COLORS[who], width / 140);
     }
-    const object = this.ways.object.findLast(([step]) => step <= k);
-    if (object) this.gem(brush, object[1], width / 60);
+    const object = this.paths.object.findLast(([step]) => step <= k);
+    if (object) this.diamond(context, object[1], width / 60);
     for (const [who, step] of [["hider", hider], ["seeker", seeker]]) {
       if (step < 0) continue;
       const { place } = steps[step];
       const [x, y] = this.pixel(place);
-      brush.globalAlpha = step === k ? 1 : 0.45;
+      context.globalAlpha = step === k ? 1 : 0.45;
       const sight = step === k ? width / 8 : 0;
-      arrow(brush, x, y, place[2], { color: COLORS[who], size: width / 38, sight });
-      brush.globalAlpha = 1;
+      arrow(context, x, y, place[2], { color: COLORS[who], size: width / 38, sight });
+      context.globalAlpha = 1;
     }
   }
 
   pixel([x, y]) {
-    const [west, south, east, north] = this.told.bounds;
+    const [west, south, east, north] = this.replay.bounds;
     return [
       ((x - west + MARGIN_M) / (east - west + 2 * MARGIN_M)) * this.canvas.width,
       ((north + MARGIN_M - y) / (north - south + 2 * MARGIN_M)) * this.canvas.height,
     ];
   }
 
-  line(brush, points, color, width) {
+  line(context, points, color, width) {
     if (points.length < 2) return;
-    brush.beginPath();
+    context.beginPath();
     points.forEach((place, k) => {
       const jumps = !k || Math.hypot(place[0] - points[k - 1][0], place[1] - points[k - 1][1]) > JUMP_M;
-      if (jumps) brush.moveTo(...this.pixel(place));
-      else brush.lineTo(...this.pixel(place));
+      if (jumps) context.moveTo(...this.pixel(place));
+      else context.lineTo(...this.pixel(place));
     });
-    brush.strokeStyle = color;
-    brush.lineWidth = width;
-    brush.globalAlpha = 0.7;
-    brush.stroke();
-    brush.globalAlpha = 1;
+    context.strokeStyle = color;
+    context.lineWidth = width;
+    context.globalAlpha = 0.7;
+    context.stroke();
+    context.globalAlpha = 1;
   }
 
-  gem(brush, place, size) {
+  diamond(context, place, size) {
     const [x, y] = this.pixel(place);
-    brush.save();
-    brush.translate(x, y);
-    brush.rotate(Math.PI / 4);
-    brush.fillStyle = COLORS.object;
-    brush.strokeStyle = "white";
-    brush.lineWidth = size / 3;
-    brush.strokeRect(-size / 2, -size / 2, size, size);
-    brush.fillRect(-size / 2, -size / 2, size, size);
-    brush.restore();
+    context.save();
+    context.translate(x, y);
+    context.rotate(Math.PI / 4);
+    context.fillStyle = COLORS.object;
+    context.strokeStyle = "white";
+    context.lineWidth = size / 3;
+    context.strokeRect(-size / 2, -size / 2, size, size);
+    context.fillRect(-size / 2, -size / 2, size, size);
+    context.restore();
   }
 }

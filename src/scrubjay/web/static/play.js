@@ -1,61 +1,62 @@
-// Free play: choose a game, play it, and play another one. A game that was begun goes on after a reload.
+// Free play: choose a game, play it, play again. A reload continues the current game.
 
-import { ask, kept, tell } from "./api.js";
-import { byId, choices, complain, element, fill } from "./dom.js";
+import { browserStorage, getJson, postJson } from "./api.js";
+import { byId, element, options, showError } from "./dom.js";
 import { Game } from "./game.js";
-import { message } from "./view.js";
-import { count, opponentText, roomTypeText } from "./words.js";
+import { dialog } from "./view.js";
+import { count, opponentLabel, roomTypeLabel } from "./words.js";
 
 const ANY = "any";
 const NAMED = "named";
 const form = byId("form");
-let options = null;
+let choices = null; // What the server offers.
 let game = null;
 
-/** Rooms as a select's groups. */
-function rooms(scenes) {
+/** The room menu: any room, the rooms grouped by type, a room by name. */
+function roomOptions(scenes) {
   const groups = [...new Set(scenes.map(({ type }) => type))].map((type) => {
-    const of = scenes.filter((scene) => scene.type === type).map(({ scene }) => [scene, scene]);
-    return element("optgroup", { label: roomTypeText(type) }, ...choices(of));
+    const rooms = scenes.filter((scene) => scene.type === type).map(({ scene }) => [scene, scene]);
+    return element("optgroup", { label: roomTypeLabel(type) }, ...options(rooms));
   });
-  return [...choices([[ANY, "Any room"]]), ...groups, ...choices([[NAMED, "Another room, by its name"]])];
+  return [...options([[ANY, "Any room"]]), ...groups, ...options([[NAMED, "Generated room, by name"]])];
 }
 
-/** Who plays against the person, as their role asks. */
-function opponents() {
-  const seeks = form.role.value === "seek";
-  byId("against").textContent = seeks ? "Hidden by" : "Sought by";
-  fill(form.opponent, ...choices((seeks ? options.hiders : options.seekers).map((name) => [name, opponentText(name)])));
+/** Fills the opponent menu for the chosen role. */
+function updateOpponents() {
+  const seeking = form.role.value === "seek";
+  byId("against").textContent = seeking ? "Hider" : "Seeker";
+  const names = seeking ? choices.hiders : choices.seekers;
+  form.opponent.replaceChildren(...options(names.map((name) => [name, opponentLabel(name)])));
 }
 
 async function setup() {
   game?.close();
   game = null;
-  kept.set("trial", null);
+  browserStorage.set("trial", null);
   show("setup");
   try {
-    options ??= await ask("/api/options");
+    choices ??= await getJson("/api/options");
   } catch (error) {
-    complain(byId("trouble"), error);
+    showError(byId("error"), error);
     return;
   }
-  complain(byId("trouble"), null);
+  showError(byId("error"), null);
   if (!form.goal.options.length) {
-    fill(form.goal, ...choices(options.goals.map((goal) => [goal, goal])));
-    fill(form.scene, ...rooms(options.scenes));
+    form.goal.replaceChildren(...options(choices.goals.map((goal) => [goal, goal])));
+    form.scene.replaceChildren(...roomOptions(choices.scenes));
     form.role.value = location.hash === "#hide" ? "hide" : "seek";
   }
-  opponents();
+  updateOpponents();
 }
 
-async function begin() {
-  const { scenes } = options;
+async function start() {
+  const { scenes } = choices;
   const chosen = form.scene.value;
   const scene = chosen === ANY ? scenes[Math.floor(Math.random() * scenes.length)].scene
     : chosen === NAMED ? form.named.value.trim() : chosen;
-  const asked = { role: form.role.value, scene, goal: form.goal.value, opponent: form.opponent.value };
-  const { trial } = await tell("/api/play", asked);
-  kept.set("trial", trial);
+  const body = { role: form.role.value, scene, goal: form.goal.value, opponent: form.opponent.value };
+  const { trial } = await postJson("/api/play", body);
+  browserStorage.set("trial", trial);
   play(trial);
 }
 
@@ -65,12 +66,12 @@ function play(trial) {
 }
 
 function finished({ found, steps, record }, { kind }) {
-  const mine = kind === "seek";
-  const title = mine ? (found ? "Found!" : "Given up") : found ? "The seeker found it" : "The seeker did not find it";
+  const seeking = kind === "seek";
+  const title = seeking ? (found ? "Found!" : "Given up") : found ? "The seeker found it" : "The seeker did not find it";
   const again = element("button", { type: "button", className: "primary" }, "Play again");
   again.addEventListener("click", setup);
   const watch = record ? element("a", { className: "button", href: `/watch#${record}` }, "Watch the game") : "";
-  return message(title, `You took ${count(steps, "step")}.`, element("div", { className: "row" }, again, watch));
+  return dialog(title, `You took ${count(steps, "step")}.`, element("div", { className: "row" }, again, watch));
 }
 
 function show(part) {
@@ -85,21 +86,21 @@ form.addEventListener("change", () => {
   form.named.required = named;
   form.named.disabled = !named;
 });
-for (const radio of form.role) radio.addEventListener("change", opponents);
+for (const radio of form.role) radio.addEventListener("change", updateOpponents);
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = form.querySelector("[type=submit]");
   button.disabled = true;
   try {
-    await begin();
+    await start();
   } catch (error) {
-    complain(byId("trouble"), error);
+    showError(byId("error"), error);
   } finally {
     button.disabled = false;
   }
 });
 byId("leave").addEventListener("click", setup);
 
-const begun = kept.get("trial");
-if (begun) play(begun);
+const current = browserStorage.get("trial");
+if (current) play(current);
 else setup();

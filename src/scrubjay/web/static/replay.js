@@ -1,4 +1,4 @@
-// A replayed record: hider and seeker side by side, the plan, a scrubber, and what went on inside an agent.
+// A replayed game: the views of hider and seeker, the floor plan, a scrubber, and the agent's internals.
 
 import { Charts } from "./charts.js";
 import { element } from "./dom.js";
@@ -6,59 +6,57 @@ import { Frames } from "./frames.js";
 import { Plan } from "./plan.js";
 import { ACTIONS, STAGES, count } from "./words.js";
 
-const SPEEDS = [["2", "slow"], ["6", "normal"], ["15", "fast"], ["40", "very fast"]]; // Steps a second.
+const SPEEDS = [["2", "Slow"], ["6", "Normal"], ["15", "Fast"], ["40", "Very fast"]]; // Steps per second.
 
 export class Replay {
-  constructor(root, address, told) {
-    this.told = told;
-    this.steps = told.steps;
-    this.at = 0;
+  constructor(root, address, replay) {
+    this.replay = replay;
+    this.steps = replay.steps;
+    this.current = 0;
     this.timer = 0;
-    this.sides = [
-      new Side("Hider", told.players.hider, "hider", told.size),
-      new Side("Seeker", told.players.seeker, "seeker", told.size),
+    this.views = [
+      new PlayerView("Hider", replay.players.hider, "hider", replay.size),
+      new PlayerView("Seeker", replay.players.seeker, "seeker", replay.size),
     ];
-    this.lastOf = this.lasts();
+    this.lastSteps = this.findLastSteps();
     this.frames = new Frames(`${address}/frames`, this.steps.length);
-    this.plan = new Plan(`${address}/plan`, told);
-    this.charts = told.internals ? new Charts(told.internals, this.steps.length, (k) => this.go(k)) : null;
+    this.plan = new Plan(`${address}/plan`, replay);
+    this.charts = replay.internals ? new Charts(replay.internals, this.steps.length, (k) => this.go(k)) : null;
     root.replaceChildren(
-      element("h1", {}, `${told.goal} in ${told.scene}`, " ",
+      element("h1", {}, `${replay.goal} in ${replay.scene}`, " ",
         element("span", { className: "quiet" }, this.outcome())),
-      element("div", { className: "stage" }, ...this.sides.map((side) => side.node), this.plan.node),
+      element("div", { className: "stage" }, ...this.views.map((view) => view.node), this.plan.node),
       this.timeline(),
       this.charts?.node ?? "");
-    this.press = (event) => this.key(event);
-    document.addEventListener("keydown", this.press);
+    this.onKeydown = (event) => this.handleKey(event);
+    document.addEventListener("keydown", this.onKeydown);
     this.go(0);
   }
 
   close() {
     this.stop();
-    document.removeEventListener("keydown", this.press);
+    document.removeEventListener("keydown", this.onKeydown);
   }
 
   /** Shows step k. */
   go(k) {
-    this.at = Math.max(0, Math.min(this.steps.length - 1, k));
-    const [hider, seeker] = this.lastOf[this.at];
-    this.sides[0].show(hider, this.steps[hider], this.frames, hider === this.at);
-    this.sides[1].show(seeker, this.steps[seeker], this.frames, seeker === this.at);
-    this.plan.show(this.at, hider, seeker);
-    this.charts?.show(this.at);
-    this.frames.ahead(this.at);
-    this.slider.value = this.at;
-    const step = this.steps[this.at];
-    this.slider.setAttribute("aria-valuetext", `step ${this.at + 1}, ${STAGES[step.stage]}`);
-    this.counter.textContent = `${this.at + 1} / ${this.steps.length}`;
+    this.current = Math.max(0, Math.min(this.steps.length - 1, k));
+    const [hider, seeker] = this.lastSteps[this.current];
+    this.views[0].show(hider, this.steps[hider], this.frames, hider === this.current);
+    this.views[1].show(seeker, this.steps[seeker], this.frames, seeker === this.current);
+    this.plan.show(this.current, hider, seeker);
+    this.charts?.show(this.current);
+    this.frames.prefetch(this.current);
+    this.slider.value = this.current;
+    const step = this.steps[this.current];
+    this.slider.setAttribute("aria-valuetext", `step ${this.current + 1}, ${STAGES[step.stage]}`);
+    this.counter.textContent = `${this.current + 1} / ${this.steps.length}`;
     this.stageName.textContent = STAGES[step.stage];
     this.stageName.dataset.stage = step.stage;
   }
 
-  // Inside.
-
-  /** For each step the last step of the hider and of the seeker up to it, or -1. */
-  lasts() {
+  /** For each step, the last steps so far of hider and seeker, or -1. */
+  findLastSteps() {
     let hider = -1;
     let seeker = -1;
     return this.steps.map(({ stage }, k) => {
@@ -69,9 +67,9 @@ export class Replay {
   }
 
   outcome() {
-    const sought = this.steps.filter(({ stage }) => stage === "S").length;
-    if (!sought) return "nobody sought";
-    return this.told.found ? `found in ${count(sought, "step")}` : `not found in ${count(sought, "step")}`;
+    const searched = this.steps.filter(({ stage }) => stage === "S").length;
+    if (!searched) return "no search";
+    return this.replay.found ? `found in ${count(searched, "step")}` : `not found in ${count(searched, "step")}`;
   }
 
   timeline() {
@@ -83,28 +81,28 @@ export class Replay {
     });
     this.counter = element("span", { className: "counter", id: "counter" });
     this.stageName = element("span", { className: "stageName" });
-    this.playing = element("button", { type: "button", className: "primary", id: "playing" }, "Play");
-    this.playing.addEventListener("click", () => this.toggle());
+    this.playButton = element("button", { type: "button", className: "primary", id: "playing" }, "Play");
+    this.playButton.addEventListener("click", () => this.toggle());
     this.speed = element("select", { "aria-label": "Speed" },
-      ...SPEEDS.map(([value, text]) => element("option", { value, selected: text === "normal" }, text)));
+      ...SPEEDS.map(([value, text]) => element("option", { value, selected: text === "Normal" }, text)));
     this.speed.addEventListener("change", () => this.timer && (this.stop(), this.start()));
-    const turn = (sign, label, by) => {
-      const made = element("button", { type: "button", "aria-label": label }, sign);
-      made.addEventListener("click", () => {
+    const stepButton = (sign, label, by) => {
+      const button = element("button", { type: "button", "aria-label": label }, sign);
+      button.addEventListener("click", () => {
         this.stop();
-        this.go(this.at + by);
+        this.go(this.current + by);
       });
-      return made;
+      return button;
     };
     return element("div", { className: "timeline" },
       element("div", { className: "track" }, this.bands(), this.slider),
-      element("div", { className: "row" }, turn("‹", "One step back", -1), this.playing,
-        turn("›", "One step on", 1), this.speed, this.counter, this.stageName,
+      element("div", { className: "row" }, stepButton("‹", "Previous step", -1), this.playButton,
+        stepButton("›", "Next step", 1), this.speed, this.counter, this.stageName,
         element("span", { className: "quiet keyhint" },
           element("kbd", {}, "Space"), " ", element("kbd", {}, "←"), " ", element("kbd", {}, "→"))));
   }
 
-  /** The stages as colored bands over the scrubber. */
+  /** The stages as colored bands above the scrubber. */
   bands() {
     const bands = element("div", { className: "bands", "aria-hidden": "true" });
     for (let from = 0, k = 1; k <= this.steps.length; k += 1) {
@@ -123,28 +121,28 @@ export class Replay {
   }
 
   start() {
-    if (this.at === this.steps.length - 1) this.go(0);
-    this.playing.textContent = "Pause";
+    if (this.current === this.steps.length - 1) this.go(0);
+    this.playButton.textContent = "Pause";
     this.timer = setInterval(() => {
-      if (this.at === this.steps.length - 1) this.stop();
-      // A slow connection slows the game down rather than leaving pictures out.
-      else if (this.frames.has(this.at + 1)) this.go(this.at + 1);
-      else this.frames.ahead(this.at);
+      if (this.current === this.steps.length - 1) this.stop();
+      // On a slow connection playback waits for the next image.
+      else if (this.frames.has(this.current + 1)) this.go(this.current + 1);
+      else this.frames.prefetch(this.current);
     }, 1000 / Number(this.speed.value));
   }
 
   stop() {
     clearInterval(this.timer);
     this.timer = 0;
-    if (this.playing) this.playing.textContent = "Play";
+    if (this.playButton) this.playButton.textContent = "Play";
   }
 
-  key(event) {
+  handleKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, button, a")) return;
-    const way = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
-    if (way !== undefined) {
+    const offset = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (offset !== undefined) {
       this.stop();
-      this.go(this.at + way);
+      this.go(this.current + offset);
     } else if (event.key === " ") {
       this.toggle();
     } else {
@@ -154,43 +152,43 @@ export class Replay {
   }
 }
 
-/** One player's view. */
-class Side {
+/** One player's image and last action. */
+class PlayerView {
   constructor(title, name, role, size) {
-    this.picture = element("canvas", { width: 2 * size, height: 2 * size, className: "picture", role: "img" });
-    this.picture.setAttribute("aria-label", `What the ${role} sees`);
-    this.said = element("p", { className: "said" });
+    this.canvas = element("canvas", { width: 2 * size, height: 2 * size, className: "picture", role: "img" });
+    this.canvas.setAttribute("aria-label", `What the ${role} sees`);
+    this.caption = element("p", { className: "caption" });
     this.node = element("figure", { className: "side", "data-role": role },
-      element("figcaption", {}, element("strong", {}, title), ` ${name ?? ""}`), this.picture, this.said);
+      element("figcaption", {}, element("strong", {}, title), ` ${name ?? ""}`), this.canvas, this.caption);
     this.shown = null;
   }
 
-  /** Shows picture k, or none if k is -1, and what the step was. */
+  /** Shows the image and action of step k, or nothing if k is -1. */
   async show(k, step, frames, acting) {
     this.node.classList.toggle("acting", acting);
-    this.said.textContent = step ? telling(step) : "not yet";
-    this.said.classList.toggle("failed", Boolean(step) && !step.success);
+    this.caption.textContent = step ? describe(step) : "not yet";
+    this.caption.classList.toggle("failed", Boolean(step) && !step.success);
     if (this.shown === k) return;
     this.shown = k;
-    const brush = this.picture.getContext("2d");
+    const context = this.canvas.getContext("2d");
     const image = k < 0 ? null : await frames.get(k);
     if (this.shown !== k) return;
-    brush.imageSmoothingQuality = "high";
-    brush.clearRect(0, 0, this.picture.width, this.picture.height);
-    if (image) brush.drawImage(image, 0, 0, this.picture.width, this.picture.height);
-    this.picture.dataset.frame = k;
+    context.imageSmoothingQuality = "high";
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    if (image) context.drawImage(image, 0, 0, this.canvas.width, this.canvas.height);
+    this.canvas.dataset.frame = k;
   }
 }
 
-/** What a step is called where that differs from what its button says. */
-const TOLD = {
-  OpenAt: "Opens", PlaceAt: "Begins to place it", RotateHand: "Turns it", ClaimVisible: "Claims to see it",
-  ReadyForSeeker: "Ready for the seeker", "": "Nothing",
+/** Names of actions, where they differ from the button's label. */
+const ACTION_NAMES = {
+  OpenAt: "Open", PlaceAt: "Start placing it", RotateHand: "Turn it", ClaimVisible: "Claim to see it",
+  ReadyForSeeker: "Ready for the seeker", "": "No action",
 };
 
 /** A step in words. */
-function telling({ action, success, hit }) {
+function describe({ action, success, hit }) {
   const kind = action.split("|")[0];
-  const text = kind.startsWith("PS") ? "Chooses where to stand" : TOLD[kind] ?? ACTIONS[action]?.label ?? kind;
+  const text = kind.startsWith("PS") ? "Choose where to stand" : ACTION_NAMES[kind] ?? ACTIONS[action]?.label ?? kind;
   return `${text}${success ? "" : " · failed"}${hit ? " · hits the target" : ""}`;
 }

@@ -1,15 +1,15 @@
-// A participant's way through a study: consent, instructions, practice, trials, and a code in the end.
+// A participant's way through a study: consent, instructions, practice, trials, completion code.
 
-import { ask, kept, tell } from "./api.js";
-import { byId, complain, element, fill, paragraphs } from "./dom.js";
+import { browserStorage, getJson, postJson } from "./api.js";
+import { byId, element, paragraphs, showError } from "./dom.js";
 import { Game } from "./game.js";
-import { message } from "./view.js";
-import { ACTIONS, count, shownKey } from "./words.js";
+import { dialog } from "./view.js";
+import { ACTIONS, count, keyLabel } from "./words.js";
 
 const name = decodeURIComponent(location.pathname.split("/").pop());
 const parameters = Object.fromEntries(new URLSearchParams(location.search));
-/** A participant is this browser's, for this link. */
-const mine = `study.${name}${location.search}`;
+/** Where the browser keeps the participant's token: one per link with its parameters. */
+const storageKey = `study.${name}${location.search}`;
 const KEYS = {
   seek: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "CloseObjects", "ClaimVisible"],
   hide: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "CloseObjects", "HideHere",
@@ -19,150 +19,152 @@ let token = null;
 let game = null;
 
 async function join() {
-  token = (await tell(`/api/studies/${encodeURIComponent(name)}/join`, { parameters })).participant;
-  kept.set(mine, token);
+  token = (await postJson(`/api/studies/${encodeURIComponent(name)}/join`, { parameters })).participant;
+  browserStorage.set(storageKey, token);
 }
 
 async function arrive() {
-  token = kept.get(mine);
+  token = browserStorage.get(storageKey);
   if (token) {
     try {
-      show(await ask("/api/participant", token));
+      show(await getJson("/api/participant", token));
       return;
     } catch (error) {
       if (error.status !== 401) throw error;
     }
   }
   await join();
-  show(await ask("/api/participant", token));
+  show(await getJson("/api/participant", token));
 }
 
-/** Goes on, and shows where that leads; if it was out of turn, where the participant is. */
-async function onward(what) {
+/** Takes the next step and shows the new status; the current one if the step was refused as out of order. */
+async function advance(action) {
   try {
-    show(await tell("/api/participant", { do: what }, token));
+    show(await postJson("/api/participant", { do: action }, token));
   } catch (error) {
     if (error.status !== 409) throw error;
-    show(await ask("/api/participant", token));
+    show(await getJson("/api/participant", token));
   }
 }
 
-/** Runs something that may fail, and says so if it does. */
-async function trying(doing) {
-  complain(byId("trouble"), null);
+/** Runs a task and shows its error if it fails. */
+async function attempt(task) {
+  showError(byId("error"), null);
   try {
-    await doing();
+    await task();
   } catch (error) {
-    const wait = error.code === "preview";
-    if (wait) fill(byId("page"), element("h1", {}, "A preview"), element("p", {}, error.message));
-    else complain(byId("trouble"), error);
+    const preview = element("h1", {}, "Preview");
+    if (error.code === "preview") byId("page").replaceChildren(preview, element("p", {}, error.message));
+    else showError(byId("error"), error);
   }
 }
 
-function button(text, doing, tone = "") {
-  const made = element("button", { type: "button", className: tone }, text);
-  made.addEventListener("click", async () => {
-    made.disabled = true;
-    await trying(doing);
-    made.disabled = false;
+function button(text, task, tone = "") {
+  const node = element("button", { type: "button", className: tone }, text);
+  node.addEventListener("click", async () => {
+    node.disabled = true;
+    await attempt(task);
+    node.disabled = false;
   });
-  return made;
+  return node;
 }
 
-const go = (text, what, tone) => button(text, () => onward(what), tone);
+const advanceButton = (text, action, tone) => button(text, () => advance(action), tone);
+const buttonRow = (...buttons) => element("div", { className: "row" }, ...buttons);
 
 function show(status) {
   game?.close();
   game = null;
   document.title = `${status.title} · Scrubjay`;
-  const under = status.practice ?? status.trial;
-  byId("page").hidden = Boolean(under);
-  byId("game").hidden = !under;
+  const trial = status.practice ?? status.trial;
+  byId("page").hidden = Boolean(trial);
+  byId("game").hidden = !trial;
   byId("leave").hidden = !status.practice;
-  document.body.dataset.part = under ? "game" : status.status;
+  document.body.dataset.part = trial ? "game" : status.status;
   byId("where").textContent = status.practice ? "Practice"
     : status.status === "trials" ? `Trial ${Math.min(status.done + 1, status.of)} of ${status.of}` : "";
-  if (under) game = new Game(byId("game"), under, (result) => finished(result, status));
-  else fill(byId("page"), element("h1", {}, status.title), ...PAGES[status.status](status));
+  if (trial) game = new Game(byId("game"), trial, (result) => finished(result, status));
+  else byId("page").replaceChildren(element("h1", {}, status.title), ...PAGES[status.status](status));
   window.scrollTo(0, 0);
 }
 
 const PAGES = {
   consent: ({ consent }) => [
     ...paragraphs(consent),
-    element("div", { className: "row" }, go("I agree", "agree", "primary"), go("I do not agree", "decline")),
+    buttonRow(advanceButton("I agree", "agree", "primary"), advanceButton("I do not agree", "decline")),
   ],
   instructions: ({ instructions, kind, of }) => [
     ...paragraphs(instructions),
-    keys(kind),
-    element("p", { className: "quiet" }, `There ${of === 1 ? "is 1 trial" : `are ${of} trials`}. Practise as long as you
-      like first. You can close the page at any time and come back by the same link: you go on at the same step.`),
-    element("div", { className: "row" }, go("Practise", "practise", "primary"), go("Begin the trials", "begin")),
+    keyTable(kind),
+    element("p", { className: "quiet" }, `There ${of === 1 ? "is 1 trial" : `are ${of} trials`}. Practice first, as long
+      as you like. You can close the page at any time and return with the same link: you continue at the same step.`),
+    buttonRow(advanceButton("Practice", "practise", "primary"), advanceButton("Start the trials", "begin")),
   ],
   trials: ({ done, of }) => [
-    element("p", {}, done ? `${done} of ${of} done.` : `${count(of, "trial")} to come.`),
+    element("p", {}, done ? `${done} of ${of} done.` : `${count(of, "trial")} ahead.`),
     element("progress", { max: of, value: done }),
-    element("div", { className: "row" }, go(done ? "Next trial" : "Start the first trial", "next", "primary"),
-      go("Practise again", "practise")),
+    buttonRow(advanceButton(done ? "Next trial" : "Start the first trial", "next", "primary"),
+      advanceButton("Practice again", "practise")),
   ],
   done: ({ code, return: back }) => [
-    element("p", {}, "Thank you for taking part. Your completion code is"),
+    element("p", {}, "Thank you for taking part. Your completion code:"),
     element("p", { className: "code", id: "code" }, code),
-    element("div", { className: "row" }, copying(code),
-      back ? element("a", { className: "button primary", href: back, rel: "noreferrer" }, "Finish") : "", ...anew()),
+    buttonRow(copyButton(code),
+      back ? element("a", { className: "button primary", href: back, rel: "noreferrer" }, "Finish") : "",
+      newParticipantButton()),
   ],
   declined: () => [
-    element("p", {}, "You do not take part. You may close this page."),
-    element("div", { className: "row" }, ...anew()),
+    element("p", {}, "You have chosen not to take part. You can close this page."),
+    buttonRow(newParticipantButton()),
   ],
 };
 
-/** The keys that matter, in a table. */
-function keys(kind) {
+/** The most important keys. */
+function keyTable(kind) {
   const rows = KEYS[kind].map((action) => element("tr", {},
-    element("td", {}, ...ACTIONS[action].keys.flatMap((key) => [element("kbd", {}, shownKey(key)), " "])),
-    element("td", {}, action === "Crouch" ? "Crouch, or stand up" : ACTIONS[action].label)));
-  const click = element("tr", {}, element("td", {}, "Click or tap"), element("td", {}, "Open what is there"));
+    element("td", {}, ...ACTIONS[action].keys.flatMap((key) => [element("kbd", {}, keyLabel(key)), " "])),
+    element("td", {}, action === "Crouch" ? "Crouch or stand up" : ACTIONS[action].label)));
+  const click = element("tr", {}, element("td", {}, "Click or tap"), element("td", {}, "Open the thing clicked"));
   return element("details", { className: "keys", open: true }, element("summary", {}, "Keys and buttons"),
     element("table", {}, ...rows, click));
 }
 
-function copying(code) {
-  const made = button("Copy the code", async () => {
+function copyButton(code) {
+  const node = button("Copy code", async () => {
     try {
       await navigator.clipboard.writeText(code);
-      made.textContent = "Copied";
+      node.textContent = "Copied";
     } catch {
-      // No clipboard without HTTPS: the code is selected instead.
+      // Without HTTPS there is no clipboard: select the code instead.
       getSelection().selectAllChildren(byId("code"));
     }
   });
-  return made;
+  return node;
 }
 
-/** Who came without a platform's parameters may leave the computer to the next person. */
-function anew() {
-  if (location.search) return [];
-  return [button("Somebody else takes part here", async () => {
+/** Without platform parameters, several people can take part on one computer. */
+function newParticipantButton() {
+  return location.search ? "" : button("New participant", async () => {
     await join();
-    show(await ask("/api/participant", token));
-  })];
+    show(await getJson("/api/participant", token));
+  });
 }
 
-/** Over the last picture of a trial or a practice. */
+/** The dialog at the end of a trial or practice game. */
 function finished({ found, steps }, { practice, kind }) {
   const title = kind === "hide" ? "Hidden" : found ? "Found!" : "Given up";
   const text = `You took ${count(steps, "step")}.`;
-  const back = button("Back to the study", leave, "");
-  const next = practice ? [go("Practise again", "practise", "primary"), back] : [go("Go on", "next", "primary")];
-  return message(title, text, element("div", { className: "row" }, ...next));
+  const back = button("Back to the study", endPractice, "");
+  const buttons = practice ? [advanceButton("Practice again", "practise", "primary"), back]
+    : [advanceButton("Continue", "next", "primary")];
+  return dialog(title, text, buttonRow(...buttons));
 }
 
-/** Ends a practice: its page comes back, and the trials begin when the participant says so. */
-async function leave() {
-  const status = await ask("/api/participant", token);
+/** Leaves practice for the study's page; the server ends it when the participant starts the trials. */
+async function endPractice() {
+  const status = await getJson("/api/participant", token);
   show({ ...status, practice: null });
 }
 
-byId("leave").addEventListener("click", () => trying(leave));
-trying(arrive);
+byId("leave").addEventListener("click", () => attempt(endPractice));
+attempt(arrive);

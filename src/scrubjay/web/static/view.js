@@ -1,13 +1,13 @@
-// What the player sees: the picture, enlarged; where they point; and what is said over it.
+// The player's view: the enlarged image, clicks on it, and notices and dialogs over it.
 
 import { element } from "./dom.js";
 
-const EDGE = 896; // Pixels of the canvas: four times the agents' own, and the browser smooths the rest.
+const SIZE = 896; // Pixels of the canvas, four times the image; the browser smooths the rest.
 
 export class View {
-  /** `point(x, y)` is called with shares of the picture's sides. */
+  /** `point(x, y)` is called on clicks, with fractions of the image's sides; it returns whether they have an effect. */
   constructor(point) {
-    this.canvas = element("canvas", { width: EDGE, height: EDGE, className: "picture", role: "img" });
+    this.canvas = element("canvas", { width: SIZE, height: SIZE, className: "picture", role: "img" });
     this.canvas.setAttribute("aria-label", "What you see in the room");
     this.notice = element("p", { className: "notice", role: "status", "aria-live": "polite", hidden: true });
     this.cover = element("div", { className: "cover", hidden: true });
@@ -18,40 +18,39 @@ export class View {
       const y = Math.min(1, Math.max(0, (event.clientY - box.top) / box.height));
       if (point(x, y)) this.mark(x, y);
     });
-    this.shown = 0;
+    this.received = 0;
     this.drawn = 0;
   }
 
-  /** Shows a picture; one that is decoded too late is left out. */
+  /** Shows an image, unless a later one was decoded first. */
   async show(blob, steps) {
-    const number = (this.shown += 1);
+    const number = (this.received += 1);
     const bitmap = await createImageBitmap(blob);
     if (number > this.drawn) {
       this.drawn = number;
-      const brush = this.canvas.getContext("2d");
-      brush.imageSmoothingQuality = "high";
-      brush.drawImage(bitmap, 0, 0, EDGE, EDGE);
+      const context = this.canvas.getContext("2d");
+      context.imageSmoothingQuality = "high";
+      context.drawImage(bitmap, 0, 0, SIZE, SIZE);
       this.canvas.dataset.steps = steps;
     }
     bitmap.close();
   }
 
-  /** Says something over the picture, for a while. */
-  say(text, tone = "") {
+  /** Shows a notice over the image for six seconds. */
+  notify(text) {
     clearTimeout(this.fading);
     this.notice.textContent = text;
     this.notice.hidden = !text;
-    this.notice.dataset.tone = tone;
-    if (text) this.fading = setTimeout(() => this.say(""), 6000);
+    if (text) this.fading = setTimeout(() => this.notify(""), 6000);
   }
 
-  /** Covers the picture with something, or with nothing. */
+  /** Covers the image with these nodes, or uncovers it. */
   coverWith(...children) {
     this.cover.replaceChildren(...children);
     this.cover.hidden = !children.length;
   }
 
-  /** A ring where the person pointed. */
+  /** Shows a ring where the player clicked. */
   mark(x, y) {
     const ring = element("span", { className: "ring" });
     ring.style.left = `${x * 100}%`;
@@ -61,7 +60,7 @@ export class View {
   }
 }
 
-/** A cover's message: a heading, a sentence, and a bar or buttons. */
-export function message(title, text = "", ...rest) {
-  return element("div", { className: "message" }, element("h2", {}, title), text && element("p", {}, text), ...rest);
+/** A dialog over the image: a heading, a sentence, and a progress bar or buttons. */
+export function dialog(title, text = "", ...rest) {
+  return element("div", { className: "dialog" }, element("h2", {}, title), text && element("p", {}, text), ...rest);
 }

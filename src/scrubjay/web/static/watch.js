@@ -1,12 +1,12 @@
-// Watching: choose a record, wait until it is replayed, and look at it.
+// Watching: choose a record, wait for its replay, and show it.
 
-import { ask, pause, tell, tellText } from "./api.js";
-import { byId, choices, complain, element, fill } from "./dom.js";
+import { getJson, postJson, postText, sleep } from "./api.js";
+import { byId, element, options, showError } from "./dom.js";
 import { Replay } from "./replay.js";
-import { count, opponentText } from "./words.js";
+import { count, opponentLabel } from "./words.js";
 
 const POLL_MS = 300;
-const MOST_LINES = 500; // Of a file that is offered to choose from.
+const MAX_LINES = 500; // Listed of an opened file.
 let replay = null;
 let showing = 0;
 
@@ -14,7 +14,7 @@ async function arrive() {
   const number = (showing += 1);
   replay?.close();
   replay = null;
-  complain(byId("trouble"), null);
+  showError(byId("error"), null);
   const record = location.hash.slice(1);
   byId("leave").hidden = !record;
   try {
@@ -22,81 +22,82 @@ async function arrive() {
     else await choose();
   } catch (error) {
     show(null);
-    complain(byId("trouble"), error);
+    showError(byId("error"), error);
   }
 }
 
-/** Waits for a record, and shows it, as long as it is still wanted. */
-async function watch(record, wanted) {
+/** Waits for a replay and shows it, unless another page was opened meanwhile. */
+async function watch(record, isCurrent) {
   show("waiting");
   const address = `/api/records/${encodeURIComponent(record)}`;
   for (;;) {
-    const told = await ask(address);
-    if (!wanted()) return;
-    if (told.failed) throw new Error(told.failed);
-    if (told.ready) {
+    const answer = await getJson(address);
+    if (!isCurrent()) return;
+    if (answer.failed) throw new Error(answer.failed);
+    if (answer.ready) {
       show("replay");
-      replay = new Replay(byId("replay"), address, told);
+      replay = new Replay(byId("replay"), address, answer);
       return;
     }
-    byId("progress").value = told.progress;
-    await pause(POLL_MS);
+    byId("progress").value = answer.progress;
+    await sleep(POLL_MS);
   }
 }
 
 async function choose() {
   show("choose");
-  const [options, { records }] = await Promise.all([ask("/api/options"), ask("/api/records")]);
+  const [choices, { records }] = await Promise.all([getJson("/api/options"), getJson("/api/records")]);
   const form = byId("form");
-  fill(form.goal, ...choices(options.goals.map((goal) => [goal, goal])));
-  fill(form.scene, ...choices(options.scenes.map(({ scene }) => [scene, scene])));
-  const named = (names) => choices(names.map((name) => [name, opponentText(name)]));
-  fill(form.hider, ...named(options.hiders.filter((name) => name !== "somewhere")));
-  fill(form.seeker, ...named(options.seekers));
+  form.goal.replaceChildren(...options(choices.goals.map((goal) => [goal, goal])));
+  form.scene.replaceChildren(...options(choices.scenes.map(({ scene }) => [scene, scene])));
+  const playerOptions = (names) => options(names.map((name) => [name, opponentLabel(name)]));
+  form.hider.replaceChildren(...playerOptions(choices.hiders.filter((name) => name !== "somewhere")));
+  form.seeker.replaceChildren(...playerOptions(choices.seekers));
   byId("listed").hidden = !records.length;
-  const items = records.map((each) => element("li", {}, element("a", { href: `#${each.record}` }, ...described(each))));
-  fill(byId("listed").querySelector("ul"), ...items);
+  const items = records.map((entry) => element("li", {}, element("a", { href: `#${entry.record}` }, ...describe(entry))));
+  byId("listed").querySelector("ul").replaceChildren(...items);
 }
 
-/** A record in a line. */
-function described({ scene, goal, hider, seeker, steps, found }) {
-  const players = hider || seeker ? `${hider || "?"} against ${seeker || "?"} · ` : "";
+/** One line about a record. */
+function describe({ scene, goal, hider, seeker, steps, found }) {
+  const players = hider || seeker ? `${hider || "?"} vs. ${seeker || "?"} · ` : "";
   const outcome = found === undefined || found === null ? "" : found ? " · found" : " · not found";
   return [element("strong", {}, `${goal} in ${scene}`),
     element("span", { className: "quiet" }, `${players}${count(steps, "step")}${outcome}`)];
 }
 
-/** Offers the records of a file; a file of one is opened at once. */
-async function offer(file) {
+/** Lists the records of a file; opens a single one at once. */
+async function openFile(file) {
   const lines = (await file.text()).split("\n").filter((line) => line.trim());
-  const found = lines.slice(0, MOST_LINES).map((line) => {
+  const entries = lines.slice(0, MAX_LINES).map((line) => {
     try {
       return { line, record: JSON.parse(line) };
     } catch {
       return null;
     }
-  }).filter((each) => each?.record && typeof each.record === "object");
-  if (!found.length) throw new Error("There is no record in this file: each of its lines should be a game as JSON.");
-  const send = async ({ line }) => (location.hash = (await tellText("/api/records", line)).record);
+  }).filter((entry) => entry?.record && typeof entry.record === "object");
+  if (!entries.length) throw new Error("There is no record in this file: every line should be a game as JSON.");
+  const upload = async ({ line }) => (location.hash = (await postText("/api/records", line)).record);
   if (lines.length === 1) {
-    await send(found[0]);
+    await upload(entries[0]);
     return;
   }
-  fill(byId("inFile"), ...found.map((each) => {
-    const { scene, goal, players, actions, found: was } = each.record;
-    const facts = { scene, goal, ...players, steps: actions?.length ?? 0, found: was };
-    const button = element("button", { type: "button" }, ...described(facts));
-    button.addEventListener("click", () => trying(() => send(each)));
+  byId("inFile").replaceChildren(...entries.map((entry) => {
+    const { scene, goal, players, actions, found } = entry.record;
+    const facts = { scene, goal, ...players, steps: actions?.length ?? 0, found };
+    const button = element("button", { type: "button" }, ...describe(facts));
+    button.addEventListener("click", () => attempt(() => upload(entry)));
     return element("li", {}, button);
   }));
 }
 
-async function trying(doing) {
-  complain(byId("trouble"), null);
+/** Runs a task and shows its error if it fails. */
+async function attempt(task) {
+  showError(byId("error"), null);
   try {
-    await doing();
+    await task();
   } catch (error) {
-    complain(byId("trouble"), error);
+    showError(byId("error"), error);
   }
 }
 
@@ -106,15 +107,15 @@ function show(part) {
 
 byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  trying(async () => {
-    const asked = Object.fromEntries(new FormData(event.target));
-    location.hash = (await tell("/api/games", asked)).record;
+  attempt(async () => {
+    const body = Object.fromEntries(new FormData(event.target));
+    location.hash = (await postJson("/api/games", body)).record;
   });
 });
 byId("file").addEventListener("change", (event) => {
   const [file] = event.target.files;
   event.target.value = "";
-  if (file) trying(() => offer(file));
+  if (file) attempt(() => openFile(file));
 });
 byId("leave").addEventListener("click", (event) => {
   event.preventDefault();

@@ -1,6 +1,6 @@
-// What things are called, and which keys do them.
+// Labels, hints and keys.
 
-/** Actions: what the button says, its sign, its keys (as KeyboardEvent.key), and the tone of the button. */
+/** Actions: the button's label, sign and style (tone), and the keys as KeyboardEvent.key. */
 export const ACTIONS = {
   MoveAhead: { label: "Forward", sign: "↑", keys: ["w", "ArrowUp"] },
   MoveLeft: { label: "Step left", sign: "←", keys: ["a"] },
@@ -9,11 +9,11 @@ export const ACTIONS = {
   RotateRight: { label: "Turn right", sign: "↷", keys: ["e", "ArrowRight"] },
   Stand: { label: "Stand up", sign: "⤒", keys: ["c"] },
   Crouch: { label: "Crouch", sign: "⤓", keys: ["c"] },
-  CloseObjects: { label: "Close what is near", keys: ["x"] },
+  CloseObjects: { label: "Close nearby", keys: ["x"] },
   ClaimVisible: { label: "I see it!", keys: [" "], tone: "primary" },
   HideHere: { label: "Hide it here", keys: ["h"], tone: "primary" },
   MoveHandAhead: { label: "Away", sign: "↑", keys: ["w", "ArrowUp"] },
-  MoveHandBack: { label: "Nearer", sign: "↓", keys: ["s", "ArrowDown"] },
+  MoveHandBack: { label: "Closer", sign: "↓", keys: ["s", "ArrowDown"] },
   MoveHandLeft: { label: "Left", sign: "←", keys: ["a", "ArrowLeft"] },
   MoveHandRight: { label: "Right", sign: "→", keys: ["d", "ArrowRight"] },
   MoveHandUp: { label: "Up", sign: "⤒", keys: ["r"] },
@@ -24,25 +24,25 @@ export const ACTIONS = {
   "RotateHand|+Y": { label: "Turn right", sign: "↷", keys: ["l"] },
   "RotateHand|-Z": { label: "Tilt right", sign: "⇘", keys: ["o"] },
   "RotateHand|+Z": { label: "Tilt left", sign: "⇙", keys: ["u"] },
-  DropObject: { label: "Let go", keys: [" "], tone: "primary" },
+  DropObject: { label: "Drop", keys: [" "], tone: "primary" },
   PickUp: { label: "Pick up again", keys: ["p"] },
   Walk: { label: "Hide elsewhere", keys: ["b"] },
-  ReadyForSeeker: { label: "Done: it is hidden", keys: ["Enter"], tone: "primary" },
+  ReadyForSeeker: { label: "Done hiding", keys: ["Enter"], tone: "primary" },
   GiveUp: { label: "Give up", keys: [], tone: "quiet" },
   Skip: { label: "Skip to the end", keys: ["Enter"], tone: "primary" },
 };
 
-const SHOWN_KEYS = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
-export const shownKey = (key) => SHOWN_KEYS[key] ?? (key.length === 1 ? key.toUpperCase() : key);
+const KEY_LABELS = { " ": "Space", ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→" };
+export const keyLabel = (key) => KEY_LABELS[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 
-/** What a person is told to do in each phase. */
+/** What the player should do in each phase. */
 export const HINTS = {
-  seek: "Look for it. Click on doors and drawers to open them. When it is in the picture and near, choose “I see it!”.",
-  walk: "Walk to where you want to hide it. Click on things to open them. Then choose “Hide it here”.",
-  hold: "It is in your hand. Click where it should go, or move it with the keys; then let go.",
-  hand: "Move it, then let go. “Pick up again” starts over.",
-  placed: "There it lies. Close what is open if you like, then say that you are done, or try again.",
-  watch: "Now the seeker looks for it. You see what it sees.",
+  seek: "Look for the object. Click doors and drawers to open them. When you see it close by, choose “I see it!”.",
+  walk: "Walk to where you want to hide it. Click things to open them. Then choose “Hide it here”.",
+  hold: "You hold the object. Click where it should go, or move it with the keys. Then drop it.",
+  hand: "Move it, then drop it. “Pick up again” starts over.",
+  placed: "The object is placed. Close what is open if you like. Then choose “Done hiding”, or try again.",
+  watch: "The seeker is looking for it. You see what the seeker sees.",
   done: "",
   prepare: "",
 };
@@ -55,22 +55,22 @@ export const STAGES = {
   S: "Seeking",
 };
 
-const OPPONENTS = {
-  somewhere: "nobody: it lies at a random place",
-  explorer: "explorer: goes where it has not been",
-  random: "random: does anything",
-  heuristic: "heuristic: hides where few places see it",
-  frontier: "frontier: explores and opens things",
-  bfs: "breadth-first: nearest places first",
-  oracle: "oracle: knows where it is",
+const OPPONENT_LABELS = {
+  somewhere: "None: a random hiding place",
+  explorer: "Explorer: walks where it has not been",
+  random: "Random: takes random actions",
+  heuristic: "Heuristic: hides where it is hard to see",
+  frontier: "Frontier: explores and opens things",
+  bfs: "Breadth-first: nearest places first",
+  oracle: "Oracle: knows where it is",
 };
-export const opponentText = (name) => OPPONENTS[name] ?? name;
+export const opponentLabel = (name) => OPPONENT_LABELS[name] ?? name;
 
 /** A room type's heading: living_room becomes Living rooms. */
-export const roomTypeText = (type) => `${type[0].toUpperCase()}${type.slice(1).replaceAll("_", " ")}s`;
+export const roomTypeLabel = (type) => `${type[0].toUpperCase()}${type.slice(1).replaceAll("_", " ")}s`;
 
-/** Seconds as minutes and seconds. */
-export function clock(seconds) {
+/** Seconds as m:ss. */
+export function formatTime(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }

@@ -1,0 +1,32 @@
+"""The browser's files: HTML pages rendered from their templates, and static JavaScript, CSS and images."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2",
+}  # fmt: skip
+"""Of the files that are served; others are ignored."""
+BASE = "base.html"
+
+
+def load_files() -> dict[str, tuple[bytes, str]]:
+    """Content and media type by file name. Everything is read at start-up: no path from a client reaches the disk."""
+    templates = Environment(loader=PackageLoader("scrubjay.web"), autoescape=True, undefined=StrictUndefined)
+    pages = {
+        name: (templates.get_template(name).render().encode(), MEDIA_TYPES[".html"])
+        for name in templates.list_templates()
+        if name != BASE
+    }
+    static = [entry for entry in resources.files("scrubjay.web").joinpath("static").iterdir() if entry.is_file()]
+    files = {
+        entry.name: (entry.read_bytes(), MEDIA_TYPES[Path(entry.name).suffix])
+        for entry in static
+        if Path(entry.name).suffix in MEDIA_TYPES
+    }
+    return pages | files

@@ -1,0 +1,103 @@
+"""Fixtures of the web tests: a world, a clock, a browser, and a site with a study."""
+
+from __future__ import annotations
+
+import pytest
+from web_helpers import ROOM, SIZE, START, Clock, hidden_record, make_settings, take
+
+from scrubjay.game.actions import Stage
+from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.record import Record, save_records
+from scrubjay.sim.world import World
+from scrubjay.web.server import running
+from scrubjay.web.trial import HIDE, Trial
+
+IN_DRAWER = [0.0, 1.7, 0.69, 1.0, 0.0, 0.0, 0.0]
+STUDY = """
+name = "find"
+title = "Find the loaf"
+kind = "seek"
+consent = "You may stop at any time.\\n\\nNothing else is asked of you."
+instructions = "Look for the object."
+trials = 2
+repeats = 100
+code = "JAY7"
+practice = {scene = "foyer-7", goal = "Bread"}
+[[places]]
+source = "people"
+records = "people.jsonl"
+"""
+
+
+@pytest.fixture(scope="module")
+def world():
+    with World([ROOM], size=SIZE) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, clock):
+    """A server without a study, and its URL."""
+    with running(make_settings(tmp_path_factory.mktemp("play"), clock=clock)) as (server, url):
+        yield server, url
+
+
+@pytest.fixture(scope="module")
+def in_drawer() -> Record:
+    """A game in which a loaf was hidden in the closed drawer."""
+    return hidden_record(START, IN_DRAWER)
+
+
+@pytest.fixture(scope="module")
+def whole_game(world) -> Record:
+    """A game of 12 steps: the hider turns left and right and drops a tomato; the seeker turns too and finds it."""
+    spec = EpisodeSpec("Tomato", START, Stage.EM, Stage.S, anywhere=True)
+    trial = Trial(world, spec, HIDE, {"hider": "me", "seeker": "you"})
+    take(trial, "RotateLeft", "RotateRight", "HideHere", "MoveHandAhead", "MoveHandAhead", "DropObject",
+         "ReadyForSeeker")  # fmt: skip
+    for step in ("RotateLeft", "RotateRight", "ClaimVisible"):
+        trial.step(step)
+    assert trial.record is not None and trial.record.found
+    return trial.record
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, clock, in_drawer, whole_game):
+    """A server with a study of two loaves in a closed drawer and one recorded game, and its URL."""
+    folder = tmp_path_factory.mktemp("play")
+    (folder / "study.toml").write_text(STUDY)
+    save_records([in_drawer, in_drawer], folder / "people.jsonl")
+    save_records([whole_game], folder / "games.jsonl")
+    settings = make_settings(folder, studies=[folder / "study.toml"], records=[folder / "games.jsonl"], clock=clock)
+    with running(settings) as (server, url):
+        yield server, url.rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from browser_helpers import CHROMIUM, playwright
+
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page of a new person. Console errors, such as violations of the security policy, fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.console_errors = errors
+    yield page
+    context.close()
+    assert not errors
