@@ -7,7 +7,7 @@ from scrubjay.game.record import save_records
 
 
 def test_the_watch_page_scrubs(page, site):
-    """Frames, steps and stages follow the scrubber, the keys and playback; the game has 9 hiding and 3 seeking steps."""
+    """Frames, steps and stages follow the scrubber, keys and playback; the game has 9 hiding and 3 seeking steps."""
     page.goto(f"{site[1]}/watch")
     page.get_by_role("link", name="Tomato in hut").click()
     expect(page.locator("#counter")).to_have_text("1 / 12")
