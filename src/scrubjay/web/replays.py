@@ -158,26 +158,26 @@ class Replays:
             yield 0.02
         world = self.worlds.world(record.scene, record.size)
         state = world.state = world.state.copy()
-        outcomes = replay_record(record, world)
+        results = replay_record(record, world)
         start, total = replay.progress, len(record.actions)
         pose, frame = list(record.start), b""
         for number in range(total):
             if self.worlds.world(record.scene, record.size) is not world:
                 raise RecordError("its room was unloaded meanwhile, try again")
             world.state = state
-            game, outcome = next(outcomes)
-            next_began = outcome.finished[0] or (outcome.stage[0] != Stage.S and game.stage[0] == Stage.S)
+            game, result = next(results)
+            next_began = result.finished[0] or (result.stage[0] != Stage.S and game.stage[0] == Stage.S)
             if not next_began:
                 # Otherwise the world already shows the next game or the search; this step changed nothing visible.
                 pose, frame = list(world.agent_pose(0)), encode_picture(game.look().rgb[0].cpu().numpy(), "JPEG")
             elif not frame:
                 frame = encode_picture(np.zeros((record.size, record.size, 3), np.uint8), "JPEG")
             replay.frames.append(frame)
-            replay.steps.append(_step(record, number, outcome, pose))
+            replay.steps.append(_step(record, number, result, pose))
             replay.progress = start + (1 - start) * number / total
             yield 0
         world.state = state
-        for _ in outcomes:  # Exhausting the generator compares the hash.
+        for _ in results:  # Exhausting the generator compares the hash.
             pass
         compiled = world.rooms[0]
         replay.plan = encode_picture(draw_floorplan(compiled, _grid(compiled, record), size=PLAN_SIZE))
@@ -188,13 +188,13 @@ class Replays:
         replay.ready = True
 
 
-def _step(record: Record, number: int, outcome: Any, pose: list) -> dict[str, Any]:
-    stage = Stage(outcome.stage[0])
-    position = outcome.pose[0, :3].tolist()
+def _step(record: Record, number: int, result: Any, pose: list) -> dict[str, Any]:
+    stage = Stage(result.stage[0])
+    position = result.pose[0, :3].tolist()
     return {
-        "stage": stage.name, "action": record.actions[number], "success": bool(outcome.success[0]),
-        "hit": bool(outcome.hit[0]), "place": pose, "object": position if stage >= Stage.OH else None,
-        "opened": int(outcome.opened[0]),
+        "stage": stage.name, "action": record.actions[number], "success": bool(result.success[0]),
+        "hit": bool(result.hit[0]), "place": pose, "object": position if stage >= Stage.OH else None,
+        "opened": int(result.opened[0]),
     }  # fmt: skip
 
 

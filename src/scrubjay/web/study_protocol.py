@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from scrubjay.errors import RecordError, RoomError, SpotError, StudyError
+from scrubjay.errors import RecordError, RoomError, SpotError, StudyError, explain
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
@@ -150,21 +150,9 @@ def load_study(path: str | Path) -> tuple[Study, list[Location]]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
         raise StudyError(f"{path}: not a study file: {error}") from error
     except ValidationError as error:
-        raise StudyError(f"{path}: {'; '.join(map(_explain, error.errors()))}") from error
+        raise StudyError(f"{path}: {explain(error)}") from error
     except (RoomError, RecordError, SpotError, StudyError) as error:
         raise StudyError(f"{path}: {error}") from error
-
-
-def _explain(error: Any) -> str:
-    """A pydantic error in words."""
-    field, message = ".".join(map(str, error["loc"])), error["msg"]
-    if error["type"] == "missing":
-        return f"{field} is missing"
-    if error["type"] == "extra_forbidden":
-        return f"{field} is not a field of a study"
-    if error["type"] == "value_error":
-        return message.removeprefix("Value error, ")
-    return f"{field} {message.removeprefix('Input ').removeprefix('String ')}, not {error['input']!r}"
 
 
 def _locations(study: Study, folder: Path) -> list[Location]:

@@ -56,8 +56,8 @@ class _Game(CacheGame):
 
     final: State | None = None
 
-    def before_reset(self, outcome: StepResult) -> None:
-        if outcome.finished[0]:
+    def before_reset(self, result: StepResult) -> None:
+        if result.finished[0]:
             self.final = self.world.state.copy()
 
 
@@ -114,12 +114,12 @@ class Trial:
             self.game.limits[stage] = self.game.time[0, stage] + 1
         kind, *numbers = action.split(" ")
         place = np.array([[int(number) for number in numbers]]) if kind == "PS" else None
-        outcome = self.game.step(np.array([NUMBERS.get(action, NOTHING)]), place)
+        result = self.game.step(np.array([NUMBERS.get(action, NOTHING)]), place)
         self._internals.append(internals)
-        self._record_step(outcome, place)
+        self._record_step(result, place)
         if action in NUMBERS and self._played_by_person(Stage(stage)):
             self.steps += 1
-        self.success = bool(outcome.success[0])
+        self.success = bool(result.success[0])
         return self.success
 
     def steps_for(self, name: str) -> list[str]:
@@ -150,8 +150,8 @@ class Trial:
         self._internals: list[Mapping[str, float]] = []
         self.state = world.state
 
-    def _record_step(self, outcome: StepResult, place: np.ndarray | None) -> None:
-        for record in self.recorder.note(outcome, place):
+    def _record_step(self, result: StepResult, place: np.ndarray | None) -> None:
+        for record in self.recorder.note(result, place):
             final = self.game.final
             assert final is not None
             record.limits = self.game.limits.tolist()
