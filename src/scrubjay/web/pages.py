@@ -19,7 +19,7 @@ def load_files() -> dict[str, tuple[bytes, str]]:
     """Content and media type by file name. Everything is read at start-up: no path from a client reaches the disk."""
     templates = Environment(loader=PackageLoader("scrubjay.web"), autoescape=True, undefined=StrictUndefined)
     pages = {
-        name: (templates.get_template(name).render().encode(), MEDIA_TYPES[".html"])
+        name: (templates.get_template(name).render(page=Path(name).stem).encode(), MEDIA_TYPES[".html"])
         for name in templates.list_templates()
         if name != BASE
     }

@@ -91,7 +91,7 @@ export class Controls {
       label.addEventListener("click", (event) => event.detail && setTimeout(() => radio.blur()));
       return label;
     });
-    this.clickModes = element("fieldset", { className: "pointing", hidden: true },
+    this.clickModes = element("fieldset", { className: "segmented", hidden: true },
       element("legend", {}, "Clicking the picture: ", element("kbd", {}, keyLabel(CLICK_MODE_KEY))), ...radios);
     return this.clickModes;
   }

@@ -117,9 +117,6 @@ byId("file").addEventListener("change", (event) => {
   event.target.value = "";
   if (file) attempt(() => openFile(file));
 });
-byId("leave").addEventListener("click", (event) => {
-  event.preventDefault();
-  location.hash = "";
-});
+byId("leave").addEventListener("click", () => (location.hash = ""));
 window.addEventListener("hashchange", arrive);
 arrive();
