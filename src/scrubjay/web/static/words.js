@@ -66,8 +66,8 @@ const OPPONENT_LABELS = {
 };
 export const opponentLabel = (name) => OPPONENT_LABELS[name] ?? name;
 
-/** A room type's heading: living_room becomes Living rooms. */
-export const roomTypeLabel = (type) => `${type[0].toUpperCase()}${type.slice(1).replaceAll("_", " ")}s`;
+/** Heading of a room type: living_room becomes Living rooms. */
+export const roomTypeLabel = (type) => `${type.charAt(0).toUpperCase()}${type.slice(1).replaceAll("_", " ")}s`;
 
 /** Seconds as m:ss. */
 export function formatTime(seconds) {
