@@ -168,7 +168,7 @@ def evaluate(
     built = iter(build_rooms([scene for scene in scenes if isinstance(scene, str)]))
     rooms = [_compiled(next(built) if isinstance(scene, str) else scene) for scene in scenes]
     size = size or (chosen.agent.config.image_size if isinstance(chosen, AgentPlayer) else 224)
-    return evaluate_task(chosen, task.loaded([room.room.scene for room in rooms]), rooms, games, seed, size, device)
+    return evaluate_task(chosen, task.load([room.room.scene for room in rooms]), rooms, games, seed, size, device)
 
 
 def _compiled(room: Room | CompiledRoom) -> CompiledRoom:

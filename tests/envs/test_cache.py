@@ -10,9 +10,10 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from pettingzoo.test import api_test, parallel_api_test, seed_test
 
-from scrubjay.envs.cache import HIDER, NONE, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, cache_env, parallel
+from scrubjay.envs.cache import HIDER, SEEKER, CacheAEC, CacheEnv, CacheVectorEnv, cache_env, parallel_env
 from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
+from scrubjay.game.observation import NO_ACTION
 from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import AgentPose
@@ -74,7 +75,7 @@ def test_the_game_of_two_passes_pettingzoos_checker(world):
 def test_the_parallel_game_passes_pettingzoos_checker(world):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        parallel_api_test(parallel(world), num_cycles=60)
+        parallel_api_test(parallel_env(world), num_cycles=60)
 
 
 def test_the_same_seed_is_the_same_game_of_two(chest):
@@ -99,20 +100,20 @@ def test_hiders_are_told_where_the_object_landed(pair):
     env.games.reset(np.ones(2, bool))
     for name in ("PlaceAt|1,1,1", *["MoveHandAhead"] * 3):
         seen, *_ = env.step(all_do(*[action_index(name)] * 2))
-        assert seen["landed"].tolist() == [NONE, NONE]
+        assert seen["landed"].tolist() == [NO_ACTION, NO_ACTION]
     seen, *_ = env.step(all_do(action_index("DropObject"), action_index("MoveHandBack")))
-    assert seen["landed"][1] == NONE and seen["stage"].tolist() == [Stage.OH, Stage.OM]
+    assert seen["landed"][1] == NO_ACTION and seen["stage"].tolist() == [Stage.OH, Stage.OM]
     assert NAMES[seen["landed"][0]].startswith("PlaceAt|0,") and env.observation_space.contains(seen)
 
 
 def test_an_action_that_the_stage_does_not_have_takes_time_and_changes_nothing(world):
     env = CacheEnv(world)
     first, _ = env.reset(seed=1)
-    for number in (action_index("DropObject"), action_index("ClaimVisible"), NONE):
+    for number in (action_index("DropObject"), action_index("ClaimVisible"), NO_ACTION):
         seen, reward, terminated, truncated, info = env.step({"action": number, "place": HERE})
         assert np.array_equal(seen["image"], first["image"]) and seen["place"].tolist() == [0, 0, 0, 1]
         assert (reward, terminated, truncated, info["success"]) == (0.0, False, False, False)
-        assert seen["last_action"] == NONE
+        assert seen["last_action"] == NO_ACTION
     assert env.games.time[0, Stage.EM] == 3
 
 
@@ -176,7 +177,7 @@ def test_vector_observations_are_of_the_declared_space(pair):
     for _ in range(260):
         assert env.observation_space.contains(seen)
         assert (seen["action_mask"].sum(1) > 0).all()
-        assert (seen["action_mask"][:, NONE] == (seen["stage"] == Stage.PS)).all()
+        assert (seen["action_mask"][:, NO_ACTION] == (seen["stage"] == Stage.PS)).all()
         assert not seen["target"][seen["stage"] != Stage.OM].any()
         seen, reward, *_ = env.step(masked(env, seen, rng))
         assert reward.shape == (2,)
@@ -196,12 +197,12 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     assert info["final_obs"][1] is None and env.single_observation_space.contains(info["final_obs"][0])
     assert info["final_obs"][0]["stage"] == Stage.S and info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
     assert seen["stage"].tolist() == [Stage.EM, Stage.S] and seen["place"][0].tolist() == [0, 0, 0, 1]
-    assert seen["last_action"].tolist() == [NONE, action_index("RotateRight")]
+    assert seen["last_action"].tolist() == [NO_ACTION, action_index("RotateRight")]
     assert np.array_equal(seen["image"], pair.view().rgb.numpy()), "the picture is of the next game"
 
 
 def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
-    env = CacheVectorEnv(pair, tensors=True, last_looks=False, reward=lambda game, outcome: outcome.stage * 1.0)
+    env = CacheVectorEnv(pair, tensors=True, final_obs=False, reward=lambda game, result: result.stage * 1.0)
     env.reset(seed=2)
     near_the_end(env)
     seen, reward, terminated, _, info = env.step(all_do(*[action_index("RotateLeft")] * 2))
@@ -213,7 +214,7 @@ def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
 def test_vector_actions_outside_the_mask_are_an_error_before_anything_changes(pair):
     env = CacheVectorEnv(pair)
     env.reset(seed=0)
-    for wrong in (action_index("DropObject"), NONE, NONE + 1):
+    for wrong in (action_index("DropObject"), NO_ACTION, NO_ACTION + 1):
         with pytest.raises(ValueError, match="action"):
             env.step(all_do(action_index("RotateLeft"), wrong))
     assert not env.games.time.any() and env.games.relative_place()[0].tolist() == [0, 0, 0, 1]
@@ -241,9 +242,9 @@ def test_turns_follow_the_stages_and_only_who_plays_sees(world):
     env.games.time[0, Stage.EM] = LIMITS[Stage.EM] - 1
     env.step(named("RotateLeft"))
     assert env.agent_selection == HIDER and env.observe(HIDER)["observation"]["stage"] == Stage.PS
-    assert np.flatnonzero(env.observe(HIDER)["action_mask"]["action"]).tolist() == [NONE]
+    assert np.flatnonzero(env.observe(HIDER)["action_mask"]["action"]).tolist() == [NO_ACTION]
     assert env.observe(HIDER)["observation"]["image"].any() and not env.observe(SEEKER)["observation"]["image"].any()
-    env.step({"action": NONE, "place": np.array([0, 0, 2, 0])})
+    env.step({"action": NO_ACTION, "place": np.array([0, 0, 2, 0])})
     assert env.world.agent_pose(0).rotation == (start.rotation + 180) % 360 and not env.world.agent_pose(0).standing
     with pytest.raises(ValueError, match="OH"):
         env.step(named("MoveAhead"))

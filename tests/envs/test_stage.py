@@ -217,7 +217,7 @@ def test_a_seeker_who_never_finds_pays_the_hider_all(make):
     place_object(env)
     _, reward, over, _, info = do(env, "ReadyForSeeker")
     assert over and not info["found"] and reward == pytest.approx(-0.01 + 5)
-    assert env.games.others.of[Stage.S].steps == LIMITS[Stage.S]
+    assert env.games.others.players[Stage.S].steps == LIMITS[Stage.S]
 
 
 def test_a_seeker_who_finds_soon_costs_the_hider(make):
@@ -236,13 +236,13 @@ def test_the_script_that_manipulates_by_default_often_hits(make):
     assert do(env, "PlaceAt|0,6,4")[4]["placed"], "the floor before the hider's feet"
 
 
-def test_what_was_never_placed_is_not_sought(make):
+def test_what_was_never_placed_is_not_search_steps(make):
     env = make("Hide", opponent=turner)
     env.reset(seed=0)
     for number in range(LIMITS[Stage.OH]):
         _, reward, over, _, info = do(env, "ReadyForSeeker")
         assert over == (number == LIMITS[Stage.OH] - 1) and reward == pytest.approx(-0.11) and not info["placed"]
-    assert env.games.others.of[Stage.S].steps == 1
+    assert env.games.others.players[Stage.S].steps == 1
 
 
 def test_many_games_are_played_like_one(make, make_vec):
@@ -365,7 +365,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(make_vec):
 
 
 def test_a_game_is_hidden_anew_while_the_others_wait(make_vec):
-    env = make_vec("Seek", num_envs=2, opponent=turner, last_looks=False, tensors=True)
+    env = make_vec("Seek", num_envs=2, opponent=turner, final_obs=False, tensors=True)
     env.reset(seed=0)
     turn = own("Seek", "RotateLeft")
     env.step(np.array([turn, turn]))

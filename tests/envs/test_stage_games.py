@@ -39,10 +39,10 @@ def test_games_stand_still_while_others_play_elsewhere(world, seed, steps):
     assert games.stage.tolist() == [Stage.OM, Stage.OH, Stage.OH], "the others have one step left"
     before = [all_of(games, b) for b in range(3)]
     for step in range(1, steps + 1):
-        outcome = games._others_step(np.array([True, False, False]))
+        result = games._others_step(np.array([True, False, False]))
         assert games.episode[0] > 1 or games.stage[0] == Stage.OH or games.time[0, Stage.OM] == step
-        assert not outcome.ended[1:].any() and not outcome.finished[1:].any()
-        assert outcome.action[1:].tolist() == [NOTHING, NOTHING]
+        assert not result.ended[1:].any() and not result.finished[1:].any()
+        assert result.action[1:].tolist() == [NOTHING, NOTHING]
         if games.stage[0] != Stage.OM:
             break
     for b in (1, 2):

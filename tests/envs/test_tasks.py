@@ -68,12 +68,12 @@ def test_spots_are_given_as_they_are_or_in_files(world, chest, tmp_path):
         save_spots(some, spots_path(tmp_path, "hut", some.goal))
     hard = {spot.pose for spot in tomatoes.spots["hard"]}
     for given in ([tomatoes], spots_path(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
-        task = Seek(spots=given, goals="Tomato", difficulties="hard").loaded(["hut"])
+        task = Seek(spots=given, goals="Tomato", difficulties="hard").load(["hut"])
         assert {deal.pose for deal in dealt(task, world)} <= hard
-    both = Seek(spots=tmp_path, goals=("Tomato", "Bread")).loaded(["hut"])
+    both = Seek(spots=tmp_path, goals=("Tomato", "Bread")).load(["hut"])
     assert {deal.goal for seed in range(6) for deal in dealt(both, world, seed)} == {"Tomato", "Bread"}
     with pytest.raises(SpotError, match="Plunger"):
-        Seek(spots=tmp_path, goals="Plunger").loaded(["hut"])
+        Seek(spots=tmp_path, goals="Plunger").load(["hut"])
     with pytest.raises(SpotError, match="hut"):
         dealt(Seek(spots=[replace(tomatoes, scene="elsewhere")]), world)
 
@@ -95,8 +95,8 @@ def test_wrong_options_are_clear_errors(task, options, message):
 
 
 def test_hiding_has_a_script_for_the_hand_and_whoever_seeks():
-    assert isinstance(Hide().players(0).of[Stage.OM], Manipulator) and Stage.S not in Hide().players(0).of
-    assert set(Hide(opponent="oracle").players(0).of) == {Stage.OM, Stage.S}
+    assert isinstance(Hide().players(0).players[Stage.OM], Manipulator) and Stage.S not in Hide().players(0).players
+    assert set(Hide(opponent="oracle").players(0).players) == {Stage.OM, Stage.S}
 
 
 def test_players_play_their_stages_only(world):

@@ -1,7 +1,7 @@
-"""B games in which a learner plays one stage; players take the steps of the other stages in between.
+"""B games in which a learner plays one stage, and other players take the steps of the other stages in between.
 
-What the learner meets is an ordinary problem of its own: actions are numbers within its stage, its games begin when
-it is its turn, and all that others do after its action belongs to the same step.
+To the learner it is an ordinary environment: actions are numbers within its stage, a game begins when it is the
+learner's turn, and all that others do after its action belongs to the same step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.envs.cache import Games
+from scrubjay.envs.base import EnvGame
 from scrubjay.envs.tasks import Task
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
@@ -21,111 +21,112 @@ from scrubjay.game.stages import SEEKER_STEPS
 from scrubjay.sim.world import World
 
 ACTIONS = {stage: np.flatnonzero(actions.ALLOWED[stage]) for stage in Stage}
-"""The actions of each stage, by their numbers within it."""
-ANY_LENGTH = np.arange(1, SEEKER_STEPS + 1)
-"""Stands for the lengths of mental rollouts, which only an agent has: a search is as likely to take any time."""
+"""The actions of each stage: action k of the stage is ACTIONS[stage][k]."""
+UNIFORM_LENGTHS = np.arange(1, SEEKER_STEPS + 1)
+"""Stands in for the lengths of mental rollouts, which need an agent: every length is equally likely."""
 
 
 @dataclass
-class Played:
-    """What a learner's step came to in B games, (B,) each."""
+class LearnerStep:
+    """A learner's step in B games, with all that others did in it, (B,) each."""
 
     reward: np.ndarray
     success: np.ndarray
-    """bool; of a PlaceAt, whether the object is where it should be."""
+    """bool; of a PlaceAt, whether the object was placed."""
     hit: np.ndarray
     placed: np.ndarray
     finished: np.ndarray
     found: np.ndarray
-    """bool, like those of `StepResult`, of all steps together."""
+    """bool; like those of `StepResult`, over all steps."""
 
-    def told(self) -> dict[str, np.ndarray]:
-        """What an info says."""
+    def info(self) -> dict[str, np.ndarray]:
+        """The environment's info."""
         return {name: getattr(self, name).copy() for name in ("success", "hit", "placed", "found")}
 
 
-class StageGames(Games):
-    """Games of a task."""
+class StageGames(EnvGame):
+    """The games of a task."""
 
-    def __init__(self, world: World, task: Task, rng: np.random.Generator, last_looks: bool, tensors: bool) -> None:
-        deals, players = (int(seed) for seed in rng.integers(2**31, size=2))
-        self.learns, self.others = task.stage, task.players(players)
-        self._own_number = np.full(len(actions.NAMES) + 1, len(ACTIONS[task.stage]))
-        self._own_number[ACTIONS[task.stage]] = np.arange(len(ACTIONS[task.stage]))
-        self._sought = np.zeros(len(world), int)
-        """How long the seeker took in the games that ended last."""
-        super().__init__(world, task.sampler(deals), tensors, last_looks, forgiving=True)
+    def __init__(self, world: World, task: Task, rng: np.random.Generator, keep_final_obs: bool, tensors: bool) -> None:
+        sampler_seed, player_seed = (int(seed) for seed in rng.integers(2**31, size=2))
+        self.learned, self.others = task.stage, task.players(player_seed)
+        self._index_in_stage = np.full(len(actions.NAMES) + 1, len(ACTIONS[task.stage]))
+        self._index_in_stage[ACTIONS[task.stage]] = np.arange(len(ACTIONS[task.stage]))
+        self._search_steps = np.zeros(len(world), int)
+        """Steps of the searches that ended last."""
+        super().__init__(world, task.sampler(sampler_seed), tensors, keep_final_obs, forgiving=True)
 
     def observe(self) -> dict[str, Any]:
-        """What learners see now, in the batched observation space."""
+        """The learners' observations, in the batched observation space."""
         place = self.relative_place()
-        seen = {
+        observation = {
             "image": self.image(),
-            "last_action": self._own_number[self.last_action],
+            "last_action": self._index_in_stage[self.last_action],
             "last_success": self.last_success.astype(int),
             "standing": place[:, 3],
             "goal": self.goal.copy(),
             "place": place.astype(np.float32),
         }
-        if self.learns == Stage.OH:
-            seen["landed"] = np.where(self.landed == NOTHING, len(actions.PLACE_ACTIONS), actions.PLACE_AT[self.landed])
-        if self.learns == Stage.OM:
-            seen["target"] = self.target.copy()
-        return seen
+        if self.learned == Stage.OH:
+            none = len(actions.PLACE_ACTIONS)
+            observation["landed"] = np.where(self.landed == NOTHING, none, actions.PLACE_AT[self.landed])
+        if self.learned == Stage.OM:
+            observation["target"] = self.target.copy()
+        return observation
 
     def await_turn(self) -> None:
-        """Others play until it is the learner's turn in every game; what was seen at ends is forgotten."""
-        self.last_look = {}
-        while (theirs := self.stage != self.learns).any():
-            self._others_step(theirs)
+        """Lets others play until it is the learner's turn in every game; forgets final observations."""
+        self.final_obs = {}
+        while (others_turn := self.stage != self.learned).any():
+            self._others_step(others_turn)
 
-    def act(self, action: np.ndarray) -> Played:
-        """The learner's actions (B,), numbers within its stage, and all that others do until its next turn or the end.
+    def act(self, action: np.ndarray) -> LearnerStep:
+        """Takes the learner's actions (B,), numbers within its stage, and lets others play until its next turn.
 
-        A manipulation's end pays the PlaceAt that began it. The end of a search pays the hider who placed the object:
-        the paper's percentile reward, with `ANY_LENGTH` for the mental rollouts that only its agent has, and with the
-        hider's last action, whether that succeeded or not.
+        The end of a manipulation pays the PlaceAt that began it. The end of a search pays the hider who placed the
+        object: the paper's percentile reward, with `UNIFORM_LENGTHS` for the mental rollouts that only its agent has,
+        and with the hider's last action, whether that succeeded or not.
         """
         action = np.asarray(action)
         if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
             raise ValueError(f"one action's number for each of {len(self)} games is needed, not {action.shape}")
-        if (action < 0).any() or (action >= len(ACTIONS[self.learns])).any():
-            raise ValueError(f"actions of {self.learns.name} are numbers from 0 to {len(ACTIONS[self.learns]) - 1}")
-        self.last_look = {}
-        outcome = self.step(ACTIONS[self.learns][action])
-        played = Played(
-            step_reward(outcome), outcome.success, outcome.hit, outcome.placed, outcome.finished.copy(), outcome.found
+        if (action < 0).any() or (action >= len(ACTIONS[self.learned])).any():
+            raise ValueError(f"actions of {self.learned.name} are numbers from 0 to {len(ACTIONS[self.learned]) - 1}")
+        self.final_obs = {}
+        result = self.step(ACTIONS[self.learned][action])
+        step = LearnerStep(
+            step_reward(result), result.success, result.hit, result.placed, result.finished.copy(), result.found
         )
-        while (theirs := (self.stage != self.learns) & ~played.finished).any():
-            # Where nothing was placed a search earns nobody anything: it is cut short.
-            hopeless = theirs & (self.stage == Stage.S) & ~self.placed
+        while (others_turn := (self.stage != self.learned) & ~step.finished).any():
+            # A search for an object that was not placed earns nothing: it is cut short.
+            hopeless = others_turn & (self.stage == Stage.S) & ~self.placed
             self.time[hopeless, Stage.S] = self.limits[Stage.S] - 1
-            self._add(played, self._others_step(theirs), theirs)
-        return played
+            self._add(step, self._others_step(others_turn), others_turn)
+        return step
 
-    def before_reset(self, outcome: StepResult) -> None:
-        self._sought[outcome.finished] = self.time[outcome.finished, Stage.S]
-        super().before_reset(outcome)
+    def before_reset(self, result: StepResult) -> None:
+        self._search_steps[result.finished] = self.time[result.finished, Stage.S]
+        super().before_reset(result)
 
-    def _add(self, played: Played, outcome: StepResult, theirs: np.ndarray) -> None:
-        """What a step of others, in some games, adds to the learner's."""
-        manipulated = theirs & (outcome.stage == Stage.OM) & outcome.ended
-        played.reward += np.where(manipulated, total(place_at_terms(outcome)), 0.0)
-        played.success = np.where(manipulated, outcome.placed, played.success)
-        sought = theirs & (outcome.stage == Stage.S) & outcome.finished & outcome.placed_before
-        steps = seeker_steps(outcome.found, self._sought)
-        played.reward += np.where(sought, OH_PERCENTILE * oh_percentile(ANY_LENGTH, steps), 0.0)
-        played.hit = played.hit | theirs & outcome.hit
-        played.placed = played.placed | theirs & outcome.placed
-        played.finished = played.finished | theirs & outcome.finished
-        played.found = played.found | theirs & outcome.found
+    def _add(self, step: LearnerStep, result: StepResult, games: np.ndarray) -> None:
+        """Adds a step of others, in games (B,) bool, to the learner's."""
+        manipulated = games & (result.stage == Stage.OM) & result.ended
+        step.reward += np.where(manipulated, total(place_at_terms(result)), 0.0)
+        step.success = np.where(manipulated, result.placed, step.success)
+        sought = games & (result.stage == Stage.S) & result.finished & result.placed_before
+        steps = seeker_steps(result.found, self._search_steps)
+        step.reward += np.where(sought, OH_PERCENTILE * oh_percentile(UNIFORM_LENGTHS, steps), 0.0)
+        step.hit = step.hit | games & result.hit
+        step.placed = step.placed | games & result.placed
+        step.finished = step.finished | games & result.finished
+        step.found = step.found | games & result.found
 
-    def _others_step(self, theirs: np.ndarray) -> StepResult:
-        """A step in the games where it is others' turn; in the rest no time passes."""
+    def _others_step(self, games: np.ndarray) -> StepResult:
+        """A step in the games (B,) bool where it is others' turn; in the rest no time passes."""
         kept = {name: getattr(self, name).copy() for name in ("time", "last_action", "last_success", "landed")}
-        action, place = self.others(self, theirs)
-        self.time[~theirs] = -1  # An action that is none takes a step, which must not be a stage's last.
-        outcome = self.step(np.where(theirs, action, NOTHING), place)
+        action, place = self.others(self, games)
+        self.time[~games] = -1  # No action takes a step, which must not be a stage's last.
+        result = self.step(np.where(games, action, NOTHING), place)
         for name, values in kept.items():
-            getattr(self, name)[~theirs] = values[~theirs]
-        return outcome
+            getattr(self, name)[~games] = values[~games]
+        return result

@@ -1,4 +1,7 @@
-"""One stage to be learned: what games are dealt, and who plays the stages that are not the learner's."""
+"""Tasks: a stage to learn, the episodes to learn it in, and who plays the other stages.
+
+A task is one class here; its name in `registration.py` makes it a Gymnasium environment, whose options are its fields.
+"""
 
 from __future__ import annotations
 
@@ -21,52 +24,51 @@ from scrubjay.players.explorer import Explorer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import SpotEpisodes, free_positions
+from scrubjay.spots.episodes import SpotEpisodes, search_episode
 from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, candidate_spots, load_spot_files, load_spots
 
 MakePlayer = Callable[[int], Player]
-"""Makes a player from a seed, so that the same seed plays the same games; a player's class often does."""
-HIDES = 10
-"""How many times a hiding spot is looked for before a room counts as having none."""
+"""Makes a player from a seed, as a player's class does; the same seed plays the same games."""
+MAX_SPOT_TRIES = 10
+"""Tries to draw a hiding spot before a room counts as having none."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What all four have."""
+    """Base class of tasks."""
 
     stage: ClassVar[Stage]
-    """The learner's."""
+    """The stage that is learned."""
     trainable: ClassVar[bool] = True
     """Whether a training run can learn it."""
     baselines: ClassVar[dict[str, MakePlayer]] = {name: SEEKERS[name] for name in ("random", "possible")}
     """Scripted players that agents are compared with."""
     goals: tuple[str, ...] = GOALS
-    """The objects that are hidden."""
+    """Objects to hide."""
     turned: bool = False
-    """Turns every other game's grid by a random angle, as the paper augments its data."""
+    """Rotates every other game's grid by a random angle, the paper's data augmentation."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "goals", (self.goals,) if isinstance(self.goals, str) else tuple(self.goals))
-        self.sampler(0)  # Says what is wrong with the goals before any room is made.
+        self.sampler(0)  # Checks the goals before any room is made.
 
     def sampler(self, seed: int) -> EpisodeSampler:
-        """Deals games, the same ones for the same seed."""
+        """Samples the task's episodes, the same ones for the same seed."""
         raise NotImplementedError
 
     def players(self, seed: int) -> Player:
-        """Plays all stages but the learner's."""
+        """Plays all stages but the learned one."""
         return ByStage({})
 
-    def loaded(self, scenes: Sequence[str]) -> Task:
-        """The same with all that is in files read, for rooms of these names."""
+    def load(self, scenes: Sequence[str]) -> Task:
+        """The task with its files read, for rooms of these names."""
         return self
 
 
 @dataclass(frozen=True)
 class Explore(Task):
-    """E&M alone: 200 steps to see and open as much as there is."""
+    """E&M alone: 200 steps to visit and open as much as possible."""
 
     stage: ClassVar[Stage] = Stage.EM
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "frontier": Explorer}
@@ -77,7 +79,7 @@ class Explore(Task):
 
 @dataclass(frozen=True)
 class Manipulate(Task):
-    """OM alone: 50 steps to bring the object in the hand to a target that is drawn at random."""
+    """OM alone: 50 steps to bring the object in the hand to a random target."""
 
     stage: ClassVar[Stage] = Stage.OM
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "scripted": Manipulator}
@@ -88,17 +90,17 @@ class Manipulate(Task):
 
 @dataclass(frozen=True)
 class Hide(Task):
-    """OH from a place that is drawn at random: 15 steps to hide an object. Each PlaceAt is a whole manipulation."""
+    """OH from a random place: 15 steps to hide an object, each PlaceAt a whole manipulation."""
 
     stage: ClassVar[Stage] = Stage.OH
     trainable: ClassVar[bool] = False
     manipulator: MakePlayer = Manipulator
-    """Plays the manipulations, by default with a script."""
+    """Plays the manipulations, scripted by default."""
     opponent: str | MakePlayer | None = None
-    """The seeker, or its name; without one the game ends with the hiding, and only the hiding itself is rewarded."""
+    """The seeker, or its name. Without one the game ends with OH, and only OH itself is rewarded."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "opponent", by_name(self.opponent, make_seeker))
+        object.__setattr__(self, "opponent", player_maker(self.opponent, make_seeker))
         super().__post_init__()
 
     def sampler(self, seed: int) -> EpisodeSampler:
@@ -113,7 +115,7 @@ class Hide(Task):
 
 @dataclass(frozen=True)
 class Seek(Task):
-    """S: 500 steps to find an object, in a hiding spot drawn anew for every game unless an opponent or spots are given.
+    """S: 500 steps to find an object in a random hiding spot, in a given one, or where an opponent hid it.
 
     Drawing a spot takes a few tenths of a second in a furnished room; spots from files cost nothing.
     """
@@ -121,58 +123,53 @@ class Seek(Task):
     stage: ClassVar[Stage] = Stage.S
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "frontier": SEEKERS["frontier"]}
     opponent: str | MakePlayer | None = None
-    """The hider, or its name: it plays whole games from the beginning, 200 steps of exploring and all."""
+    """The hider, or its name. It plays each game from the beginning, with 200 steps of E&M."""
     spots: str | os.PathLike[str] | Sequence[Spots] = ()
-    """Hiding spots to draw from: a folder of files that `scrubjay spots` made, such a file, or what is in some."""
+    """Hiding spots to draw from: a folder of `scrubjay spots`, one of its files, or `Spots`."""
     difficulties: tuple[str, ...] = DIFFICULTIES
-    """Which of these spots."""
+    """Difficulties of the given spots."""
 
     def __post_init__(self) -> None:
         if self.opponent and self.spots:
             raise ValueError("an object is hidden by an opponent or lies in a given spot, not both")
-        object.__setattr__(self, "opponent", by_name(self.opponent, make_hider))
+        object.__setattr__(self, "opponent", player_maker(self.opponent, make_hider))
         one = isinstance(self.difficulties, str)
         object.__setattr__(self, "difficulties", (self.difficulties,) if one else tuple(self.difficulties))
         super().__post_init__()
 
     def sampler(self, seed: int) -> EpisodeSampler:
-        return RandomEpisodes(seed, self.goals, self.turned) if self.opponent else Searches(self, seed)
+        return RandomEpisodes(seed, self.goals, self.turned) if self.opponent else SearchEpisodes(self, seed)
 
     def players(self, seed: int) -> Player:
         return self.opponent(seed) if callable(self.opponent) else ByStage({})
 
-    def loaded(self, scenes: Sequence[str]) -> Task:
+    def load(self, scenes: Sequence[str]) -> Task:
         if not isinstance(self.spots, str | os.PathLike):
             return self
         path = Path(self.spots)
         return replace(self, spots=load_spot_files(path, scenes, self.goals) if path.is_dir() else [load_spots(path)])
 
 
-class Searches:
-    """Deals searches alone."""
+class SearchEpisodes:
+    """Samples episodes of S alone for a `Seek` task: in its spots, or in spots drawn at random."""
 
     def __init__(self, task: Seek, seed: int) -> None:
         self.task, self.rng = task, np.random.default_rng(seed)
         spots = () if isinstance(task.spots, str | os.PathLike) else task.spots
-        self.given = SpotEpisodes(spots, task.goals, task.difficulties, seed)
+        self.in_given_spots = SpotEpisodes(spots, task.goals, task.difficulties, seed)
 
     def __call__(self, world: World, number: int) -> EpisodeSpec:
         rng, room = self.rng, world.rooms[world.room_of[number]]
         if self.task.spots:
-            deal = self.given(world, number)
+            spec = self.in_given_spots(world, number)
         else:
-            spot = self._spot(room)
-            positions = free_positions(room, spot)
-            x, y = positions[rng.integers(len(positions))]
-            start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
-            deal = EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
+            spec = search_episode(room, self._draw_spot(room), rng)
         if self.task.turned and rng.random() < ROTATED_SHARE:
-            return replace(deal, start=deal.start._replace(rotation=float(rng.integers(360))))
-        return deal
+            return replace(spec, start=spec.start._replace(rotation=float(rng.integers(360))))
+        return spec
 
-    def _spot(self, room: CompiledRoom) -> Spot:
-        """A hiding spot nobody has chosen."""
-        for _ in range(HIDES):
+    def _draw_spot(self, room: CompiledRoom) -> Spot:
+        for _ in range(MAX_SPOT_TRIES):
             try:
                 return candidate_spots(room, self.task.goals[self.rng.integers(len(self.task.goals))], 1, self.rng)[0]
             except SpotError:
@@ -180,27 +177,27 @@ class Searches:
         raise SpotError(f"{room.room.scene}: nowhere to hide a {' or '.join(self.task.goals)}")
 
 
-def by_name(player: str | MakePlayer | None, make: Callable[[str, int], Player]) -> MakePlayer | None:
-    """What makes a player who may be given by a name; ValueError names the choices."""
+def player_maker(player: str | MakePlayer | None, make: Callable[[str, int], Player]) -> MakePlayer | None:
+    """Resolves a player that may be given by name; ValueError names the choices."""
     if not isinstance(player, str):
         return player
-    make(player, 0)
+    make(player, 0)  # Checks the name.
     return partial(make, player)
 
 
 class ByStage:
-    """Players who play a stage each."""
+    """A player for each of some stages."""
 
     def __init__(self, players: dict[Stage, Player]) -> None:
-        self.of = players
+        self.players = players
 
     def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         action, place = np.full(len(game), NOTHING), np.zeros((len(game), 4), int)
-        for stage, player in self.of.items():
+        for stage, player in self.players.items():
             mine = games & (game.stage == stage)
             if mine.any():
-                now, there = player(game, mine)
-                action, place = np.where(mine, now, action), np.where(mine[:, None], there, place)
+                own_action, own_place = player(game, mine)
+                action, place = np.where(mine, own_action, action), np.where(mine[:, None], own_place, place)
         return action, place
 
 
