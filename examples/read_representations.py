@@ -16,14 +16,14 @@ with scrubjay.World(["FloorPlan401", "FloorPlan301"], copies=4, size=agent.confi
     state, begins = agent.initial_state(len(game)), torch.ones(len(game), dtype=torch.bool)
     for _ in range(40):
         observation = scrubjay.observe(game)
-        step = agent.act(state, observation, begins)
-        state, begins = step.state, torch.zeros_like(begins)
-        readings = step.readings()
-        vectors.append(readings["dir"])
+        output = agent.act(state, observation, begins)
+        state, begins = output.state, torch.zeros_like(begins)
+        features = output.features()
+        vectors.append(features["dir"])
         labels.append(observation.standing)
         game.step(*player(game, np.ones(len(game), bool)))
 
-print({name: tuple(tensor.shape) for name, tensor in readings.items()})
+print({name: tuple(tensor.shape) for name, tensor in features.items()})
 x, y = torch.cat(vectors), torch.cat(labels).float() * 2 - 1
 half = len(x) // 2
 solution = torch.linalg.lstsq(torch.cat([x, torch.ones(len(x), 1)], 1)[:half], y[:half, None], driver="gelsd").solution

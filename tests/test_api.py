@@ -10,6 +10,8 @@ import pytest
 
 import scrubjay
 from scrubjay.agent.config import PRESETS as AGENTS
+from scrubjay.envs import registration
+from scrubjay.envs.stage import STAGE_TASKS
 from scrubjay.errors import RecordError
 
 SMALL = {"size": 112, "limits": (3, 1, 2, 4, 5)}
@@ -36,6 +38,10 @@ def test_importing_the_package_loads_no_engine_and_takes_less_than_0_3_seconds()
 def test_environments_are_registered_in_either_order_of_imports(imports):
     names = run(f"{imports}; print(*(name for name in gymnasium.registry if name.startswith('scrubjay/')))").split()
     assert names == [f"scrubjay/{task}-v0" for task in ("Explore", "Hide", "Manipulate", "Seek")]
+
+
+def test_registered_tasks_are_tasks_that_environments_know():
+    assert set(registration.TASKS) <= set(STAGE_TASKS)
 
 
 def test_gymnasium_makes_an_environment_by_the_modules_name_alone():

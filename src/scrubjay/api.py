@@ -151,7 +151,7 @@ def evaluate(
     Args:
         player: A run's folder, an agent, a player, or the name of a scripted player: `random` and `possible` for every
             task, `frontier` for explore and seek, `scripted` for manipulate.
-        task: `explore`, `manipulate`, `hide` or `seek`, or a task object.
+        task: `explore`, `manipulate`, `hide`, `seek` or `cache` (whole games), or a task object.
         scenes: The rooms; by default the 20 validation rooms.
         games: Games in each room.
         seed: The same seed gives the same episodes.

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 TASKS = ("Explore", "Hide", "Manipulate", "Seek")
+"""Classes of `envs/tasks.py`, by name: importing them would import PyTorch."""
 
 
 def register() -> None:
