@@ -7,7 +7,7 @@ import torch
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
 from scrubjay.game.observation import Observation
-from scrubjay.training.actor import Acting
+from scrubjay.training.actor import Actor
 from scrubjay.training.augmentation import Augmentation
 
 GAMES = 3
@@ -26,23 +26,23 @@ def observed(seed: int, device: str, games: int = GAMES, config: AgentConfig = S
     )  # fmt: skip
 
 
-def acting(device: str, recorded: bool, games: int = GAMES, config: AgentConfig = SMALL, half: bool = False) -> Acting:
+def acting(device: str, recorded: bool, games: int = GAMES, config: AgentConfig = SMALL, half: bool = False) -> Actor:
     torch.manual_seed(0)
     agent = Agent(config).to(device)
     context = lambda: torch.autocast(device, torch.bfloat16, enabled=half)  # noqa: E731
-    return Acting(agent, games, context, Augmentation(games, 0, device), recorded)
+    return Actor(agent, games, context, Augmentation(games, 0, device), recorded)
 
 
 def test_a_step_that_is_not_remembered_leaves_the_memory():
     player, nothing = acting("cpu", False), torch.zeros(GAMES, dtype=torch.bool)
     with torch.no_grad():
         player(observed(0, "cpu"), ~nothing)
-        before = player.remembered()
-        first, said = player(observed(1, "cpu"), nothing, remember=False)
-        assert player.remembered() is before
+        before = player.state_snapshot()
+        first, said = player(observed(1, "cpu"), nothing, update_state=False)
+        assert player.state_snapshot() is before
         again, same = player(observed(1, "cpu"), nothing)
     assert torch.equal(first.image, again.image) and torch.equal(said.decision.logits, same.decision.logits)
-    assert not torch.equal(player.remembered().recurrent.hidden, before.recurrent.hidden)
+    assert not torch.equal(player.state_snapshot().now.output, before.now.output)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
@@ -54,14 +54,14 @@ def test_recorded_steps_are_the_same_steps():
             begins = torch.tensor([step == 0, step in (0, 3), step == 0], device="cuda")
             if step == 2:
                 for each in (plain, recorded):
-                    each.augmentation.renew(np.array([True, False, True]))
+                    each.augmentation.resample(np.array([True, False, True]))
                     with torch.no_grad():
                         each.agent.heads.stages["EM"].actor.weight += 0.1
             expected = plain(observed(step, "cuda"), begins)
             found = recorded(observed(step, "cuda"), begins)
             assert torch.equal(expected[0].image, found[0].image)
             torch.testing.assert_close(found[1].decision.logits, expected[1].decision.logits, rtol=1e-4, atol=1e-4)
-            kept.append((found[0].image, expected[0].image, recorded.remembered(), plain.remembered()))
+            kept.append((found[0].image, expected[0].image, recorded.state_snapshot(), plain.state_snapshot()))
     for mine, its, state, same in kept:
         assert torch.equal(mine, its)
         torch.testing.assert_close(state.recurrent.hidden, same.recurrent.hidden, rtol=1e-4, atol=1e-4)
@@ -78,7 +78,7 @@ def test_steps_of_two_worlds_at_the_same_time_do_not_disturb_each_other():
         torch.zeros(games, dtype=torch.bool, device="cuda"),
     )
 
-    def play(players: list[Acting], streams: list[torch.cuda.Stream]) -> list[list[torch.Tensor]]:
+    def play(players: list[Actor], streams: list[torch.cuda.Stream]) -> list[list[torch.Tensor]]:
         said: list[list[torch.Tensor]] = [[], []]
         torch.cuda.synchronize()
         with torch.no_grad():

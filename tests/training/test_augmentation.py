@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from scrubjay.training import augmentation_warp
-from scrubjay.training.augmentation import CHUNK, SIZE, Augmentation, Jitter, color_matrices
+from scrubjay.training.augmentation import BATCH, SIZE, Augmentation, Jitter, color_matrices
 
 NONE = Jitter(0, 0, 0, 0)
 PLAIN = (1.0, 1.0, 1.0, 0.0)
@@ -22,13 +22,13 @@ def augmentation(crop=(0, 0, 0, 0), color=PLAIN, degrees=0.0, count: int = 1) ->
     """One that does what is said to every image, in pixels of SIZE."""
     made = Augmentation(count)
     made.crop[:], made.color[:], made.degrees[:] = crop, color, degrees
-    made.prepare()
+    made.upload()
     return made
 
 
 def in_warp(made: Augmentation, images: torch.Tensor) -> torch.Tensor:
     """What the kernels for GPUs make of images."""
-    return augmentation_warp.change(images, made._geometry, made._colors, made._grey)
+    return augmentation_warp.augment(images, made._geometry, made._colors, made._gray)
 
 
 def assert_almost_equal(ours: torch.Tensor, theirs: torch.Tensor) -> None:
@@ -80,7 +80,7 @@ def test_draws_follow_the_paper():
     assert high == pytest.approx([1.1, 1.1, 1.1, 0.02], abs=0.001) and (high <= [1.1, 1.1, 1.1, 0.02]).all()
 
 
-def test_a_game_keeps_its_transform_until_it_is_renewed():
+def test_a_game_keeps_its_transform_until_it_is_resampled():
     """And others keep theirs when it is; the same seed draws the same."""
     made, twin, other = Augmentation(6, 5), Augmentation(6, 5), Augmentation(6, 6)
     images = noise(6, 28, 28, 3)
@@ -88,17 +88,17 @@ def test_a_game_keeps_its_transform_until_it_is_renewed():
     assert torch.equal(made(images), first) and torch.equal(twin(images), first)
     assert not torch.equal(other(images), first)
     begun = np.array([False, True, False, False, True, False])
-    made.renew(begun)
-    made.renew(np.zeros(6, bool))
+    made.resample(begun)
+    made.resample(np.zeros(6, bool))
     assert ((made(images) == first).flatten(1).all(1).numpy() == ~begun).all()
 
 
 def test_many_games_are_changed_one_by_one():
     """Whatever the chunk: each image as it would be alone."""
-    count = CHUNK + 3
+    count = BATCH + 3
     images, made = noise(count, 7, 7, 3), Augmentation(count, 2)
     changed = made(images)
-    for game in (0, CHUNK - 1, CHUNK, count - 1):
+    for game in (0, BATCH - 1, BATCH, count - 1):
         alone = augmentation(made.crop[game], made.color[game], made.degrees[game])
         assert torch.equal(alone(images[game : game + 1])[0], changed[game])
 
@@ -311,7 +311,7 @@ def test_on_a_gpu_it_is_the_same(size):
     assert_almost_equal(Augmentation(40, 4)(images), theirs.cpu())
     assert all(torch.equal(made(images.cuda()), theirs) for _ in range(5))
     made.color[:], made.crop[:], made.degrees[:] = PLAIN, 0, 0
-    made.prepare()
+    made.upload()
     assert torch.equal(made(images.cuda()).cpu(), images)
 
 
@@ -325,7 +325,7 @@ def test_on_a_gpu_it_can_be_recorded():
         recorded = made(images)
     for seed in range(3):
         images.copy_(noise(40, 112, 112, 3, seed=seed))
-        made.renew(np.arange(40) % 3 == seed)
+        made.resample(np.arange(40) % 3 == seed)
         graph.replay()
         assert torch.equal(recorded, made(images))
 
@@ -335,12 +335,12 @@ def test_bad_arguments():
     for images in (noise(3, 7, 7, 3), noise(2, 7, 7, 4), noise(2, 7, 7), noise(2, 7, 7, 3).float()):
         with pytest.raises(ValueError, match=r"uint8 \(2, height, width, 3\)"):
             made(images)
-    with pytest.raises(ValueError, match="images are on meta, their augmentation on cpu"):
+    with pytest.raises(ValueError, match="images are on meta, the augmentation is on cpu"):
         made(noise(2, 7, 7, 3).to("meta"))
     for games in (np.ones(3, bool), np.ones(2, int)):
-        with pytest.raises(ValueError, match="each of 2 games"):
-            made.renew(games)
-    with pytest.raises(ValueError, match="at least one game"):
+        with pytest.raises(ValueError, match=r"games: must be bool \(2,\)"):
+            made.resample(games)
+    with pytest.raises(ValueError, match="count: must be at least 1"):
         Augmentation(0)
-    with pytest.raises(ValueError, match="contrast may change by 0 up to 1"):
+    with pytest.raises(ValueError, match=r"contrast: must be in \[0, 1\)"):
         Jitter(contrast=1.5)

@@ -22,7 +22,7 @@ TINY = {
 @pytest.mark.parametrize("task", ["explore", "manipulate", "seek"])
 def test_a_recorded_step_is_the_same_step(task, tmp_path):
     trainer = Trainer(TrainConfig.preset(task, spot_candidates=4, **TINY), "cuda", folder=tmp_path)
-    collector, _ = trainer.segment()
+    collector, _ = trainer.start_segment()
     plain = copy.deepcopy(trainer.learner)
     recorded = None
     for turn in range(4):

@@ -12,7 +12,7 @@ from safetensors import torch as safetensors
 
 from scrubjay.game.actions import action_index
 from scrubjay.training.config import TrainConfig, from_json, to_json
-from scrubjay.training.distributed import Group, group_of
+from scrubjay.training.distributed import Group, make_group
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.replay import Triplets
 from scrubjay.training.trainer import Trainer
@@ -60,9 +60,9 @@ def assert_same_agent(first: dict[str, torch.Tensor], second: dict[str, torch.Te
 
 def test_one_process_agrees_with_itself():
     tensor = torch.tensor([1.0, 2.0])
-    Group().agree([tensor])
+    Group().average([tensor])
     assert tensor.tolist() == [1, 2]
-    assert Group().share(SCENES) == SCENES
+    assert Group().shard(SCENES) == SCENES
 
 
 def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
@@ -114,8 +114,8 @@ def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_
 class Uneven(Trainer):
     """A trainer whose process has one or two batches to replay, by its rank, before it plays."""
 
-    def segment(self):
-        collector, replay = super().segment()
+    def start_segment(self):
+        collector, replay = super().start_segment()
         names = ("MoveAhead", "Crouch", "DropObject", "MoveHandUp", "RotateLeft", "CloseObjects", "OpenAt|1,1", "Stand")
         action = torch.tensor([action_index(name) for name in names]).repeat(8 * (1 + self.group.rank))
         size = self.agent.config.image_size
@@ -127,14 +127,14 @@ class Uneven(Trainer):
 def agree(group: Group, out: Path) -> None:
     """Means of what two processes have: 0 and 1, 1 and 3, 1 and 2; of gradients only where there are some."""
     vector, scalar = torch.tensor([float(group.rank), 1.0 + 2 * group.rank]), torch.tensor(1.0 + group.rank)
-    group.agree([vector, scalar])
+    group.average([vector, scalar])
     some, none = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
     some.grad = torch.tensor([2.0 * group.rank])
-    group.average([some, none])
+    group.average_gradients([some, none])
     said = {
         "agreed": [vector.tolist(), scalar.item()], "gradients": [some.grad.tolist(), none.grad],
-        "share": group.share(SCENES), "one": group.share(["a"]),
-        "most": group.most(3 - group.rank, "cpu"), "total": group.total(3 - group.rank, "cpu"),
+        "share": group.shard(SCENES), "one": group.shard(["a"]),
+        "most": group.max(3 - group.rank, "cpu"), "total": group.sum(3 - group.rank, "cpu"),
     }  # fmt: skip
     (out / f"{group.rank}.json").write_text(json.dumps(said))
 
@@ -152,6 +152,6 @@ def learn(group: Group, out: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    mine, _ = group_of("cpu")
+    mine, _ = make_group("cpu")
     {"agree": agree, "learn": learn}[sys.argv[1]](mine, Path(sys.argv[2]))
     mine.close()

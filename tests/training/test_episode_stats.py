@@ -30,30 +30,30 @@ def stand(game: TrackedGame, steps: int) -> np.ndarray:
 
 
 def test_a_whole_game_of_standing_covers_one_place(world):
-    tally = EpisodeStats()
-    game = TrackedGame(world, Explore().sampler(0), tally)
+    stats = EpisodeStats()
+    game = TrackedGame(world, Explore().sampler(0), stats)
     finished = stand(game, LIMITS[Stage.EM])
-    assert finished[-1].all() and not finished[:-1].any() and tally.games == GAMES
-    assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
+    assert finished[-1].all() and not finished[:-1].any() and stats.games == GAMES
+    assert stats.pop_means()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 
 
 def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world):
-    tally, limit = EpisodeStats(), LIMITS[Stage.EM]
-    game = TrackedGame(world, Explore().sampler(0), tally)
+    stats, limit = EpisodeStats(), LIMITS[Stage.EM]
+    game = TrackedGame(world, Explore().sampler(0), stats)
     game.stagger(np.random.default_rng(0))
     ages = game.time[:, Stage.EM].copy()
     assert len(set(ages.tolist())) > 1 and ages.min() >= 0 and ages.max() < limit
     finished = stand(game, limit)
     assert (finished.argmax(0) + 1 == limit - ages).all() and (finished.sum(0) == 1).all()
-    assert tally.games == 0 and set(tally.take()) == {"success"}
+    assert stats.games == 0 and set(stats.pop_means()) == {"success"}
     stand(game, limit)
-    assert tally.games == GAMES
-    assert tally.take()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
+    assert stats.games == GAMES
+    assert stats.pop_means()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 
 
 def test_training_begins_with_games_of_all_ages_the_same_for_the_same_seed():
     trainer = Trainer(TrainConfig.preset("demo", scenes=("FloorPlan401",), copies=8, replay_batches=0))
-    ages = [trainer.segment()[0].caches[0].time[:, Stage.EM] for _ in range(2)]
+    ages = [trainer.start_segment()[0].games[0].time[:, Stage.EM] for _ in range(2)]
     trainer.close()
     assert len(set(ages[0].tolist())) > 4
     assert (ages[0] == ages[1]).all()
@@ -68,10 +68,10 @@ def test_episodic_returns_by_hand():
         ([om, em, em, em], [True, False, False, False]),
     ):
         rollout = SimpleNamespace(
-            reward=torch.tensor([[1.0], [2.0], [4.0], [8.0]]), ended=torch.tensor(dones)[:, None],
+            reward=torch.tensor([[1.0], [2.0], [4.0], [8.0]]), dones=torch.tensor(dones)[:, None],
             observation=SimpleNamespace(stage=torch.tensor(stage)[:, None]),
         )  # fmt: skip
         returns.add(rollout, (Stage.EM, Stage.OM), stats)
-    assert stats.take() == {
+    assert stats.pop_means() == {
         "em/episodic_return": 6, "em/episodic_length": 2, "om/episodic_return": 9, "om/episodic_length": 2,
     }  # fmt: skip

@@ -25,14 +25,14 @@ from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.hiding_buffer import Finished, FinishedGames, Hiding, HidingBuffer, Seeking
+from scrubjay.training.hiding_buffer import FinishedBatch, FinishedGames, HidingBuffer, HidingEpisodes, SeekingEpisodes
 from scrubjay.training.hiding_learner import (
     HidingLearner,
     HidingObjective,
-    earned,
-    left_open,
-    places_on_maps,
-    to_recall,
+    container_left_open,
+    hiding_rewards,
+    recall_targets,
+    seeker_map_poses,
 )
 from scrubjay.training.rollout import Collector
 from scrubjay.training.run import Run, checkpoints
@@ -71,12 +71,12 @@ def played(chest):
     agent, told = eager(), []
     with World([chest], copies=4, size=SMALL.image_size) as world:
         cache = CacheGame(world, Anywhere(3), SHORT)
-        collector = Collector(agent, [cache], 1, watch=lambda _, __, outcome: told.append(outcome), hiding=True)
+        collector = Collector(agent, [cache], 1, on_step=lambda _, __, outcome: told.append(outcome), hiding=True)
         rollouts = [collector.collect(30) for _ in range(4)]
-        names = ("begins", "action", "log_probability", "success", "claimable")
+        names = ("begins", "action", "log_probs", "success", "claimable")
         rows = {name: torch.cat([getattr(rollout, name) for rollout in rollouts]) for name in names}
         seen = tree.cat([rollout.observation for rollout in rollouts])
-    games = collector.shelf.take(len(collector.shelf))
+    games = collector.finished_games.take(len(collector.finished_games))
     return agent, collector, (seen, rows), told, games
 
 
@@ -113,11 +113,11 @@ def test_a_book_says_what_happened(played):
         assert hid.steps[n] == len(times) and hid.success[n, : len(times)].tolist() == about["success"]
         assert hid.action[n, : len(times)].tolist() == [told[t].action[b] for t in times]
         assert hid.opened[n, : len(times)].tolist() == [bool(told[t].novelty.opened[b]) for t in times]
-        assert not hid.success[n, len(times) :].any() and not hid.within[n, len(times) :].any()
+        assert not hid.success[n, len(times) :].any() and not hid.mask[n, len(times) :].any()
         for field in fields(Observation):
             kept = getattr(hid.observation, field.name)[n, : len(times)]
             assert torch.equal(kept, getattr(seen, field.name)[times, b]), field.name
-        torch.testing.assert_close(hid.log_probability[n, : len(times)], rows["log_probability"][times, b])
+        torch.testing.assert_close(hid.log_probs[n, : len(times)], rows["log_probs"][times, b])
         times = about[Stage.S]
         assert sought.steps[n] == len(times) and bool(sought.found[n]) == about["found"]
         for name in ("action", "success", "claimable"):
@@ -125,10 +125,10 @@ def test_a_book_says_what_happened(played):
         assert torch.equal(sought.place[n, : len(times)].long(), seen.place[times, b])
         among = torch.tensor([SEEKER_ACTIONS.index(int(a)) for a in rows["action"][times, b]])
         chance = sought.policy[n, torch.arange(len(times)), among].float()
-        torch.testing.assert_close(chance.log(), rows["log_probability"][times, b], atol=2e-3, rtol=1e-3)
-    placed = hid.success & (hid.spot >= 0)
+        torch.testing.assert_close(chance.log(), rows["log_probs"][times, b], atol=2e-3, rtol=1e-3)
+    placed = hid.success & (hid.place_at >= 0)
     assert placed.any() and (~placed.any(1)).any(), "some games hide and some do not"
-    again = (hid.spot >= 0) & (placed.cumsum(1) > placed)
+    again = (hid.place_at >= 0) & (placed.cumsum(1) > placed)
     assert again.any() and sought.found.any() and (hid.success & (hid.action == action_index("ReadyForSeeker"))).any()
 
 
@@ -140,7 +140,7 @@ def test_the_kept_map_is_what_was_explored(played):
         visited = {tuple(place) for place in seen.place[about[Stage.EM], about["game"]].tolist()}
         assert {tuple(place) for place in unpack(keys[keys >= 0]).tolist()} == visited
         # The hider went where it chose to, and hid from there.
-        row, column, quarter = games.thought.place[n].tolist()
+        row, column, quarter = games.choice.place[n].tolist()
         (west, north), there = origins[n].tolist(), games.hiding.observation.place[n, 0, :3].tolist()
         assert there == [west + column, north - row, quarter]
 
@@ -148,8 +148,8 @@ def test_the_kept_map_is_what_was_explored(played):
 def test_rewards_are_those_of_a_straightforward_count(played):
     *_, told, games = played
     percentile = torch.linspace(-1, 1, len(games))
-    hid = replace(games.hiding, probability=torch.full_like(games.hiding.probability, 0.2))
-    paid = earned(hid, percentile)
+    hid = replace(games.hiding, hit_probability=torch.full_like(games.hiding.hit_probability, 0.2))
+    paid = hiding_rewards(hid, percentile)
     for n, about in enumerate(straightforward(told)):
         expected, times = list(about["reward"]), about[Stage.OH]
         act = [told[t].action[about["game"]] for t in times]
@@ -166,20 +166,20 @@ def test_evaluating_kept_steps_gives_the_probabilities_that_were_drawn_with(play
     hid = games.hiding
     with torch.no_grad():
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
-        said = agent.evaluate(learner._before(games), observation, torch.zeros_like(observation.last_success))
+        said = agent.evaluate(learner._initial_state(games), observation, torch.zeros_like(observation.last_success))
     logs = said.decision.logits.log_softmax(-1).gather(-1, hid.action.T[..., None])[..., 0].T
-    within = hid.within
-    torch.testing.assert_close(logs[within], hid.log_probability[within], atol=1e-4, rtol=1e-3)
-    n, t = (hid.spot >= 0).nonzero().unbind(1)
-    chance = said.decision.hittable.sigmoid().flatten(-3)[t, n, hid.spot[n, t]]
-    torch.testing.assert_close(hid.probability[n, t], chance, atol=1e-4, rtol=1e-3)
+    within = hid.mask
+    torch.testing.assert_close(logs[within], hid.log_probs[within], atol=1e-4, rtol=1e-3)
+    n, t = (hid.place_at >= 0).nonzero().unbind(1)
+    chance = said.decision.hittable.sigmoid().flatten(-3)[t, n, hid.place_at[n, t]]
+    torch.testing.assert_close(hid.hit_probability[n, t], chance, atol=1e-4, rtol=1e-3)
     empty = replace(games, metric_map=tree.map(lambda kept: torch.full_like(kept, -1), games.metric_map))
     with torch.no_grad():
-        other = agent.evaluate(learner._before(empty), observation, torch.zeros_like(observation.last_success))
+        other = agent.evaluate(learner._initial_state(empty), observation, torch.zeros_like(observation.last_success))
     assert not torch.allclose(other.decision.logits[0], said.decision.logits[0]), "the map matters"
 
 
-def hiding_of(names, success, landed=(), standing=()) -> Hiding:
+def hiding_of(names, success, landed=(), standing=()) -> HidingEpisodes:
     """OH's steps of one game from the names of its actions; `landed` are names or None."""
     count = len(names)
     zeros, many = torch.zeros(1, count, dtype=torch.int64), torch.zeros(1, count, 4, dtype=torch.int64)
@@ -189,7 +189,7 @@ def hiding_of(names, success, landed=(), standing=()) -> Hiding:
         torch.tensor([standing or [True] * count]), zeros, zeros + Stage.OH, many, where, many[..., :3],
     )  # fmt: skip
     action = torch.tensor([[action_index(name) for name in names]])
-    return Hiding(
+    return HidingEpisodes(
         observation, torch.zeros(1, count), torch.full((1, count), 0.5), action, torch.tensor([success]), zeros > 0,
         torch.tensor([count]),
     )  # fmt: skip
@@ -210,29 +210,31 @@ def test_what_to_recall_and_to_close_by_hand():
     hid = hiding_of(
         names, [False, False, True, True, False, False, True], landed, [True, True, True, False, *[True] * 3]
     )
-    tried, lay = to_recall(hid)
+    tried, lay = recall_targets(hid)
     assert tried.tolist() == [[-1, 0, 1, 1, 49 + 2, 98, 98]]
     assert lay.tolist() == [[-1, -1, 8, 8, 49 + 3, 49 + 3, 49 + 3]]
-    assert left_open(hid).tolist() == [[False] * 4 + [True] * 3]
+    assert container_left_open(hid).tolist() == [[False] * 4 + [True] * 3]
     assert hid.outcome.tolist() == [49 + 2], "crouching, contained, row 1, column 3"
     stood = replace(hid, observation=replace(hid.observation, standing=torch.ones(1, 7, dtype=torch.bool)))
     assert stood.outcome.tolist() == [NUM_PLACEMENTS + 49 + 2]
     failed = replace(hid, success=hid.success & False)
-    assert failed.outcome.tolist() == [NOT_HIDDEN] and not left_open(failed).any()
+    assert failed.outcome.tolist() == [NONE] and not container_left_open(failed).any()
     closed = hiding_of(["PlaceAt|1,1,3", "CloseObjects", "Stand"], [True, True, True])
-    assert left_open(closed).tolist() == [[False, True, False]]
+    assert container_left_open(closed).tolist() == [[False, True, False]]
     on_top = hiding_of(["PlaceAt|0,1,3", "CloseObjects", "Stand"], [True, True, True])
-    assert not left_open(on_top).any()
+    assert not container_left_open(on_top).any()
     short = replace(hid, steps=torch.tensor([2]), success=hid.success & False)
-    assert short.spot.tolist() == [[0, 1, *[-1] * 5]]
+    assert short.place_at.tolist() == [[0, 1, *[-1] * 5]]
 
 
 def test_seekers_are_where_they_were_on_the_hiders_map():
     """The map's first cell is two steps left and three ahead of the start."""
     place = torch.tensor([[[0, 0, 0, 1], [-2, 3, 3, 0], [1, -1, 2, 1]]], dtype=torch.int16)
     nothing = torch.zeros(1, 3, dtype=torch.int64)
-    seeking = Seeking(place, torch.zeros(1, 3, 58), nothing, nothing > 0, nothing > 0, nothing[:, 0], nothing[:, 0] > 0)
-    on_map = places_on_maps(seeking, torch.tensor([[-2, 3]]))
+    seeking = SeekingEpisodes(
+        place, torch.zeros(1, 3, 58), nothing, nothing > 0, nothing > 0, nothing[:, 0], nothing[:, 0] > 0
+    )
+    on_map = seeker_map_poses(seeking, torch.tensor([[-2, 3]]))
     assert on_map.tolist() == [[[3, 2, 0, 1], [0, 0, 3, 0], [4, 3, 2, 1]]]
 
 
@@ -240,9 +242,9 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())
     percentile = learner.percentile(games, torch.Generator().manual_seed(0))
-    (hiding, metrics), imagined = learner.hiding(games, percentile, early=True), learner.perspective(games)
+    (hiding, metrics), imagined = learner.oh_losses(games, percentile, early=True), learner.ps_losses(games)
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
-    assert set(learner.hiding(games, percentile, early=False)[0]) == OH_LOSSES
+    assert set(learner.oh_losses(games, percentile, early=False)[0]) == OH_LOSSES
     assert set(metrics) == {"oh/approx_kl", "oh/explained_variance"}
     weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
@@ -283,7 +285,7 @@ def test_games_are_learned_from(played):
     percentile = torch.where(torch.arange(len(games)) % 2 == 0, 1.0, -1.0)
     first = last = {}
     for _ in range(12):
-        last = learner.perspective(games) | learner.hiding(games, percentile, early=False)[0]
+        last = learner.ps_losses(games) | learner.oh_losses(games, percentile, early=False)[0]
         first = first or last
         optimizer.zero_grad()
         total_loss(last, objective.perspective_weights() | objective.hiding_weights(early=False)).backward()
@@ -337,16 +339,16 @@ def test_places_that_are_not_real_rank_nothing():
 
 def test_games_leave_the_shelf_once_and_in_their_order(played):
     *_, games = played
-    shelf = FinishedGames()
-    shelf.add(tree.index(games, slice(3)))
-    shelf.add(tree.index(games, slice(3, 7)))
-    taken = [shelf.take(2), shelf.take(4)]
-    assert [len(some) for some in taken] == [2, 4] and len(shelf) == 1
-    joined = tree.cat([*taken, shelf.take(1)])
+    finished_games = FinishedGames()
+    finished_games.add(tree.index(games, slice(3)))
+    finished_games.add(tree.index(games, slice(3, 7)))
+    taken = [finished_games.take(2), finished_games.take(4)]
+    assert [len(some) for some in taken] == [2, 4] and len(finished_games) == 1
+    joined = tree.cat([*taken, finished_games.take(1)])
     assert torch.equal(joined.hiding.action, games.hiding.action[:7])
     assert torch.equal(joined.hiding.observation.image, games.hiding.observation.image[:7])
     with pytest.raises(ValueError, match="count"):
-        shelf.take(1)
+        finished_games.take(1)
 
 
 def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
@@ -355,7 +357,7 @@ def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
         cache = CacheGame(world, RandomEpisodes(1, first=Stage.OH), SHORT)
         collector = Collector(agent, [cache], 1, hiding=True)
         collector.collect(40)
-        assert cache.episode.sum() > 2 and not len(collector.shelf)
+        assert cache.episode.sum() > 2 and not len(collector.finished_games)
 
 
 def test_a_game_takes_the_memory_that_is_said(chest):
@@ -363,10 +365,10 @@ def test_a_game_takes_the_memory_that_is_said(chest):
     with World([chest], copies=2, size=SMALL.image_size) as world:
         cache = CacheGame(world, RandomEpisodes(), LIMITS)
         book = HidingBuffer(agent, cache)
-        book.open[:], cache.stage[:] = True, Stage.OH
+        book.active[:], cache.stage[:] = True, Stage.OH
         seen = observe(cache)
         said = agent.act(agent.initial_state(2), seen, torch.ones(2, dtype=torch.bool))
-        book.decided(seen, said.decision, torch.full((2,), action_index("Stand")))
+        book.record_decision(seen, said.decision, torch.full((2,), action_index("Stand")))
         size = sum(weighed(value) for value in vars(book).values()) / 2
     assert 0.65e6 < size < 0.75e6, "as the module says, for the small networks"
 
@@ -433,4 +435,4 @@ def test_finished_games_are_dataclasses_of_tensors_alone(played):
     def only_tensors(thing) -> bool:
         return isinstance(thing, torch.Tensor) or all(only_tensors(getattr(thing, f.name)) for f in fields(thing))
 
-    assert isinstance(games, Finished) and only_tensors(games)
+    assert isinstance(games, FinishedBatch) and only_tensors(games)

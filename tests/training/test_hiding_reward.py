@@ -104,7 +104,7 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
         with World([chest], copies=3, size=SMALL.image_size) as world:
             game = CacheGame(world, RandomEpisodes(3, last=last), limits)
             watch = lambda number, game, outcome: told.append(outcome)  # noqa: E731
-            collector = Collector(agent, [game], seed=1, watch=watch, valued=valued)
+            collector = Collector(agent, [game], seed=1, on_step=watch, hiding_value=valued)
             rollouts[valued] = [collector.collect(13), collector.collect(13)]
 
     for without, with_it in zip(*rollouts.values(), strict=True):

@@ -17,12 +17,12 @@ from scrubjay.training.actor_critic import compute_gae, total_loss
 from scrubjay.training.learner import (
     Learner,
     Objective,
-    at_end,
+    at_episode_end,
     begun_within,
-    ends_of,
-    episodes,
+    episode_ends,
+    episode_ids,
     opened_before,
-    relabeled,
+    relabel_targets,
 )  # fmt: skip
 from scrubjay.training.rollout import Collector
 
@@ -37,23 +37,23 @@ def test_episodes_by_hand():
     """Exploring, a choice, hiding, two steps of manipulation, hiding; then a new game in the same stage."""
     stage = column(0, 0, 1, 2, 3, 3, 2, 0, 0)
     begins = column(False, False, False, False, False, False, False, True, False)
-    assert episodes(stage, begins).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
+    assert episode_ids(stage, begins).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
     assert begun_within(stage, begins).flatten().tolist() == [False, False, *[True] * 7]
     chosen = stage == 3
     ended = column(False, True, True, False, False, True, False, False, False)
-    assert ends_of(chosen, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]
-    assert at_end(stage * 10, ends_of(chosen, ended))[4].item() == 30
-    assert ends_of(stage == 0, ended).flatten().tolist() == [1, 1, -1, -1, -1, -1, -1, -1, -1], "the last goes on"
+    assert episode_ends(chosen, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]
+    assert at_episode_end(stage * 10, episode_ends(chosen, ended))[4].item() == 30
+    assert episode_ends(stage == 0, ended).flatten().tolist() == [1, 1, -1, -1, -1, -1, -1, -1, -1], "the last goes on"
     opened = column(False, True, False, False, False, True, False, False, True)
-    assert opened_before(opened, episodes(stage, begins)).flatten().tolist() == [*[False] * 9]
+    assert opened_before(opened, episode_ids(stage, begins)).flatten().tolist() == [*[False] * 9]
     assert opened_before(opened, torch.zeros(9, 1, dtype=torch.long)).flatten().tolist() == [False, False, *[True] * 7]
 
 
 def test_targets_are_relabeled_where_the_object_landed():
     agent_sees = collected(Stage.OM)[1].observation
-    other = relabeled(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
+    other = relabel_targets(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
     assert (other == torch.tensor([1, 2, 3])).all()
-    assert torch.equal(relabeled(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
+    assert torch.equal(relabel_targets(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
 
 
 def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_object_landed():
@@ -65,7 +65,7 @@ def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_ob
     landed = torch.where(ended, torch.tensor([4 * 7 + 2, 49 + 2 * 7 + 3]), -1)
     observation = replace(rollout.observation, stage=torch.full_like(rollout.action, int(Stage.OM)))
     rollout = replace(
-        rollout, observation=observation, begins=begins, ended=ended, landed=landed,
+        rollout, observation=observation, begins=begins, dones=ended, landed=landed,
         hit=ended & torch.tensor([True, False]), stages=frozenset({int(Stage.OM)}),
     )  # fmt: skip
     found, _ = Learner(agent, Objective(hindsight=2.0))(rollout)
@@ -95,7 +95,9 @@ def collected(first: Stage, chest=None, worlds: int = 1):
             CacheGame(world, RandomEpisodes(3 + k, first=first, last=last), LIMITS) for k, world in enumerate(made)
         ]
         told = []
-        collector = Collector(agent, caches, seed=1, watch=lambda number, game, outcome: told.append((number, outcome)))
+        collector = Collector(
+            agent, caches, seed=1, on_step=lambda number, game, outcome: told.append((number, outcome))
+        )
         rollouts = [collector.collect(12), collector.collect(12)]
         for world in made:
             world.close()
@@ -116,7 +118,7 @@ def test_a_rollout_says_what_happened():
         step = t % 12
         assert (rollout.observation.stage[step].numpy() == outcome.stage).all()
         assert (rollout.success[step].numpy() == outcome.success).all()
-        assert (rollout.ended[step].numpy() == outcome.ended).all()
+        assert (rollout.dones[step].numpy() == outcome.ended).all()
         acted = outcome.stage != Stage.PS
         assert (rollout.action[step].numpy() == outcome.action)[acted].all()
         if t:
@@ -133,7 +135,7 @@ def test_evaluating_a_rollout_gives_the_probabilities_that_its_actions_were_draw
             said = agent.evaluate(rollout.state, rollout.observation, rollout.begins)
         logs = said.decision.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
         acted = rollout.observation.stage != Stage.PS
-        torch.testing.assert_close(logs[acted], rollout.log_probability[acted], atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(logs[acted], rollout.log_probs[acted], atol=1e-4, rtol=1e-3)
 
 
 def test_worlds_are_collected_side_by_side():
@@ -142,7 +144,7 @@ def test_worlds_are_collected_side_by_side():
     assert [number for number, _ in told[:4]] == [0, 1, 0, 1]
     assert (rollout.success[0, 2:].numpy() == told[1][1].success).all()
     part = rollout.games(slice(2, 4))
-    assert torch.equal(part.observation.image, rollout.observation.image[:, 2:]) and part.following.shape == (2,)
+    assert torch.equal(part.observation.image, rollout.observation.image[:, 2:]) and part.bootstrap_value.shape == (2,)
     mixed = rollout.games(torch.tensor([3, 0]))
     assert torch.equal(mixed.observation.image, rollout.observation.image[:, [3, 0]])
     assert (
@@ -186,7 +188,7 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     losses, _ = Learner(other, Objective(normalize_advantages=True))(rollout)
     with torch.no_grad():
         said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
-    ahead = compute_gae(rollout.reward, said.value, rollout.following, rollout.ended)
+    ahead = compute_gae(rollout.reward, said.value, rollout.bootstrap_value, rollout.dones)
     stage, target = rollout.observation.stage, (ahead + said.value).numpy()
     exploring = (stage == Stage.EM).numpy()
     error, gain = (target - said.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
@@ -221,7 +223,7 @@ def test_an_agent_learns_to_do_what_pays():
             optimizer.zero_grad()
             total_loss(losses, learner.objective.weights(rollout.stages)).backward()
             optimizer.step()
-            shares.append(rollout.log_probability.exp()[rollout.action == right].mean().item())
+            shares.append(rollout.log_probs.exp()[rollout.action == right].mean().item())
     assert shares[0] < 0.03 and shares[-1] > 0.15, shares
 
 

@@ -86,18 +86,18 @@ def hiding_at_random(agent: Player, random: Player) -> Player:
 
 def played(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
     """The means of a player's games, as training counts them."""
-    tally = EpisodeStats()
+    stats = EpisodeStats()
     size = trainer.agent.config.image_size
     with World(trainer.rooms, 8, size=size) as world:
-        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), tally, np.array(trainer.training.stage_limits))
-        while tally.games < games:
+        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), stats, np.array(trainer.training.stage_limits))
+        while stats.games < games:
             game.step(*player(game, np.ones(len(game), bool)))
-    return tally.take()
+    return stats.pop_means()
 
 
 def learned(trainer: Trainer, updates: int) -> None:
     torch.set_num_threads(1)  # Two are slower for networks as small as these.
-    collector, replay = trainer.segment()
+    collector, replay = trainer.start_segment()
     for _ in range(updates):
         trainer.update(collector, replay)
 
@@ -181,10 +181,10 @@ def test_every_way_to_run_learns(how, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     coverage = [row["play"]["coverage"] for row in rows if "coverage" in row["play"]]
-    tally = EpisodeStats()
+    stats = EpisodeStats()
     with World(build_rooms([ROOM, "FloorPlan402"]), 4, size=112) as world:
-        game, player = TrackedGame(world, TrainConfig.preset("demo").make_task().sampler(0), tally), RandomPlayer(0)
-        while tally.games < 16:
+        game, player = TrackedGame(world, TrainConfig.preset("demo").make_task().sampler(0), stats), RandomPlayer(0)
+        while stats.games < 16:
             game.step(*player(game, np.ones(len(game), bool)))
-    random = tally.take()["coverage"]
+    random = stats.pop_means()["coverage"]
     assert np.mean(coverage[-4:]) > 1.4 * random, coverage

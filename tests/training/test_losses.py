@@ -57,7 +57,7 @@ def test_openings_that_were_tried_say_where_others_would_succeed():
     every = torch.ones(4, 1, dtype=torch.bool)
     # The odds were 3, 4 and 1 to 1.
     expected = -(np.log(3 / 4) + np.log(1 / 5) + np.log(1 / 2))
-    assert losses.openable(said, action, success, every).item() == pytest.approx(expected / losses.FEW_TRIES)
+    assert losses.openable(said, action, success, every).item() == pytest.approx(expected / losses.MIN_OPEN_TRIES)
     assert losses.openable(said, action, success, ~every).item() == 0
     # In sixteen games there are 48 tries: enough for a mean.
     said, action, success, every = (tensor.repeat_interleave(16, 1) for tensor in (said, action, success, every))

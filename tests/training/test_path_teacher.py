@@ -21,7 +21,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.learner import Learner, Objective
-from scrubjay.training.path_teacher import FAR, PathTeacher, claimable, distances, first_steps
+from scrubjay.training.path_teacher import UNREACHABLE, PathTeacher, claimable, distances, first_actions
 from scrubjay.training.rollout import Collector
 
 CPU = torch.device("cpu")
@@ -46,7 +46,7 @@ ACTIONS = (*TURNED, "RotateLeft", "RotateRight", "Stand", "Crouch")
 
 def searched(aims: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """Distances by breadth-first search forward from every place, one after another."""
-    found = np.full(aims.shape, FAR)
+    found = np.full(aims.shape, UNREACHABLE)
     for start in np.ndindex(*aims.shape):
         if not floor[start[:2]]:
             continue
@@ -84,8 +84,8 @@ def test_distances_are_those_of_a_breadth_first_search(seed, height, width, shar
 def test_first_steps_come_nearer_by_one(seed, height, width, share):
     aims, floor = (torch.from_numpy(made) for made in random_maps(seed, 2, height, width, share))
     away = distances(aims, floor)
-    steps = first_steps(away)
-    assert ((steps == NOTHING) == (away >= FAR)).all() and (
+    steps = first_actions(away)
+    assert ((steps == NOTHING) == (away >= UNREACHABLE)).all() and (
         (steps == action_index("ClaimVisible")) == (away == 0)
     ).all()
     names = {action_index(name): name for name in ACTIONS}
@@ -113,7 +113,7 @@ def by_hand() -> tuple[PathTeacher, torch.Tensor]:
     aims[0, 0, 1, EAST, 0] = True
     guide = PathTeacher(3, CPU)
     # The game's start is at (1, 0): the window's first position is a step ahead of it.
-    guide.set(torch.tensor([1]), first_steps(distances(aims, floor)), torch.tensor([[0, 1]]))
+    guide.set(torch.tensor([1]), first_actions(distances(aims, floor)), torch.tensor([[0, 1]]))
     return guide, distances(aims, floor)
 
 
@@ -130,7 +130,7 @@ def by_hand() -> tuple[PathTeacher, torch.Tensor]:
         ((1, 1, SOUTH, 0), "RotateLeft", 1),
         ((1, 1, EAST, 1), "Crouch", 1),
         ((1, 1, EAST, 0), "ClaimVisible", 0),
-        ((1, 0, EAST, 0), None, FAR),
+        ((1, 0, EAST, 0), None, UNREACHABLE),
         ((2, 1, EAST, 0), None, None),
         ((0, 2, EAST, 0), None, None),
         ((-9, -9, EAST, 0), None, None),
@@ -138,7 +138,7 @@ def by_hand() -> tuple[PathTeacher, torch.Tensor]:
 )
 def test_where_to_go_by_hand(place, action, steps):
     guide, away = by_hand()
-    found = guide.toward(torch.tensor([place] * 3))
+    found = guide.action(torch.tensor([place] * 3))
     assert found.tolist() == [NOTHING, action_index(action) if action else NOTHING, NOTHING]
     if steps is not None:
         assert away[0, 1 - place[1], place[0], place[2], place[3]] == steps
@@ -149,14 +149,14 @@ def test_what_is_known_stays_when_the_window_grows_and_goes_with_the_game():
     here = torch.tensor([[0, 0, NORTH, 1]] * 3)
     larger = torch.full((2, 2, 5, 4, 2), action_index("Stand"))
     guide.set(torch.tensor([0, 2]), larger, torch.tensor([[-4, 0], [-4, 9]]))
-    assert guide.toward(here).tolist() == [action_index("Stand"), action_index("MoveAhead"), NOTHING]
+    assert guide.action(here).tolist() == [action_index("Stand"), action_index("MoveAhead"), NOTHING]
     smaller = torch.full((1, 1, 1, 4, 2), action_index("Crouch"))
     guide.set(torch.tensor([0]), smaller, torch.tensor([[-4, 0]]))
-    assert guide.toward(here).tolist() == [NOTHING, action_index("MoveAhead"), NOTHING], (
+    assert guide.action(here).tolist() == [NOTHING, action_index("MoveAhead"), NOTHING], (
         "nothing is left of the last game"
     )
-    guide.forget(torch.tensor([False, True, False]))
-    assert guide.toward(here).tolist() == [NOTHING] * 3
+    guide.stop(torch.tensor([False, True, False]))
+    assert guide.action(here).tolist() == [NOTHING] * 3
 
 
 CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
@@ -224,19 +224,19 @@ def test_games_are_led_alike_alone_and_together():
     outcome = torch.tensor([0, 17, 200, NOT_HIDDEN])
     together = PathTeacher(6, CPU)
     numbers = torch.tensor([5, 0, 3, 2])
-    together.lead(perspective, numbers, *hidden(maps, place[-1], outcome))
+    together.start(perspective, numbers, *hidden(maps, place[-1], outcome))
     found = set()
     for b in range(4):
         alone = PathTeacher(1, CPU)
         one = tree.index(maps, slice(b, b + 1))
-        alone.lead(perspective, torch.tensor([0]), *hidden(one, place[-1, b : b + 1], outcome[b : b + 1]))
+        alone.start(perspective, torch.tensor([0]), *hidden(one, place[-1, b : b + 1], outcome[b : b + 1]))
         for there in place[:, b]:
             everywhere = there.expand(6, 4)
-            action = together.toward(everywhere)[numbers[b]].item()
-            assert action == alone.toward(there[None]).item()
+            action = together.action(everywhere)[numbers[b]].item()
+            assert action == alone.action(there[None]).item()
             found.add(action)
     assert action_index("ClaimVisible") in found and len(found) > 3, "the test must see different answers"
-    assert (together.toward(place[0, 0].expand(6, 4))[[1, 4]] == NOTHING).all(), "the others begin nothing"
+    assert (together.action(place[0, 0].expand(6, 4))[[1, 4]] == NOTHING).all(), "the others begin nothing"
 
 
 @torch.no_grad()
@@ -245,8 +245,8 @@ def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
     perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 2, 1)
     guide, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
     explored, origin, at, _ = known = hidden(maps, place[3], outcome)
-    guide.lead(perspective, torch.arange(2), *known)
-    survey = perspective.encode_maps(explored)
+    guide.start(perspective, torch.arange(2), *known)
+    survey = perspective.survey(explored)
     for b in range(2):
         one = slice(b, b + 1)
         imagined = perspective.imagine(survey[one], explored.inside[one], at[one, None], outcome[one, None, None])
@@ -255,8 +255,8 @@ def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
         for there in np.ndindex(*away.shape):
             row, column, quarter, standing = there
             here = torch.tensor([[origin[b, 0] + column, origin[b, 1] - row, quarter, standing]] * 2)
-            action = guide.toward(here)[b].item()
-            if away[there] in (0, FAR):
+            action = guide.action(here)[b].item()
+            if away[there] in (0, UNREACHABLE):
                 assert action == (action_index("ClaimVisible") if away[there] == 0 else NOTHING)
             else:
                 name = next(name for name in ACTIONS if action_index(name) == action)
@@ -270,8 +270,8 @@ def test_games_are_led_in_half_precision_too():
     for half in (False, True):
         guide = PathTeacher(4, CPU)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            guide.lead(perspective, torch.arange(4), *hidden(maps, place[2], torch.tensor([3, 60, 150, 290])))
-        found.append(guide.steps)
+            guide.start(perspective, torch.arange(4), *hidden(maps, place[2], torch.tensor([3, 60, 150, 290])))
+        found.append(guide.actions)
     assert (found[0] == found[1]).float().mean() > 0.9
 
 
@@ -287,26 +287,26 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
         def watch(number, game, outcome):
             begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (game.stage == Stage.S)))
             if len(begun):
-                maps = tree.index(collector.acting[number].state.metric_map, begun)
-                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NOT_HIDDEN))
-                collector.guides[number].lead(agent.perspective, begun, *known)
+                maps = tree.index(collector.actors[number].state.metric_map, begun)
+                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
+                collector.teachers[number].start(agent.perspective, begun, *known)
 
-        collector = Collector(agent, [game], seed=1, watch=watch)
+        collector = Collector(agent, [game], seed=1, on_step=watch)
         rollout = collector.collect(16)
     seeking = rollout.observation.stage == Stage.S
-    assert seeking.any() and (rollout.toward[~seeking] == NOTHING).all()
+    assert seeking.any() and (rollout.teacher_action[~seeking] == NOTHING).all()
     first = seeking[1:] & ~seeking[:-1]
-    assert (rollout.toward[1:][first] == action_index("ClaimVisible")).all(), "the hider knows the start"
-    assert set(rollout.toward[seeking].tolist()) <= {NOTHING, action_index("ClaimVisible")}
+    assert (rollout.teacher_action[1:][first] == action_index("ClaimVisible")).all(), "the hider knows the start"
+    assert set(rollout.teacher_action[seeking].tolist()) <= {NOTHING, action_index("ClaimVisible")}
 
     learner = Learner(agent, Objective(imitation=0.5))
     loss = learner(rollout)[0]["s/imitation"]
     logits = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.logits
-    led = seeking & (rollout.toward >= 0)
+    led = seeking & (rollout.teacher_action >= 0)
     expected = -logits.log_softmax(-1)[led, action_index("ClaimVisible")].mean()
     torch.testing.assert_close(loss, expected)
     loss.backward()
     bias = agent.heads.stages["S"].actor.bias.grad
     assert bias is not None and torch.isfinite(bias).all() and bias.argmin() == len(bias) - 1, "claims become likely"
-    nothing = type(rollout)(**{**vars(rollout), "toward": torch.full_like(rollout.toward, NOTHING)})
+    nothing = type(rollout)(**{**vars(rollout), "teacher_action": torch.full_like(rollout.teacher_action, NOTHING)})
     assert learner(nothing)[0]["s/imitation"] == 0

@@ -8,8 +8,8 @@ from scrubjay.agent.config import SMALL
 from scrubjay.agent.visual_dynamics import DynamicsOutput, image_sizes
 from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
-from scrubjay.training.dynamics_losses import FORESEEABLE, dynamics_losses
-from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, balanced, triplets_of
+from scrubjay.training.dynamics_losses import PREDICTABLE, dynamics_losses
+from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, balance_by_action, sample_triplets
 from scrubjay.training.rollout import Rollout
 
 AHEAD, OPEN = action_index("MoveAhead"), action_index("OpenAt|1,1")
@@ -40,14 +40,14 @@ def test_an_epoch_gives_everything_once():
 def test_no_kind_of_action_takes_more_than_its_share():
     rng = np.random.default_rng(0)
     action = np.r_[np.full(90, AHEAD), np.full(5, OPEN), [action_index("OpenAt|7,7")] * 3, [action_index("Crouch")] * 2]
-    kept = action[balanced(action, rng)]
+    kept = action[balance_by_action(action, rng)]
     assert (kept == AHEAD).sum() == 20 and len(kept) == 30, "a fifth of a hundred; the others are few enough"
     assert GROUPS[OPEN] == GROUPS[action_index("OpenAt|7,7")] != GROUPS[AHEAD]
     assert len(set(GROUPS[[action_index("MoveHandUp"), action_index("MoveHandBack")]])) == 1
 
 
 def test_old_triplets_are_forgotten_and_a_full_buffer_begins_anew():
-    replay = Replay(8, size=64, oldest=3)
+    replay = Replay(8, size=64, max_age=3)
     replay.add(triplets(0, 10, action=0))
     first = len(replay)
     for _ in range(3):
@@ -92,7 +92,7 @@ def test_the_five_losses_by_hand():
 
 
 def test_what_cannot_be_foretold_is_as_the_paper_lists_it():
-    out = {name.split("|")[0] for number, name in enumerate(NAMES) if not FORESEEABLE[number]}
+    out = {name.split("|")[0] for number, name in enumerate(NAMES) if not PREDICTABLE[number]}
     assert out == {
         "RotateLeft", "RotateRight", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible",
     }  # fmt: skip
@@ -111,7 +111,7 @@ def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
     observation = Observation(image, unused, success, success, unused, stage, unused, unused, unused)
     others = {name: unused for name in Rollout.__dataclass_fields__}
     return Rollout(**{
-        **others, "observation": observation, "action": action, "success": success, "ended": ended, "begins": begins,
+        **others, "observation": observation, "action": action, "success": success, "dones": ended, "begins": begins,
     })  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def test_transitions_are_replayed_that_show_what_an_action_did():
         (Stage.EM, "MoveAhead", False, False, True),
         (Stage.EM, "MoveAhead", True, False, False),  # What it did is not in the rollout.
     ])  # fmt: skip
-    found = triplets_of(rollout, np.random.default_rng(0), share=1.0)
+    found = sample_triplets(rollout, np.random.default_rng(0), share=1.0)
     rows = sorted(zip(*(t[:, 0, 0, 0].tolist() for t in (found.before, found.after)), strict=True))
     # Claims that succeed, and being ready, change nothing that is seen.
     assert rows == [(0, 1), (3, 4), (4, 5), (5, 6), (6, 7), (8, 8), (9, 10), (10, 10), (11, 12)]

@@ -22,7 +22,7 @@ from scrubjay.training.config import FEW_STEPS, PRESETS, TrainConfig, from_json,
 from scrubjay.training.hogwild import Worker, train_asynchronously
 from scrubjay.training.learner import Objective
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
-from scrubjay.training.trainer import Trainer, optimizers_of, train
+from scrubjay.training.trainer import Trainer, make_optimizers, train
 
 TINY = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4,
@@ -263,8 +263,8 @@ def worked():
     shared = Agent(SMALL)
     before = Agent(SMALL)
     before.load_state_dict(shared.state_dict())
-    worker = Worker(TINY, 0, 2, shared, optimizers_of(shared, TINY))
-    row = worker.update(*worker.segment())
+    worker = Worker(TINY, 0, 2, shared, make_optimizers(shared, TINY))
+    row = worker.update(*worker.start_segment())
     worker.close()
     return worker, row, before, shared
 
@@ -288,7 +288,7 @@ def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
     """Four games, two at a time: two steps of the optimizer an epoch."""
     for epochs, steps in ((1, 2), (2, 4)):
         trainer = Trainer(replace(TINY, copies=4, minibatch_games=2, epochs=epochs, objective=Objective(clip_coef=0.2)))
-        trainer.update(*trainer.segment())
+        trainer.update(*trainer.start_segment())
         trainer.close()
         assert {int(state["step"]) for state in trainer.optimizers["play"].state.values()} == {steps}
 
@@ -296,7 +296,7 @@ def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
 def test_every_parameter_has_its_optimizer():
     agent = Agent(SMALL)
     names = {id(parameter): name for name, parameter in agent.named_parameters()}
-    optimizers = optimizers_of(agent, replace(TINY, head_lr_scale=3.0))
+    optimizers = make_optimizers(agent, replace(TINY, head_lr_scale=3.0))
     every = {
         key: [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
         for key, optimizer in optimizers.items()
@@ -321,7 +321,7 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
     """Adam's first step is its rate, whatever the gradient."""
     agent = Agent(SMALL).double()
     training = replace(TINY, learning_rate=1e-3, head_lr_scale=3.0, betas=(0.9, 0.95), perspective_learning_rate=1e-4)
-    optimizers = optimizers_of(agent, training)
+    optimizers = make_optimizers(agent, training)
     before = {name: parameter.detach().clone() for name, parameter in agent.named_parameters()}
     for parameter in agent.parameters():
         parameter.grad = torch.full_like(parameter, 0.7)

@@ -17,7 +17,7 @@ from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TRAINABLE, TrainConfig
 from scrubjay.training.run import Progress, Run, checkpoints
 from scrubjay.training.trainer import Trainer, train
-from scrubjay.training.validation import Validation, searching
+from scrubjay.training.validation import Validation, make_seek_task
 
 SCENE = "FloorPlan421"
 TINY = TrainConfig.preset(
@@ -49,13 +49,13 @@ def test_everyone_sits_the_same_exam_and_the_same_player_gets_the_same_marks(exa
     torch.manual_seed(0)
     agent = Agent(SMALL)
     first, other = Noting(AgentPlayer(agent, 7)), Noting(exam.scripted("scripted"))
-    marks, _ = exam.marks(first), exam.marks(other)
+    marks, _ = exam.evaluate(first), exam.evaluate(other)
     assert first.games == other.games and len(first.games) == 2
     assert len(set(map(tuple, first.games))) == 2, "and they are two different games"
     again = Validation(TINY, games=2, scenes=[SCENE])
-    np.testing.assert_equal(again.marks(AgentPlayer(agent, 7)), marks)
+    np.testing.assert_equal(again.evaluate(AgentPlayer(agent, 7)), marks)
     noting = Noting(exam.scripted("random"))
-    Validation(TINY, games=2, seed=8, scenes=[SCENE]).marks(noting)
+    Validation(TINY, games=2, seed=8, scenes=[SCENE]).evaluate(noting)
     assert noting.games != first.games, "another seed is another exam"
 
 
@@ -68,25 +68,25 @@ def test_every_task_knows_its_players(exam):
 
 
 def test_hiding_spots_are_made_once_and_kept(tmp_path):
-    task = searching([SCENE], SEEK, tmp_path / "spots", ["hard"])
+    task = make_seek_task([SCENE], SEEK, tmp_path / "spots", ["hard"])
     files = sorted((tmp_path / "spots").iterdir())
     assert len(task.spots) == len(files) == 5 and task.difficulties == ("hard",) and task.turned == SEEK.rotate_grid
     when = [file.stat().st_mtime_ns for file in files]
-    assert searching([SCENE], SEEK, tmp_path / "spots").spots == task.spots
+    assert make_seek_task([SCENE], SEEK, tmp_path / "spots").spots == task.spots
     assert [file.stat().st_mtime_ns for file in files] == when
     named = replace(SEEK, spots=str(tmp_path / "spots"))
-    assert searching([SCENE], named, tmp_path / "others").spots == task.spots
+    assert make_seek_task([SCENE], named, tmp_path / "others").spots == task.spots
     assert not (tmp_path / "others").exists(), "a run that names its spots makes none"
-    assert searching([SCENE], replace(named, difficulties=("medium",))).difficulties == ("medium",)
+    assert make_seek_task([SCENE], replace(named, difficulties=("medium",))).difficulties == ("medium",)
     sat = Validation(named, scenes=[SCENE], difficulties=["easy"])
     assert sat.task.difficulties == ("easy",) and sat.task.spots == task.spots
     with pytest.raises(SpotError, match="FloorPlan422"):
-        searching([SCENE, "FloorPlan422"], named)
+        make_seek_task([SCENE, "FloorPlan422"], named)
 
 
 def test_without_a_folder_no_hiding_spots_are_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert len(searching([SCENE], SEEK).spots) == 5 and not list(tmp_path.iterdir())
+    assert len(make_seek_task([SCENE], SEEK).spots) == 5 and not list(tmp_path.iterdir())
 
 
 def test_a_run_that_goes_on_drops_exams_later_than_its_checkpoint(tmp_path):
@@ -108,7 +108,7 @@ def test_playing_between_checkpoints_changes_nothing_that_is_learned(exam):
 
         def save() -> None:
             if examined and trainer.progress.update < TINY.updates:
-                exam.marks(AgentPlayer(trainer.agent, exam.seed))
+                exam.evaluate(AgentPlayer(trainer.agent, exam.seed))
                 trainer.agent.train()
 
         trainer.run(lambda row: None, lambda: False, save)

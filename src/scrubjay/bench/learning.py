@@ -31,7 +31,7 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
     """Steps a second of a training, what each part of an update takes, and the memory."""
     console.print(f"building {len(training.scenes)} rooms")
     with contextlib.closing(Trainer(training, device)) as trainer:
-        collector, replay = trainer.segment()
+        collector, replay = trainer.start_segment()
         console.print(f"{training.games} games of {training.task}")
         for _ in range(2):
             trainer.update(collector, replay)
@@ -48,7 +48,7 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
             rollout = collector.collect(training.unroll_length)
         with _timed(parts, "learn", device):
             trainer.train_rollout(rollout)
-        if collector.books:
+        if collector.hiding_buffers:
             with _timed(parts, "hiding", device):
                 trainer.train_hiding(collector)
         if replay is not None:
@@ -60,13 +60,13 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
                 for world in trainer.worlds:
                     world.view(KINDS)
         with _timed(parts, "act", device), torch.no_grad():
-            for number, acting in enumerate(collector.acting):
-                seen = observe(collector.caches[number])
+            for number, acting in enumerate(collector.actors):
+                seen = observe(collector.games[number])
                 for _ in range(training.unroll_length):
-                    acting(seen, collector.begins[number], remember=False)
+                    acting(seen, collector.begins[number], update_state=False)
         with _timed(parts, "game", device):
-            for number, game in enumerate(collector.caches):
-                _play(game, rollout, sum(map(len, collector.caches[:number])), whole=bool(collector.books))
+            for number, game in enumerate(collector.games):
+                _play(game, rollout, sum(map(len, collector.games[:number])), whole=bool(collector.hiding_buffers))
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
         "task": training.task,

@@ -24,7 +24,7 @@ from scrubjay.errors import TrainingError
 from scrubjay.sim.render.make import check_device
 from scrubjay.spots.spots import load_spot_files
 from scrubjay.training.config import PRESETS, VALIDATION, TrainConfig
-from scrubjay.training.distributed import group_of
+from scrubjay.training.distributed import make_group
 from scrubjay.training.hogwild import train_asynchronously
 from scrubjay.training.metrics import scalars
 from scrubjay.training.run import Run, checkpoints
@@ -106,8 +106,8 @@ def run_command(command: Command) -> None:
     def open_run() -> Run:
         return Run.open(resume, command.trust_code) if resume else Run.begin(command.out, config, command.start)
 
-    group, device = group_of(command.device)
-    run = group.opened(open_run)
+    group, device = make_group(command.device)
+    run = group.open_run(open_run)
     until = time.monotonic() + 60 * minutes if minutes else float("inf")
     try:
         with _interrupts() as interrupted, _progress(run.folder, run.config.updates, group.rank == 0) as report:

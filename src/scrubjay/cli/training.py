@@ -37,19 +37,19 @@ def evaluate(
     from scrubjay.sim.render.make import check_device
     from scrubjay.training.agent_player import load_player
     from scrubjay.training.run import SPOTS, read_config
-    from scrubjay.training.validation import Validation, scripted
+    from scrubjay.training.validation import Validation, make_scripted_player
 
     check_device(device)
     if games < 1 or seed < 0:
         raise ValueError("games: 1 or more; seed: 0 or more")
     config, agent = read_config(run), load_player(run, seed, device, trust_code)
-    players = {name: scripted(config.task, name, seed) for name in against}
+    players = {name: make_scripted_player(config.task, name, seed) for name in against}
     with err.status("building the validation rooms"):
         validation = Validation(config, run / SPOTS, games, seed, device, difficulties=difficulties)
     autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
     for name, player in ({"agent": agent} | players).items():
         with err.status(f"{name} plays"), autocast:
-            summaries = validation.marks(player)
+            summaries = validation.evaluate(player)
         print_json({"player": name, **{metric: list(summary) for metric, summary in summaries.items()}})
 
 

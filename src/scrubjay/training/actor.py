@@ -1,8 +1,8 @@
-"""An agent's steps in the games of one world. On a GPU a step is recorded once and then launched as a whole.
+"""The agent's steps in the games of one world; on a GPU, one CUDA graph.
 
-A step is some hundred small kernels, and launching them one by one takes the CPU longer than they take the GPU. Shapes
-are always the same, so a CUDA graph can hold them. It reads and writes tensors of its own: what goes in is copied, and
-what comes out is overwritten by the next step.
+A step is about a hundred small kernels, and launching them takes the CPU longer than they run. Shapes never change, so
+a CUDA graph can hold them. Its inputs and outputs are static tensors: inputs are copied in, and the next step
+overwrites the outputs.
 """
 
 from __future__ import annotations
@@ -18,61 +18,61 @@ from scrubjay.agent.memory import MemoryState
 from scrubjay.game.observation import Observation
 from scrubjay.training.augmentation import Augmentation
 
-TRIES = 3
-"""Steps before recording: kernels are compiled and chosen meanwhile."""
+WARMUP_STEPS = 3
+"""Steps before a graph is captured: kernels are compiled and chosen meanwhile."""
 
 
-class Acting:
-    """What an agent makes of B games, step after step, and what it remembers of them."""
+class Actor:
+    """An agent in B games, with its recurrent state."""
 
     def __init__(
         self,
         agent: Agent,
         games: int,
-        half: Callable[[], torch.autocast],
+        autocast: Callable[[], torch.autocast],
         augmentation: Augmentation | None = None,
-        recorded: bool = False,
+        cuda_graph: bool = False,
     ) -> None:
-        """`half` makes the context that networks run in; images go through the augmentation first."""
-        self.agent, self.half, self.augmentation, self.recorded = agent, half, augmentation, recorded
+        """`autocast` makes the context that networks run in; images are augmented first."""
+        self.agent, self.autocast, self.augmentation, self.cuda_graph = agent, autocast, augmentation, cuda_graph
         self.state = agent.initial_state(games)
-        self._recording: Recording | None = None
+        self._graph: StepGraph | None = None
 
     def __call__(
-        self, observation: Observation, begins: torch.Tensor, remember: bool = True
-    ) -> tuple[Observation, AgentOutput]:
-        """The observation with its image augmented, and what the agent says; without `remember` nothing is kept of it.
+        self, observation: Observation, begins: torch.Tensor, update_state: bool = True
+    ) -> tuple[Observation, Step]:
+        """The observation with its image augmented, and the agent's step; `update_state=False` only peeks.
 
-        If recorded, the step is good until the next one; the observation's tensors are for keeps either way.
+        With a CUDA graph, the next call overwrites the step's tensors. The observation's are safe to keep.
         """
-        if not self.recorded:
-            seen, said = self._step(self.state, observation, begins)
-            if remember:
-                self.state = said.state
-            return seen, said
-        if self._recording is None:
-            self._recording = Recording(self._step, self.state, observation, begins)
-            self.state = self._recording.inputs[0]
-        seen, said = self._recording(observation=observation, begins=begins)
-        if remember:
-            tree.copy_(self.state, said.state)
-        return replace(observation, image=seen.image.clone()), said
+        if not self.cuda_graph:
+            augmented, step = self._step(self.state, observation, begins)
+            if update_state:
+                self.state = step.state
+            return augmented, step
+        if self._graph is None:
+            self._graph = StepGraph(self._step, self.state, observation, begins)
+            self.state = self._graph.inputs[0]
+        augmented, step = self._graph(observation, begins)
+        if update_state:
+            tree.copy_(self.state, step.state)
+        return replace(observation, image=augmented.image.clone()), step
 
-    def remembered(self) -> MemoryState:
-        """What the agent remembers now, as it will stay."""
-        return tree.map(torch.clone, self.state) if self.recorded else self.state
+    def state_snapshot(self) -> MemoryState:
+        """The recurrent state now, safe to keep."""
+        return tree.map(torch.clone, self.state) if self.cuda_graph else self.state
 
     def _step(
         self, state: MemoryState, observation: Observation, begins: torch.Tensor
     ) -> tuple[Observation, AgentOutput]:
         if self.augmentation is not None:
             observation = replace(observation, image=self.augmentation(observation.image))
-        with self.half():
+        with self.autocast():
             return observation, self.agent.act(state, observation, begins)
 
 
-class Recording:
-    """A step's kernels, and the tensors that they read and write."""
+class StepGraph:
+    """A step captured as a CUDA graph, with its static inputs and outputs."""
 
     def __init__(
         self,
@@ -82,20 +82,20 @@ class Recording:
         begins: torch.Tensor,
     ) -> None:
         self.inputs = tree.map(torch.clone, (state, observation, begins))
-        # Not on the default stream, which cannot be recorded; and on a stream of its own, for what is multiplied on one
-        # stream shares scratch memory, and steps of two worlds run at the same time.
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(TRIES):
+        # The default stream cannot be captured. Each graph has a stream of its own, because matrix products on one
+        # stream share a workspace, and the steps of two worlds overlap.
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARMUP_STEPS):
                 step(*self.inputs)
-        torch.cuda.current_stream().wait_stream(aside)
+        torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=aside):
+        with torch.cuda.graph(self.graph, stream=stream):
             self.outputs = step(*self.inputs)
 
-    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, AgentOutput]:
-        """The recorded step of other observations."""
+    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
+        """Replays the step on another observation."""
         tree.copy_(self.inputs[1], observation)
         self.inputs[2].copy_(begins)
         self.graph.replay()

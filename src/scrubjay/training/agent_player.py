@@ -1,4 +1,4 @@
-"""A trained agent as a player: it takes the actions of all stages, as hider or seeker."""
+"""A trained agent as a player of all stages, as hider or seeker."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from scrubjay.training.run import newest
 
 
 class AgentPlayer:
-    """Plays with an agent's networks, drawing its actions from its policy."""
+    """Samples its actions from an agent's policy."""
 
     def __init__(self, agent: Agent, seed: int = 0) -> None:
         self.agent, self.seed = agent.eval(), seed
         self.device = next(agent.parameters()).device
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.choice: PlaceChoice | None = None
-        """What was last thought in PS."""
-        self._cache: CacheGame | None = None
+        self.choice: Choice | None = None
+        """The last choice in PS."""
+        self._game: CacheGame | None = None
 
     def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Actions (B,) and places (B, 4) for the games (B,) bool that it plays for; -1 and zeros elsewhere."""
-        if game is not self._cache:
-            self._cache, self._state = game, self.agent.initial_state(len(game))
-            self._game = np.full(len(game), -1)
-        begins = torch.from_numpy(self._game != game.episode).to(self.device)
-        self._game = game.episode.copy()
+        """Actions (B,) and places (B, 4) for the games (B,) bool that it plays; -1 and zeros elsewhere."""
+        if game is not self._game:
+            self._game, self._state = game, self.agent.initial_state(len(game))
+            self._episode = np.full(len(game), -1)
+        begins = torch.from_numpy(self._episode != game.episode).to(self.device)
+        self._episode = game.episode.copy()
         place = np.zeros((len(game), 4), int)
         with torch.no_grad():
-            seen = observe(game, resized(game.look().rgb, self.agent.config.image_size))
-            seen = tree.map(lambda tensor: tensor.to(self.device), seen)
-            said = self.agent.act(self._state, seen, begins)
-            self._state = said.state
-            logits = said.decision.logits.float()
+            observation = observe(game, resize(game.look().rgb, self.agent.config.image_size))
+            observation = tree.map(lambda tensor: tensor.to(self.device), observation)
+            step = self.agent.act(self._state, observation, begins)
+            self._state = step.state
+            logits = step.decision.logits.float()
             action = sample_categorical(logits, self.generator).cpu().numpy()
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
-                numbers = torch.from_numpy(choosing).to(self.device)
-                places, self.choice, _ = self.agent.choose_place(said.state, seen, numbers, self.generator)
+                index = torch.from_numpy(choosing).to(self.device)
+                places, self.choice, _ = self.agent.choose(step.state, observation, index, self.generator)
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 
 
-def resized(image: torch.Tensor, size: int) -> torch.Tensor:
-    """Images (B, H, W, 3) uint8 as an agent takes them that was trained at another size."""
+def resize(image: torch.Tensor, size: int) -> torch.Tensor:
+    """Images (B, H, W, 3) uint8, resized to the agent's size."""
     if image.shape[1] == size:
         return image
     smooth = functional.interpolate(image.permute(0, 3, 1, 2).float(), (size, size), mode="bilinear", antialias=True)

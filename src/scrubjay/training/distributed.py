@@ -1,7 +1,6 @@
-"""Several processes that learn together: each plays its own games, and their gradients are averaged.
+"""Synchronous training in several processes: each plays its own games, and gradients are averaged.
 
-Started by `torchrun`, every process finds its rank in the environment. Without it there is one process, and nothing
-here does anything.
+`torchrun` sets each process's rank in the environment. Without it there is one process, and all this does nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from scrubjay.errors import RunError
 from scrubjay.training.run import Run
 
 T = TypeVar("T")
-PATIENCE = timedelta(hours=1)
+TIMEOUT = timedelta(hours=1)
 """How long processes wait for each other."""
 
 
@@ -28,30 +27,30 @@ class Group:
 
     rank, size = 0, 1
 
-    def wrapped(self, module: nn.Module) -> nn.Module:
-        """A module whose gradients are averaged over all processes."""
+    def wrap(self, module: nn.Module) -> nn.Module:
+        """The module with its gradients averaged over processes."""
         return module
 
-    def average(self, parameters: list[nn.Parameter]) -> None:
-        """Averages gradients of parameters that are used outside the wrapped module."""
+    def average_gradients(self, parameters: list[nn.Parameter]) -> None:
+        """Averages the gradients, where set, of parameters used outside the wrapped module."""
 
-    def agree(self, tensors: list[torch.Tensor]) -> None:
-        """Averages tensors over all processes."""
+    def average(self, tensors: list[torch.Tensor]) -> None:
+        """Averages tensors over processes, in place."""
 
-    def most(self, number: int, device: str) -> int:
-        """The largest of the numbers that the processes have."""
+    def max(self, number: int, device: str) -> int:
+        """The maximum over processes."""
         return number
 
-    def total(self, number: int, device: str) -> int:
-        """The sum of the numbers that the processes have."""
+    def sum(self, number: int, device: str) -> int:
+        """The sum over processes."""
         return number
 
-    def share(self, things: Sequence[T]) -> Sequence[T]:
-        """This process's part of some things; all of them where there are fewer than processes."""
-        return things if len(things) < self.size else things[self.rank :: self.size]
+    def shard(self, items: Sequence[T]) -> Sequence[T]:
+        """This process's part of the items; all of them if there are fewer than processes."""
+        return items if len(items) < self.size else items[self.rank :: self.size]
 
-    def opened(self, open_run: Callable[[], Run]) -> Run:
-        """The run that this process trains; only the first one writes into its folder."""
+    def open_run(self, open_run: Callable[[], Run]) -> Run:
+        """The run to train; only the first process writes into its folder."""
         return open_run()
 
     def close(self) -> None:
@@ -62,44 +61,44 @@ class TorchGroup(Group):
     """The processes that `torchrun` started."""
 
     def __init__(self, device: str) -> None:
-        # The first process holds exams and makes hiding spots, for which the others wait.
-        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo", timeout=PATIENCE)
+        # The others wait while the first process runs validation and makes hiding spots.
+        distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo", timeout=TIMEOUT)
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
 
-    def wrapped(self, module: nn.Module) -> nn.Module:
-        # Not every batch has every stage, so not every head has a gradient each time.
+    def wrap(self, module: nn.Module) -> nn.Module:
+        # Batches without a stage leave its heads without gradients.
         return DistributedDataParallel(module, find_unused_parameters=True)
 
-    def average(self, parameters: list[nn.Parameter]) -> None:
+    def average_gradients(self, parameters: list[nn.Parameter]) -> None:
         for parameter in parameters:
             if parameter.grad is not None:
                 distributed.all_reduce(parameter.grad)
                 parameter.grad /= self.size
 
-    def agree(self, tensors: list[torch.Tensor]) -> None:
+    def average(self, tensors: list[torch.Tensor]) -> None:
         for tensor in tensors:
             distributed.all_reduce(tensor)
             tensor /= self.size
 
-    def most(self, number: int, device: str) -> int:
-        return self._reduced(number, device, distributed.ReduceOp.MAX)
+    def max(self, number: int, device: str) -> int:
+        return self._all_reduce(number, device, distributed.ReduceOp.MAX)
 
-    def total(self, number: int, device: str) -> int:
-        return self._reduced(number, device, distributed.ReduceOp.SUM)
+    def sum(self, number: int, device: str) -> int:
+        return self._all_reduce(number, device, distributed.ReduceOp.SUM)
 
-    def _reduced(self, number: int, device: str, how: Any) -> int:
-        every = torch.tensor(number, device=device)
-        distributed.all_reduce(every, how)
-        return int(every)
+    def _all_reduce(self, number: int, device: str, op: Any) -> int:
+        tensor = torch.tensor(number, device=device)
+        distributed.all_reduce(tensor, op)
+        return int(tensor)
 
-    def opened(self, open_run: Callable[[], Run]) -> Run:
+    def open_run(self, open_run: Callable[[], Run]) -> Run:
         found: list[Any] = [None, "the first process could not open the run"]
         try:
             if self.rank == 0:
                 run = open_run()
                 found = [run.folder, run.config]
         finally:
-            # Whatever happened, the others are waiting to hear of it.
+            # The others wait for this, also if opening failed.
             distributed.broadcast_object_list(found)
         if found[0] is None:
             raise RunError(found[1])
@@ -109,8 +108,8 @@ class TorchGroup(Group):
         distributed.destroy_process_group()
 
 
-def group_of(device: str) -> tuple[Group, str]:
-    """The group that this process belongs to, and its device."""
+def make_group(device: str) -> tuple[Group, str]:
+    """This process's group and its device."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Group(), device
     if device == "cuda":

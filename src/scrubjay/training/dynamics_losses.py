@@ -10,40 +10,40 @@ from scrubjay.agent.visual_dynamics import DynamicsOutput, scaled_images
 from scrubjay.game.actions import NAMES
 from scrubjay.training.actor_critic import Losses, mean_where
 
-UNFORESEEABLE = ("Rotate", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible")
-"""Beginnings of actions whose pictures no one can foretell, or that change none: left out of two losses."""
-FORESEEABLE = torch.tensor([name.startswith("RotateHand") or not name.startswith(UNFORESEEABLE) for name in NAMES])
-"""(219,) bool: whose next image is predicted. Turning the hand is, turning the head is not."""
-DIFFERENT = 1 / 255
-"""A pixel is different if a color changed by more than this share."""
+UNPREDICTABLE = ("Rotate", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible")
+"""Prefixes of actions whose next image cannot be predicted, or does not change: left out of two losses."""
+PREDICTABLE = torch.tensor([name.startswith("RotateHand") or not name.startswith(UNPREDICTABLE) for name in NAMES])
+"""(219,) bool: actions whose next image is predicted: turns of the hand, not of the head."""
+MIN_CHANGE = 1 / 255
+"""A pixel has changed if a color channel did by more than this."""
 WEIGHTS = {"inverse": 1.0, "forward": 1.0, "pixel_difference": 1.0, "pixel_quality": 1.0, "action_success": 1.0}
 """The weight of each loss in the total."""
 CHANGED_WEIGHT = 4.0
-"""How much more pixels that changed count in the mean error of the predicted image."""
+"""Weight of changed pixels in the error of the predicted image."""
 
 
 def dynamics_losses(
-    said: DynamicsOutput,
+    output: DynamicsOutput,
     before: torch.Tensor,
     action: torch.Tensor,
     after: torch.Tensor,
     success: torch.Tensor,
     config: AgentConfig,
 ) -> Losses:
-    """All five for N triplets: images (N, H, W, 3) uint8, actions (N,), whether they succeeded (N,) bool."""
-    foreseeable = FORESEEABLE.to(action.device)[action]
-    changed = ((after.int() - before.int()).abs().amax(-1) > 255 * DIFFERENT).float()
+    """Plain losses of N triplets: images (N, H, W, 3) uint8, actions (N,), successes (N,) bool."""
+    predictable = PREDICTABLE.to(action.device)[action]
+    changed = ((after.int() - before.int()).abs().amax(-1) > 255 * MIN_CHANGE).float()
     forward = []
-    for imagined, real in zip(said.images, scaled_images(after, config), strict=True):
+    for imagined, real in zip(output.images, scaled_images(after, config), strict=True):
         weight = 1 + (CHANGED_WEIGHT - 1) * F.adaptive_avg_pool2d(changed[:, None], real.shape[-1])[:, 0]
         error = (imagined.float() - real).abs().mean(1)
-        forward.append(mean_where((error * weight).mean((1, 2)) / weight.mean((1, 2)), foreseeable))
-    quality = (said.confidence.float() - error.detach()).square().mean((1, 2))
-    pixels = F.binary_cross_entropy_with_logits(said.changed.float(), changed)
+        forward.append(mean_where((error * weight).mean((1, 2)) / weight.mean((1, 2)), predictable))
+    quality = (output.confidence.float() - error.detach()).square().mean((1, 2))
+    pixels = F.binary_cross_entropy_with_logits(output.changed.float(), changed)
     return {
-        "inverse": F.cross_entropy(said.inverse.float(), action),
+        "inverse": F.cross_entropy(output.inverse.float(), action),
         "forward": torch.stack(forward).sum(),
         "pixel_difference": pixels,
-        "pixel_quality": mean_where(quality, foreseeable),
-        "action_success": F.binary_cross_entropy_with_logits(said.would_succeed.float(), success.float()),
+        "pixel_quality": mean_where(quality, predictable),
+        "action_success": F.binary_cross_entropy_with_logits(output.would_succeed.float(), success.float()),
     }

@@ -1,4 +1,4 @@
-"""What games that end while an agent learns say about how it plays: sums that are cheap enough for every step."""
+"""Statistics of the episodes that end during training, cheap enough for every step."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from scrubjay.training.rollout import Rollout
 
 
 class EpisodeStats:
-    """Means since they were last asked for, by name."""
+    """Means by name since the last `pop_means`."""
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = defaultdict(float)
         self._counts: dict[str, int] = defaultdict(int)
         self.games = 0
-        """That have ended since they were last asked for."""
+        """Games that ended since the last `pop_games`."""
 
     def add(self, name: str, values: np.ndarray) -> None:
         if len(values):
             self._sums[name] += float(np.sum(values))
             self._counts[name] += len(values)
 
-    def take(self) -> dict[str, float]:
-        """The means, and nothing is left of them."""
+    def pop_means(self) -> dict[str, float]:
+        """Returns the means and resets them."""
         means = {name: self._sums[name] / count for name, count in sorted(self._counts.items())}
         self._sums.clear()
         self._counts.clear()
         return means
 
-    def take_games(self) -> int:
-        """How many have ended; from now on they are counted anew."""
+    def pop_games(self) -> int:
+        """Returns the number of games that ended and resets it."""
         games, self.games = self.games, 0
         return games
 
@@ -55,7 +55,7 @@ class EpisodicReturns:
 
     def add(self, rollout: Rollout, stages: Sequence[Stage], stats: EpisodeStats) -> None:
         """Adds `em/episodic_return` and `em/episodic_length` of the episodes that end in a rollout."""
-        rewards, dones, stage = (x.cpu().numpy() for x in (rollout.reward, rollout.ended, rollout.observation.stage))
+        rewards, dones, stage = (x.cpu().numpy() for x in (rollout.reward, rollout.dones, rollout.observation.stage))
         games = np.arange(len(self._whole))
         for t in range(len(rewards)):
             self._returns[stage[t], games] += rewards[t]
@@ -72,25 +72,25 @@ class EpisodicReturns:
 
 
 class TrackedGame(CacheGame):
-    """A Cache whose episodes are counted when they end."""
+    """A CacheGame that adds its finished episodes to statistics."""
 
-    def __init__(self, world: World, sampler: EpisodeSampler, tally: EpisodeStats, limits: np.ndarray = LIMITS) -> None:
-        self.tally = tally
+    def __init__(self, world: World, sampler: EpisodeSampler, stats: EpisodeStats, limits: np.ndarray = LIMITS) -> None:
+        self.stats = stats
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
         super().__init__(world, sampler, limits)
         self._whole = np.ones(len(self), bool)
 
     def stagger(self, rng: np.random.Generator) -> None:
-        """Sets the games that have just begun to random ages, as if some of their steps were over; they count nowhere.
+        """Sets new games to random ages, so that rollouts hold steps of all times and ends are spread out.
 
-        Otherwise every sequence would be of the same time of all games, and one in a few of all their ends.
+        Staggered episodes are left out of the statistics.
         """
         self.time[np.arange(len(self)), self.stage] = rng.integers(self.limits[self.stage])
         self._whole[:] = False
 
     def before_reset(self, outcome: StepResult) -> None:
-        add, ended = self.tally.add, outcome.ended & self._whole
+        add, ended = self.stats.add, outcome.ended & self._whole
         explored = ended & (outcome.stage == Stage.EM)
         if explored.any():
             places = self.novelty_tracker.visited[explored].sum((1, 2, 3))
@@ -109,5 +109,5 @@ class TrackedGame(CacheGame):
         claims = actions.CLAIM[outcome.action] != NOTHING
         add("claim_right", outcome.success[claims])
         add("success", outcome.success[outcome.stage != Stage.PS])
-        self.tally.games += int((outcome.finished & self._whole).sum())
+        self.stats.games += int((outcome.finished & self._whole).sum())
         self._whole |= outcome.finished

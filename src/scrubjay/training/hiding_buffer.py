@@ -1,9 +1,9 @@
-"""What is kept of games from the choice of a place until the seeker has finished: only then OH's last reward is known.
+"""Games kept from PS until the seeker has finished, because only then OH's last reward is known.
 
-OH's steps and the seeker's way are written down while the games go on, with the map that the hider chose its place by.
-For each game under way that is about 2.6 MB with the networks of the paper (2.3 MB of them the images of OH's 15 steps,
-0.3 MB the map, 0.06 MB the seeker's 500 steps) and 0.7 MB with the small ones, all but a few KB on the agent's device;
-and as much again for each finished game that waits to be learned from.
+OH's steps and the seeker's path are recorded while games run, with the map that the hider chose its place from. A game
+in progress takes about 2.6 MB with the paper's networks (2.3 MB for the images of OH's 15 steps, 0.3 MB for the map,
+0.06 MB for the seeker's 500 steps) and 0.7 MB with the small ones, all but a few KB on the agent's device; a finished
+game that waits for training takes as much again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation
+from scrubjay.training.actor_critic import log_prob
 
-SPOT = torch.from_numpy(actions.PLACE_AT[:-1])
+PLACE_AT = torch.from_numpy(actions.PLACE_AT[:-1])
 """(219,): the target index of each PlaceAt; -1 for other actions."""
 
 
 @dataclass(frozen=True)
-class Thought:
-    """What n hiders thought when they chose their places: see `PlaceChoice`."""
+class PlaceChoice:
+    """What n hiders considered in PS, and the place they chose: see `Choice`."""
 
     places: torch.Tensor
     """(n, 10, 3) int64."""
@@ -46,132 +47,132 @@ class Thought:
 
     @property
     def place(self) -> torch.Tensor:
-        """(n, 3): row, column and quarter of the place that was chosen."""
+        """(n, 3): row, column and quarter of the chosen place."""
         return self.places[torch.arange(len(self.chosen), device=self.chosen.device), self.chosen]
 
 
+class _Padded:
+    """Episodes of n games, padded to the stage's limit of T steps."""
+
+    action: torch.Tensor
+    """(n, T) int64, among all 219."""
+    steps: torch.Tensor
+    """(n,) int64: lengths."""
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """(n, T) bool: False for padding."""
+        return torch.arange(self.action.shape[1], device=self.action.device) < self.steps[:, None]
+
+
 @dataclass(frozen=True)
-class Hiding:
-    """OH's steps in n games, without the manipulations in between, filled up to the T that there can be."""
+class HidingEpisodes(_Padded):
+    """OH's steps in n games, without the manipulations in between."""
 
     observation: Observation
-    """(n, T); after a game's last step of no meaning."""
-    log_probability: torch.Tensor
-    """(n, T): of the actions when they were drawn."""
-    probability: torch.Tensor
-    """(n, T): for a PlaceAt, the manipulator's that it succeeds."""
+    """(n, T); undefined in padding."""
+    log_probs: torch.Tensor
+    """(n, T): of the actions, under the policy that sampled them."""
+    hit_probability: torch.Tensor
+    """(n, T): of a PlaceAt, the manipulator's probability to hit it."""
     action: torch.Tensor
-    """(n, T) int64."""
     success: torch.Tensor
-    """(n, T) bool; a PlaceAt's is what came of its manipulation. False after the last step."""
+    """(n, T) bool; a PlaceAt's is that of its manipulation. False in padding."""
     opened: torch.Tensor
-    """(n, T) bool: the step opened something that the episode had not opened before."""
+    """(n, T) bool: the step opened something for the first time in the episode."""
     steps: torch.Tensor
-    """(n,) int64: how many there are."""
 
     @property
-    def within(self) -> torch.Tensor:
-        """(n, T) bool: the steps that there are."""
-        return _within(self.action, self.steps)
-
-    @property
-    def spot(self) -> torch.Tensor:
-        """(n, T): the spots of the PlaceAt that were tried, -1 for other steps."""
-        return torch.where(self.within, SPOT.to(self.action.device)[self.action], NOTHING)
+    def place_at(self) -> torch.Tensor:
+        """(n, T): the target index of the PlaceAt that was tried, -1 for other steps."""
+        return torch.where(self.mask, PLACE_AT.to(self.action.device)[self.action], NOTHING)
 
     @property
     def outcome(self) -> torch.Tensor:
-        """(n,): what hiding came to, as perspective simulation numbers it."""
-        return came_to(self.spot, self.success, self.observation.standing)
+        """(n,): the outcome of hiding, as perspective simulation numbers it."""
+        return hiding_outcome(self.place_at, self.success, self.observation.standing)
 
 
 @dataclass(frozen=True)
-class Seeking:
-    """The ways of the seekers in n games, filled up to the T steps that there can be."""
+class SeekingEpisodes(_Padded):
+    """The seekers' steps in n games."""
 
     place: torch.Tensor
     """(n, T, 4) int16: before each step, as observed."""
     policy: torch.Tensor
-    """(n, T, 58) float16: the probabilities of the seeker's actions."""
+    """(n, T, 58) float16: probabilities of the seeker's actions."""
     action: torch.Tensor
-    """(n, T) int64, among all 219."""
     success: torch.Tensor
     """(n, T) bool."""
     claimable: torch.Tensor
     """(n, T) bool: a claim would have succeeded."""
     steps: torch.Tensor
-    """(n,) int64: how many there are."""
     found: torch.Tensor
     """(n,) bool."""
 
-    @property
-    def within(self) -> torch.Tensor:
-        """(n, T) bool: the steps that there are."""
-        return _within(self.action, self.steps)
-
 
 @dataclass(frozen=True)
-class Finished:
-    """All that is learned from n games once they are over."""
+class FinishedBatch:
+    """Everything that training needs of n finished games."""
 
-    thought: Thought
+    choice: PlaceChoice
     metric_map: MapState
-    """As the hider chose by it, and as it had it when OH began."""
-    hiding: Hiding
-    seeking: Seeking
+    """The hider's map in PS, which is also that at the start of OH."""
+    hiding: HidingEpisodes
+    seeking: SeekingEpisodes
 
     def __len__(self) -> int:
         return len(self.hiding.steps)
 
 
 class FinishedGames:
-    """Finished games that wait to be learned from, each once."""
+    """A queue of finished games that wait for training."""
 
     def __init__(self) -> None:
-        self._waiting: list[Finished] = []
+        self._batches: list[FinishedBatch] = []
 
     def __len__(self) -> int:
-        return sum(len(some) for some in self._waiting)
+        return sum(len(batch) for batch in self._batches)
 
-    def add(self, some: Finished) -> None:
-        self._waiting.append(some)
+    def add(self, batch: FinishedBatch) -> None:
+        self._batches.append(batch)
 
-    def take(self, count: int) -> Finished:
-        """The oldest ones, as many as asked for; they are gone from here."""
+    def take(self, count: int) -> FinishedBatch:
+        """Removes and returns the oldest games."""
         if not 0 < count <= len(self):
-            raise ValueError(f"count: from 1 to the {len(self)} games that wait, not {count}")
-        every = tree.cat(self._waiting)
-        self._waiting = [tree.index(every, slice(count, None))] if count < len(every) else []
-        return tree.index(every, slice(count))
+            raise ValueError(f"count: must be from 1 to {len(self)}, the number of games in the queue, not {count}")
+        games = tree.cat(self._batches)
+        self._batches = [tree.index(games, slice(count, None))] if count < len(games) else []
+        return tree.index(games, slice(count))
 
 
-class _Track:
-    """What players did in B games, step by step: flags that the world's side knows, as arrays."""
+class _StepLog:
+    """Actions and flags of B games' steps on the host."""
 
-    def __init__(self, games: int, most: int) -> None:
-        self.action = np.zeros((games, most), np.int16)
-        self.success, self.noted = np.zeros((games, most), bool), np.zeros((games, most), bool)
+    def __init__(self, games: int, limit: int) -> None:
+        self.action = np.zeros((games, limit), np.int16)
+        self.success, self.flag = np.zeros((games, limit), bool), np.zeros((games, limit), bool)
         self.count = np.zeros(games, int)
 
-    def add(self, games: np.ndarray, action: np.ndarray, success: np.ndarray, noted: np.ndarray) -> None:
-        """One more step of some games (n,), by number; the other arguments are (B,)."""
+    def add(self, games: np.ndarray, action: np.ndarray, success: np.ndarray, flag: np.ndarray) -> None:
+        """Appends a step to games (n,), given by index; the other arguments are (B,)."""
         at = games, self.count[games]
-        self.action[at], self.success[at], self.noted[at] = action[games], success[games], noted[games]
+        self.action[at], self.success[at], self.flag[at] = action[games], success[games], flag[games]
         self.count[games] += 1
 
-    def of(
+    def tensors(
         self, games: np.ndarray, device: torch.device
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Actions, successes and what was noted (n, T) of some games, and their numbers of steps (n,)."""
+        """Actions, successes and flags (n, T) of games (n,), 0 in padding, and the numbers of steps (n,)."""
         count = self.count[games]
-        within = np.arange(self.action.shape[1]) < count[:, None]
-        found = (np.where(within, kept[games], 0) for kept in (self.action, self.success, self.noted))
-        action, success, noted = (torch.from_numpy(values).to(device) for values in found)
-        return action.long(), success.bool(), noted.bool(), torch.from_numpy(count).to(device)
+        mask = np.arange(self.action.shape[1]) < count[:, None]
+        padded = (np.where(mask, values[games], 0) for values in (self.action, self.success, self.flag))
+        action, success, flag = (torch.from_numpy(values).to(device) for values in padded)
+        return action.long(), success.bool(), flag.bool(), torch.from_numpy(count).to(device)
 
 
 class HidingBuffer:
-    """Writes down the B games of a cache that come by PS. A game that does not, or whose choice fails, is left out."""
+    """Records B games from PS on. Games that do not pass through PS, or whose choice fails, are left out."""
 
     def __init__(self, agent: Agent, game: CacheGame) -> None:
         self.game, self.device = game, next(agent.parameters()).device
@@ -180,116 +181,111 @@ class HidingBuffer:
         def zeros(*shape: int, kind: torch.dtype = torch.int64) -> torch.Tensor:
             return torch.zeros(games, *shape, dtype=kind, device=self.device)
 
-        self.open = np.zeros(games, bool)
-        """(B,): games that are written down."""
-        self.begun = np.zeros(0, int)
-        """(n,): games, by number, whose seeker began with the last step."""
+        self.active = np.zeros(games, bool)
+        """(B,): games being recorded."""
+        self.seeking_begun = np.zeros(0, int)
+        """(n,): indices of games whose seeker began with the last step."""
         self.metric_map = agent.memory.metric_map.initial_state(games)
-        self.thought = Thought(
-            zeros(CANDIDATES, 3), zeros(CANDIDATES, kind=torch.bool), zeros(CANDIDATES, OUTCOME_SAMPLES),
-            zeros(CANDIDATES, OUTCOME_SAMPLES, kind=torch.float32), zeros(),
+        self.choice = PlaceChoice(
+            zeros(CONSIDERED, 3), zeros(CONSIDERED, kind=torch.bool), zeros(CONSIDERED, DRAWS),
+            zeros(CONSIDERED, DRAWS, kind=torch.float32), zeros(),
         )  # fmt: skip
-        self._hider, self._seeker = _Track(games, hide), _Track(games, seek)
-        self._seen: Observation | None = None
-        self._log_probability = zeros(hide, kind=torch.float32)
-        self._probability = zeros(hide, kind=torch.float32)
+        self._hider, self._seeker = _StepLog(games, hide), _StepLog(games, seek)
+        self._observation: Observation | None = None
+        self._log_probs = zeros(hide, kind=torch.float32)
+        self._hit_probability = zeros(hide, kind=torch.float32)
         self._place = zeros(seek, 4, kind=torch.int16)
         self._policy = zeros(seek, len(SEEKER_ACTIONS), kind=torch.float16)
 
-    def chosen(self, games: torch.Tensor, metric_map: MapState, choice: PlaceChoice) -> None:
-        """Begins with games (n,), by number, in PS: what was thought, (n, ...), and by which of all maps, (B, ...)."""
-        for field in fields(Thought):
-            getattr(self.thought, field.name)[games] = getattr(choice, field.name)
+    def start(self, games: torch.Tensor, metric_map: MapState, choice: Choice) -> None:
+        """Starts recording games (n,), given by index, in PS; the maps are all (B, ...), the choice is (n, ...)."""
+        for field in fields(PlaceChoice):
+            getattr(self.choice, field.name)[games] = getattr(choice, field.name)
         tree.index_put_(self.metric_map, games, tree.index(metric_map, games))
-        numbers = games.cpu().numpy()
-        self.open[numbers] = True
-        self._hider.count[numbers] = self._seeker.count[numbers] = 0
+        index = games.cpu().numpy()
+        self.active[index] = True
+        self._hider.count[index] = self._seeker.count[index] = 0
 
-    def decided(self, observation: Observation, decision: Decision, action: torch.Tensor) -> None:
-        """Notes what players (B,) see and are about to do, in OH and in S."""
+    def record_decision(self, observation: Observation, decision: Decision, action: torch.Tensor) -> None:
+        """Records observations and policies (B,) of the next step, in OH and in S."""
         logits = decision.logits.float()
-        hiding = np.flatnonzero(self.open & (self.game.stage == Stage.OH))
+        hiding = np.flatnonzero(self.active & (self.game.stage == Stage.OH))
         if len(hiding):
             games, step = self._indices(hiding, self._hider)
-            if self._seen is None:
-                shape = self._log_probability.shape
-                self._seen = tree.map(lambda tensor: tensor.new_zeros(*shape, *tensor.shape[1:]), observation)
-            tree.index_put_(self._seen, (games, step), tree.index(observation, games))
-            act = action[games, None]
-            self._log_probability[games, step] = logits[games].log_softmax(-1).gather(-1, act)[:, 0]
-            spot = SPOT.to(self.device)[act].clamp(min=0)
+            if self._observation is None:
+                shape = self._log_probs.shape
+                self._observation = tree.map(lambda tensor: tensor.new_zeros(*shape, *tensor.shape[1:]), observation)
+            tree.index_put_(self._observation, (games, step), tree.index(observation, games))
+            self._log_probs[games, step] = log_prob(logits[games], action[games])
+            place_at = PLACE_AT.to(self.device)[action[games, None]].clamp(min=0)
             hittable = decision.hittable[games].float().flatten(1)
-            self._probability[games, step] = hittable.gather(-1, spot)[:, 0].sigmoid()
-        seeking = np.flatnonzero(self.open & (self.game.stage == Stage.S))
+            self._hit_probability[games, step] = hittable.gather(-1, place_at)[:, 0].sigmoid()
+        seeking = np.flatnonzero(self.active & (self.game.stage == Stage.S))
         if len(seeking):
             games, step = self._indices(seeking, self._seeker)
             self._place[games, step] = observation.place[games].to(self._place.dtype)
-            among = logits[games][:, list(SEEKER_ACTIONS)].softmax(-1)
-            self._policy[games, step] = among.to(self._policy.dtype)
+            policy = logits[games][:, list(SEEKER_ACTIONS)].softmax(-1)
+            self._policy[games, step] = policy.to(self._policy.dtype)
 
-    def note(self, outcome: StepResult, claimable: np.ndarray) -> Finished | None:
-        """Notes what a step did, and in S whose claim (B,) would have succeeded; returns the games that it finished."""
-        stage = outcome.stage
-        self.open &= (stage != Stage.PS) | outcome.success
-        hiding = self.open & (stage == Stage.OH)
+    def record_step(self, result: StepResult, claimable: np.ndarray) -> FinishedBatch | None:
+        """Records a step's result and, in S, whether a claim would have succeeded (B,); returns finished games."""
+        stage = result.stage
+        self.active &= (stage != Stage.PS) | result.success
+        hiding = self.active & (stage == Stage.OH)
         # Whether a PlaceAt succeeds is known when its manipulation ends.
-        done = outcome.success & (actions.PLACE_AT[outcome.action] == NOTHING)
-        self._hider.add(np.flatnonzero(hiding), outcome.action, done, outcome.novelty.opened)
-        over = np.flatnonzero(self.open & (stage == Stage.OM) & outcome.ended)
-        self._hider.success[over, self._hider.count[over] - 1] = outcome.placed[over]
-        seeking = self.open & (stage == Stage.S)
-        self._seeker.add(np.flatnonzero(seeking), outcome.action, outcome.success, claimable)
-        finished = np.flatnonzero(self.open & outcome.finished)
-        found = self._taken(finished, outcome.found) if len(finished) else None
-        self.open &= ~outcome.finished
-        self.begun = np.flatnonzero(self.open & (stage != Stage.S) & (self.game.stage == Stage.S))
-        return found
+        success = result.success & (actions.PLACE_AT[result.action] == NOTHING)
+        self._hider.add(np.flatnonzero(hiding), result.action, success, result.novelty.opened)
+        manipulated = np.flatnonzero(self.active & (stage == Stage.OM) & result.ended)
+        self._hider.success[manipulated, self._hider.count[manipulated] - 1] = result.placed[manipulated]
+        seeking = self.active & (stage == Stage.S)
+        self._seeker.add(np.flatnonzero(seeking), result.action, result.success, claimable)
+        finished = np.flatnonzero(self.active & result.finished)
+        batch = self._batch(finished, result.found) if len(finished) else None
+        self.active &= ~result.finished
+        self.seeking_begun = np.flatnonzero(self.active & (stage != Stage.S) & (self.game.stage == Stage.S))
+        return batch
 
-    def hidden(self, games: np.ndarray) -> tuple[ExploredMaps, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Of games (n,), by number, whose OH is over: maps, steps right and ahead of their first cells (n, 2), where
-        the hiders stood (n, 3), row, column and quarter, and what hiding came to (n,)."""
-        numbers = torch.from_numpy(games).to(self.device)
-        assert self._seen is not None
-        explored, origin = explored_maps(tree.index(self.metric_map, numbers).entries)
-        action, success, _, _ = self._hider.of(games, self.device)
-        outcome = came_to(SPOT.to(self.device)[action], success, self._seen.standing[numbers])
-        return explored, origin, self.thought.place[numbers], outcome
+    def hidden(self, games: np.ndarray) -> tuple[Explored, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of games (n,), given by index, whose OH has ended: maps, steps right and ahead of their first cells (n, 2),
+        the hiders' places (n, 3) as row, column and quarter, and the outcomes of hiding (n,)."""
+        index = torch.from_numpy(games).to(self.device)
+        assert self._observation is not None
+        explored, origin = surveyed(tree.index(self.metric_map, index).entries)
+        action, success, _, _ = self._hider.tensors(games, self.device)
+        outcome = hiding_outcome(PLACE_AT.to(self.device)[action], success, self._observation.standing[index])
+        return explored, origin, self.choice.place[index], outcome
 
-    def _indices(self, games: np.ndarray, track: _Track) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where the next step of some games is written."""
-        at = torch.from_numpy(np.stack([games, track.count[games]])).to(self.device)
+    def _indices(self, games: np.ndarray, log: _StepLog) -> tuple[torch.Tensor, torch.Tensor]:
+        """Games and the steps that they record next."""
+        at = torch.from_numpy(np.stack([games, log.count[games]])).to(self.device)
         return at[0], at[1]
 
-    def _taken(self, games: np.ndarray, found: np.ndarray) -> Finished:
-        """A copy of what was written about some games."""
-        assert self._seen is not None
-        numbers = torch.from_numpy(games).to(self.device)
-        sought = (*self._seeker.of(games, self.device), torch.from_numpy(found[games]).to(self.device))
-        return Finished(
-            tree.index(self.thought, numbers),
-            tree.index(self.metric_map, numbers),
-            Hiding(
-                tree.index(self._seen, numbers),
-                self._log_probability[numbers],
-                self._probability[numbers],
-                *self._hider.of(games, self.device),
+    def _batch(self, games: np.ndarray, found: np.ndarray) -> FinishedBatch:
+        """A copy of the records of games (n,)."""
+        assert self._observation is not None
+        index = torch.from_numpy(games).to(self.device)
+        seeking = (*self._seeker.tensors(games, self.device), torch.from_numpy(found[games]).to(self.device))
+        return FinishedBatch(
+            tree.index(self.choice, index),
+            tree.index(self.metric_map, index),
+            HidingEpisodes(
+                tree.index(self._observation, index),
+                self._log_probs[index],
+                self._hit_probability[index],
+                *self._hider.tensors(games, self.device),
             ),
-            Seeking(self._place[numbers], self._policy[numbers], *sought),
+            SeekingEpisodes(self._place[index], self._policy[index], *seeking),
         )
 
 
-def came_to(spot: torch.Tensor, success: torch.Tensor, standing: torch.Tensor) -> torch.Tensor:
-    """What hiding came to (n,): spots tried, -1 where none was, successes and standing are those of OH's (n, T)."""
-    placed, games = success & (spot >= 0), torch.arange(len(spot), device=spot.device)
+def hiding_outcome(place_at: torch.Tensor, success: torch.Tensor, standing: torch.Tensor) -> torch.Tensor:
+    """Outcomes of hiding (n,) from OH's steps (n, T): target indices or -1, successes, standing."""
+    placed, games = success & (place_at >= 0), torch.arange(len(place_at), device=place_at.device)
     step = placed.int().argmax(1)
     # After a PlaceAt that succeeds no other does.
-    return outcome_index(standing[games, step], torch.where(placed.any(1), spot[games, step], NOTHING))
+    return outcome_of(standing[games, step], torch.where(placed.any(1), place_at[games, step], NOTHING))
 
 
-def seeker_numbers(action: torch.Tensor) -> torch.Tensor:
-    """The numbers among the seeker's 58 of actions among the 219."""
-    return SEEKER_INDEX.to(action.device)[action]
-
-
-def _within(action: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-    return torch.arange(action.shape[1], device=action.device) < steps[:, None]
+def seeker_action_ids(action: torch.Tensor) -> torch.Tensor:
+    """Actions among the 219 as indices into the seeker's 58."""
+    return SEEKER_NUMBER.to(action.device)[action]

@@ -1,6 +1,6 @@
-"""What is learned from games that are over: OH's actor and critic with their own losses, and those of PS.
+"""The losses of finished games: OH's actor and critic with their auxiliary losses, and those of PS.
 
-Games are learned from a few updates after their hiding, when the seeker has finished: the kept map is as it was made
+Games are trained on a few updates after their hiding, when the seeker has finished: the map is as it was recorded
 then, and the networks read it as they are now.
 """
 
@@ -28,11 +28,11 @@ from scrubjay.training.actor_critic import (
     compute_gae,
     prefixed,
 )
-from scrubjay.training.hiding_buffer import SPOT, Finished, Hiding, Seeking, seeker_numbers
-from scrubjay.training.learner import targets_of
+from scrubjay.training.hiding_buffer import PLACE_AT, FinishedBatch, HidingEpisodes, SeekingEpisodes, seeker_action_ids
+from scrubjay.training.learner import placement_targets
 
 TRAJECTORIES = 100
-"""Mental rollouts that a seeker's steps are compared with."""
+"""Mental rollouts that rank a seeker's steps."""
 
 
 @dataclass(frozen=True)
@@ -78,160 +78,162 @@ class HidingLearner:
     def __init__(self, agent: Agent, objective: HidingObjective) -> None:
         self.agent, self.objective = agent, objective
 
-    def hiding(self, games: Finished, percentile: torch.Tensor, early: bool) -> tuple[Losses, Metrics]:
+    def oh_losses(self, games: FinishedBatch, percentile: torch.Tensor, early: bool) -> tuple[Losses, Metrics]:
         """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics; percentiles are (n,)."""
         o, hid = self.objective, games.hiding
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
         begins = torch.zeros_like(observation.last_success)
-        step = self.agent.evaluate(self._before(games), observation, begins)
+        step = self.agent.evaluate(self._initial_state(games), observation, begins)
         logits, values = step.decision.logits.float(), step.decision.value.float()
-        within, action = hid.within.T, hid.action.T
-        rewards, dones = earned(hid, percentile).T, within & ~_later(within)
-        advantages = compute_gae(rewards, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda)
-        returns, norm = advantages + values.detach(), self.agent.heads[Stage.OH].return_norm
-        norm.update(returns[..., None], within)
+        mask, action = hid.mask.T, hid.action.T
+        reward, dones = hiding_rewards(hid, percentile).T, mask & ~_has_next(mask)
+        advantages = compute_gae(reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda)
+        returns, norm = advantages + values.detach(), self.agent.heads.of(Stage.OH).returns
+        norm.watch(returns[..., None], mask)
         parts, metrics = actor_critic_losses(
-            logits, values, action, advantages, returns, within, hid.log_probability.T, o.clip_coef,
-            o.normalize_advantages, norm.std,
+            logits, values, action, advantages, returns, mask, hid.log_probs.T, o.clip_coef,
+            o.normalize_advantages, norm.deviation,
         )  # fmt: skip
-        tried, landed = to_recall(hid)
-        recalled = self.agent.recall_placements(step.dirs.flat).float()
-        hittable, spot = step.decision.hittable.float(), hid.spot.T
+        tried, landed = recall_targets(hid)
+        recalled = self.agent.recalled(step.dirs.flat).float()
+        hittable, place_at = step.decision.hittable.float(), hid.place_at.T
         found = prefixed("oh", parts) | {
-            "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, within),
-            "oh/recall_landed": losses.recall(recalled[..., 1, :], landed.T, within),
-            "oh/attainable": losses.attainable(hittable, targets_of(spot), hid.success.T, spot >= 0),
-            "oh/closing": losses.closing(logits, left_open(hid).T, within),
+            "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, mask),
+            "oh/recall_landed": losses.recall(recalled[..., 1, :], landed.T, mask),
+            "oh/attainable": losses.attainable(hittable, placement_targets(place_at), hid.success.T, place_at >= 0),
+            "oh/closing": losses.closing(logits, container_left_open(hid).T, mask),
         }
         if early:
-            found["oh/modality"] = losses.modality_collapse(logits, within)
-            found["oh/spatial"] = losses.spatial_collapse(logits, hittable, within)
+            found["oh/modality"] = losses.modality_collapse(logits, mask)
+            found["oh/spatial"] = losses.spatial_collapse(logits, hittable, mask)
         return found, prefixed("oh", metrics)
 
-    def perspective(self, games: Finished) -> Losses:
+    def ps_losses(self, games: FinishedBatch) -> Losses:
         """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
-        thought, seeking, simulation = games.thought, games.seeking, self.agent.perspective
-        explored, origin = explored_maps(games.metric_map.entries)
-        survey, number = simulation.encode_maps(explored), torch.arange(len(games), device=origin.device)
-        p, v = (scores.float() for scores in simulation.evaluate_places(survey, thought.places))
-        happened = games.hiding.outcome
-        values = v.gather(-1, thought.outcomes).flatten(1)
-        real = thought.valid[..., None].expand_as(thought.outcomes).flatten(1)
+        choice, seeking, simulation = games.choice, games.seeking, self.agent.perspective
+        explored, origin = surveyed(games.metric_map.entries)
+        survey, number = simulation.survey(explored), torch.arange(len(games), device=origin.device)
+        p, v = (scores.float() for scores in simulation.judge(survey, choice.places))
+        outcome = games.hiding.outcome
+        values = v.gather(-1, choice.outcomes).flatten(1)
+        real = choice.real[..., None].expand_as(choice.outcomes).flatten(1)
         every = torch.ones_like(seeking.found)
         found = {
-            "ps/outcome": perspective_losses.outcome(p[number, thought.chosen], happened, every),
-            "ps/ranking": perspective_losses.ranking(values, thought.mean_steps.flatten(1), real),
+            "ps/outcome": perspective_losses.outcome(p[number, choice.chosen], outcome, every),
+            "ps/ranking": perspective_losses.ranking(values, choice.mean_steps.flatten(1), real),
         }
-        maps = self._imagined(games, explored, survey)
-        # Sequences are only as long as the longest search: here the host waits for the device, once.
-        most = int(seeking.steps.max())
-        action = seeker_numbers(seeking.action).T[:most]
-        last, done = _shifted(action, NO_SEEKER_ACTION), _shifted(seeking.success.T[:most], False)
-        output = simulation.seeker.predict(maps, places_on_maps(seeking, origin).transpose(0, 1)[:most], last, done)
-        policy = seeking.policy.transpose(0, 1)[:most].float()
+        maps = self._imagined_maps(games, explored, survey)
+        # Sequences are cut to the longest search: the host waits for the device here, once.
+        longest = int(seeking.steps.max())
+        action = seeker_action_ids(seeking.action).T[:longest]
+        last, done = _shift(action, NO_ACTION), _shift(seeking.success.T[:longest], False)
+        output = simulation.seeker.follow(maps, seeker_map_poses(seeking, origin).transpose(0, 1)[:longest], last, done)
+        policy = seeking.policy.transpose(0, 1)[:longest].float()
         mental = perspective_losses.mental(
-            output.policy.float(), output.success.float(), policy, action, seeking.success.T[:most],
-            seeking.claimable.T[:most], seeking.within.T[:most], SEEKER_CLAIM,
+            output.policy.float(), output.success.float(), policy, action, seeking.success.T[:longest],
+            seeking.claimable.T[:longest], seeking.mask.T[:longest], CLAIM,
         )  # fmt: skip
         return found | prefixed("ps", mental)
 
     @torch.no_grad()
-    def percentile(self, games: Finished, generator: torch.Generator | None = None) -> torch.Tensor:
-        """From -1 to 1 (n,): how the seekers' steps compare with those of mental seekers after the same hiding.
+    def percentile(self, games: FinishedBatch, generator: torch.Generator | None = None) -> torch.Tensor:
+        """Percentiles (n,), from -1 to 1, of the seekers' steps among those of mental seekers after the same hiding.
 
-        Mental seekers give up after 100 steps, so that a real one who takes as many counts as having taken longest.
+        Mental seekers give up after 100 steps: a real one that takes as many has taken longest.
         """
-        explored, _ = explored_maps(games.metric_map.entries)
-        maps = self._imagined(games, explored, self.agent.perspective.encode_maps(explored))
-        shape = (MAX_SEEKER_STEPS, len(games), 1, TRAJECTORIES, 2)
+        explored, _ = surveyed(games.metric_map.entries)
+        maps = self._imagined_maps(games, explored, self.agent.perspective.survey(explored))
+        shape = (LIMIT, len(games), 1, TRAJECTORIES, 2)
         uniforms = torch.rand(shape, device=maps.device, generator=generator)
-        found = self.agent.perspective.seeker.simulate(maps[:, None], explored.floor, explored.start, uniforms)
-        lengths, sought = found.steps[:, 0].cpu().numpy(), games.seeking
-        steps = rewards.seeker_steps(sought.found.cpu().numpy(), sought.steps.cpu().numpy())
+        mental = self.agent.perspective.seeker.rollouts(maps[:, None], explored.floor, explored.start, uniforms)
+        lengths, seeking = mental.steps[:, 0].cpu().numpy(), games.seeking
+        steps = rewards.seeker_steps(seeking.found.cpu().numpy(), seeking.steps.cpu().numpy())
         return torch.from_numpy(rewards.oh_percentile(lengths, steps)).float().to(maps.device)
 
-    def _imagined(self, games: Finished, explored: ExploredMaps, survey: torch.Tensor) -> torch.Tensor:
-        """M^e (n, h, w, C) of what hiding came to, where the hider stood."""
-        place, happened = games.thought.place[:, None], games.hiding.outcome[:, None, None]
-        return self.agent.perspective.imagine(survey, explored.inside, place, happened)[:, 0]
+    def _imagined_maps(self, games: FinishedBatch, explored: Explored, survey: torch.Tensor) -> torch.Tensor:
+        """M^e (n, h, w, C) of the outcomes of hiding, at the hiders' places."""
+        place, outcome = games.choice.place[:, None], games.hiding.outcome[:, None, None]
+        return self.agent.perspective.imagine(survey, explored.inside, place, outcome)[:, 0]
 
-    def _before(self, games: Finished) -> MemoryState:
-        """What the hiders remembered when OH began: the map alone, for every stage begins with empty states."""
+    def _initial_state(self, games: FinishedBatch) -> MemoryState:
+        """The hiders' state at the start of OH: the map alone, because every stage starts with empty states."""
         empty = self.agent.memory.initial_state(len(games), capacity=1)
         return MemoryState(empty.recurrent, empty.suspended, torch.full_like(empty.stage, Stage.PS), games.metric_map)
 
 
-def earned(hid: Hiding, percentile: torch.Tensor) -> torch.Tensor:
-    """OH's rewards (n, T), all of them, given the seekers' percentiles (n,)."""
-    number, success, opened, within = (
-        tensor.cpu().numpy() for tensor in (hid.action, hid.success, hid.opened, hid.within)
+def hiding_rewards(hiding: HidingEpisodes, percentile: torch.Tensor) -> torch.Tensor:
+    """OH's rewards (n, T), given the seekers' percentiles (n,)."""
+    action, success, opened, mask = (
+        tensor.cpu().numpy() for tensor in (hiding.action, hiding.success, hiding.opened, hiding.mask)
     )
-    place_at = (actions.PLACE_AT[number] != NOTHING) & within
-    ready = (actions.READY[number] != NOTHING) & within
+    place_at = (actions.PLACE_AT[action] != NOTHING) & mask
+    ready = (actions.READY[action] != NOTHING) & mask
     placed = success & place_at
     terms = rewards.oh_terms(
         success=success,
-        open_at=(actions.OPEN_CELL[number] != NOTHING) & within,
+        open_at=(actions.OPEN_CELL[action] != NOTHING) & mask,
         place_at=place_at,
         ready=ready,
         new_opened=opened,
         placed_before=np.cumsum(placed, 1) > placed,
-        probability=hid.probability.double().cpu().numpy(),
+        probability=hiding.hit_probability.double().cpu().numpy(),
         final=rewards.oh_final(success=success, place_at=place_at, ready=ready),
         percentile=percentile.double().cpu().numpy()[:, None],
     )
-    paid = np.where(within, rewards.total(terms), 0.0).astype(np.float32)
-    return torch.from_numpy(paid).to(hid.action.device)
+    reward = np.where(mask, rewards.total(terms), 0.0).astype(np.float32)
+    return torch.from_numpy(reward).to(hiding.action.device)
 
 
-def to_recall(hid: Hiding) -> tuple[torch.Tensor, torch.Tensor]:
-    """Spots (n, T) at each step: of the PlaceAt tried last, and where the last manipulation left the object.
+def recall_targets(hiding: HidingEpisodes) -> tuple[torch.Tensor, torch.Tensor]:
+    """Target indices (n, T) before each step: of the last PlaceAt tried, and of where the object last landed.
 
-    -1 where nothing was tried, and where the object was left out of sight or in the hand.
+    -1 if nothing was tried, and if the object landed out of view or is in the hand.
     """
-    spot, step = hid.spot, torch.arange(hid.action.shape[1], device=hid.action.device)
-    # A PlaceAt after one that succeeded fails at once: it was tried, and moved nothing.
-    placed = (hid.success & (spot >= 0)).long()
-    moved = (spot >= 0) & (placed.cumsum(1) - placed == 0)
-    landed = hid.observation.landed
-    # The end of a manipulation is seen at the next step; the table has a place for no action too.
-    where = _append(SPOT.to(landed.device), NOTHING)[landed]
+    place_at, step = hiding.place_at, torch.arange(hiding.action.shape[1], device=hiding.action.device)
+    # A PlaceAt after one that succeeded fails at once: it was tried, but moved nothing.
+    placed = (hiding.success & (place_at >= 0)).long()
+    moved = (place_at >= 0) & (placed.cumsum(1) - placed == 0)
+    landed = hiding.observation.landed
+    # The end of a manipulation is observed at the next step; the table has an entry for NO_ACTION too.
+    landed_at = _pad(PLACE_AT.to(landed.device), NOTHING)[landed]
 
-    def last(chosen: torch.Tensor) -> torch.Tensor:
-        """The last chosen step before each step, or -1."""
-        return _append(torch.where(chosen, step, NOTHING).cummax(1).values[:, :-1], NOTHING, front=True)
+    def last_step(mask: torch.Tensor) -> torch.Tensor:
+        """The last step in `mask` before each step, or -1."""
+        return _pad(torch.where(mask, step, NOTHING).cummax(1).values[:, :-1], NOTHING, front=True)
 
-    tried, lay = last(spot >= 0), last(moved)
+    tried, lay = last_step(place_at >= 0), last_step(moved)
     return (
-        torch.where(tried >= 0, spot.gather(1, tried.clamp(min=0)), NOTHING),
-        torch.where(lay >= 0, where.gather(1, (lay + 1).clamp(max=len(step) - 1)), NOTHING),
+        torch.where(tried >= 0, place_at.gather(1, tried.clamp(min=0)), NOTHING),
+        torch.where(lay >= 0, landed_at.gather(1, (lay + 1).clamp(max=len(step) - 1)), NOTHING),
     )
 
 
-def left_open(hid: Hiding) -> torch.Tensor:
-    """Steps (n, T) after the object was placed into something, until CloseObjects has succeeded."""
-    into = hid.success & (hid.spot >= 0) & (actions.target_of(hid.spot)[0] == actions.MODALITIES.index("contained in"))
-    inside = into.cumsum(1) - into.long() > 0
-    closed = inside & hid.success & (hid.action == losses.CLOSE)
+def container_left_open(hiding: HidingEpisodes) -> torch.Tensor:
+    """Steps (n, T) after the object was placed into a container, until CloseObjects succeeds."""
+    place_at = hiding.place_at
+    contained = actions.target_of(place_at)[0] == actions.MODALITIES.index("contained in")
+    placed = hiding.success & (place_at >= 0) & contained
+    inside = placed.cumsum(1) - placed.long() > 0
+    closed = inside & hiding.success & (hiding.action == losses.CLOSE)
     return inside & (closed.cumsum(1) - closed.long() == 0)
 
 
-def places_on_maps(seeking: Seeking, origin: torch.Tensor) -> torch.Tensor:
+def seeker_map_poses(seeking: SeekingEpisodes, origin: torch.Tensor) -> torch.Tensor:
     """The seekers' places (n, T, 4) as row, column, quarter and standing, on maps whose first cells are at (n, 2)."""
     right, ahead, quarter, standing = seeking.place.long().unbind(-1)
     return torch.stack([origin[:, 1:] - ahead, right - origin[:, :1], quarter, standing], -1)
 
 
-def _later(within: torch.Tensor) -> torch.Tensor:
-    """Steps (T, n) after which there is another."""
-    return torch.cat([within[1:], torch.zeros_like(within[:1])])
+def _has_next(mask: torch.Tensor) -> torch.Tensor:
+    """Steps (T, n) whose next step is in `mask` too."""
+    return torch.cat([mask[1:], torch.zeros_like(mask[:1])])
 
 
-def _shifted(values: torch.Tensor, first: int | bool) -> torch.Tensor:
-    """What the step before had, (T, n), and something else at the first."""
+def _shift(values: torch.Tensor, first: int | bool) -> torch.Tensor:
+    """Values (T, n) of the step before; `first` at the first step."""
     return torch.cat([torch.full_like(values[:1], first), values[:-1]])
 
 
-def _append(values: torch.Tensor, more: int, front: bool = False) -> torch.Tensor:
-    """One more number along the last axis, behind or in front."""
-    return torch.nn.functional.pad(values, (int(front), int(not front)), value=more)
+def _pad(values: torch.Tensor, value: int, front: bool = False) -> torch.Tensor:
+    """One more value along the last axis, at the end or in front."""
+    return torch.nn.functional.pad(values, (int(front), int(not front)), value=value)

@@ -14,9 +14,9 @@ from scrubjay.agent.perspective import ExploredMaps
 
 @torch.no_grad()
 def place_values(agent: Agent, metric_map: MapState, place: torch.Tensor) -> torch.Tensor:
-    """The value (B,) of places (B, 4) for hiding, as maps of B games tell it now: the mean of V under softmax(P).
+    """The value (B,) of hiding at places (B, 4) in the maps of B games: the mean of V under softmax(P).
 
-    It is what `PerspectiveSimulation.scores` says there, for M^1 at a position depends on that position alone.
+    Equals `PerspectiveSimulation.scores` there, because M^1 at a position depends on that position alone.
     """
     right, ahead, quarter, _ = place.unbind(-1)
     explored = ExploredMaps(
@@ -29,9 +29,8 @@ def place_values(agent: Agent, metric_map: MapState, place: torch.Tensor) -> tor
 
 
 def _at_position(metric_map: MapState, place: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What maps hold at the positions of places (B, 4), as values (B, 4, 2, C, 1, 1) and visited (B, 4, 2, 1, 1)."""
-    # The views of a position have keys in a row. Eight slots are looked up: spreading all of them costs a hundred times
-    # as much.
+    """The maps at the positions of places (B, 4): values (B, 4, 2, C, 1, 1) and visited (B, 4, 2, 1, 1)."""
+    # The views of a position have consecutive keys. Looking up eight slots costs a hundredth of unpacking the map.
     keys = pack(place)[:, None] // VIEWS * VIEWS + torch.arange(VIEWS, device=place.device)
     match = metric_map.keys[:, None] == keys[..., None]
     visited, slot = match.any(-1), match.int().argmax(-1)

@@ -1,17 +1,19 @@
-"""The paper's way to train: several processes, each with games of its own, change shared weights without waiting.
+"""Asynchronous training (HOGWILD!), as in the paper: worker processes update shared weights without locks.
 
-Weights and the optimizers' moments lie in shared memory. Each worker copies the weights, plays, computes gradients, and
-steps the shared optimizer whenever it has some, locks or not (HOGWILD!). Runs are not the same twice, and a run that
-goes on is another one than an unbroken one.
+Weights and the optimizers' moments are in shared memory. Each worker copies the weights, plays its own games, computes
+gradients, and steps the shared optimizer at once. Runs are not reproducible, and resuming starts other games.
 """
 
 from __future__ import annotations
 
 import queue
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.synchronize import Event
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -24,25 +26,25 @@ from scrubjay.training.actor_critic import Losses, Weights
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Progress, Run
-from scrubjay.training.trainer import Report, Trainer, optimizers_of
+from scrubjay.training.trainer import Report, Trainer, make_optimizers
 
 Optimizers = dict[str, torch.optim.Adam]
-PATIENCE = 1.0
-"""Seconds after which the first process looks whether it was asked to stop."""
+POLL_SECONDS = 1.0
+"""How often the main process checks whether to stop."""
 
 
 class Worker(Trainer):
-    """A trainer whose gradients change the shared agent instead of its own."""
+    """A trainer whose gradients update a shared agent instead of its own."""
 
-    def __init__(self, training: TrainConfig, rank: int, size: int, shared: Agent, optimizers: Optimizers) -> None:
+    def __init__(self, config: TrainConfig, rank: int, size: int, shared: Agent, optimizers: Optimizers) -> None:
         group = Group()
         group.rank, group.size = rank, size
-        super().__init__(training, "cpu", group)
-        group.size = 1  # It has its part of the rooms, and its steps are its own.
+        super().__init__(config, "cpu", group)
+        group.size = 1  # It has its shard of the rooms, and counts its own steps.
         self.shared, self.shared_optimizers = shared, optimizers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
-        for mine, its in zip(running_norms(self.agent), running_norms(shared), strict=True):
-            # What is usual is the same for all, and whoever learns changes it for all.
+        for mine, its in zip(usual_parts(self.agent), usual_parts(shared), strict=True):
+            # Running statistics are shared: every worker updates them for all.
             mine._buffers = its._buffers
 
     def update(self, *args: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ class Worker(Trainer):
         return super().update(*args)
 
     def copy_shared(self) -> None:
-        """The weights as they are now, while others change them."""
+        """Copies the shared weights, while other workers change them."""
         with torch.no_grad():
             for mine, shared in self._pairs:
                 mine.copy_(shared)
@@ -67,15 +69,15 @@ class Worker(Trainer):
 def train_asynchronously(
     run: Run, workers: int, report: Report | None = None, stop: Callable[[], bool] = lambda: False
 ) -> Progress:
-    """Trains a run with some workers on this machine's cores, to its end or until `stop`."""
+    """Trains a run with worker processes on the CPU, to its end or until `stop()`."""
     if workers < 1:
-        raise ValueError(f"asynchronous: at least one worker, not {workers}")
-    training = run.config
-    torch.manual_seed(training.seed)
-    agent = Agent(training.agent)
-    optimizers = optimizers_of(agent, training)
+        raise ValueError(f"asynchronous: must be at least 1, not {workers}")
+    config = run.config
+    torch.manual_seed(config.seed)
+    agent = Agent(config.agent)
+    optimizers = make_optimizers(agent, config)
     for optimizer in optimizers.values():
-        _begin_moments(optimizer)
+        _init_moments(optimizer)
     progress = run.restore(agent, optimizers)
     agent.share_memory()
     for optimizer in optimizers.values():
@@ -83,25 +85,26 @@ def train_asynchronously(
     run.rewind(progress)
     context = multiprocessing.get_context("spawn")
     rows: Any = context.Queue()
-    ending = context.Event()
-    # Some losses are for the run's first games only, whoever plays them.
+    stopping = context.Event()
+    # Losses against collapse are for the first games of all workers.
     games: Any = context.Value("q", progress.games)
-    seeds = [training.seed + 1000 * (rank + 1) + progress.update for rank in range(workers)]
+    seeds = [config.seed + 1000 * (rank + 1) + progress.update for rank in range(workers)]
     processes = [
         context.Process(
-            target=_work, args=(training, rank, workers, seeds[rank], agent, optimizers, rows, games, ending)
+            target=_work, args=(config, rank, workers, seeds[rank], agent, optimizers, rows, games, stopping)
         )
         for rank in range(workers)
     ]
-    for process in processes:
-        process.start()
+    with _without_main():
+        for process in processes:
+            process.start()
     try:
-        while progress.update < training.updates and not stop():
+        while progress.update < config.updates and not stop():
             try:
-                row = rows.get(timeout=PATIENCE)
+                row = rows.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 if not all(process.is_alive() for process in processes):
-                    raise TrainingError("a worker has ended; the last checkpoint, if there is one, is intact") from None
+                    raise TrainingError("a worker process died; the last checkpoint, if any, is intact") from None
                 continue
             progress = Progress(
                 progress.update + 1, progress.steps + row["worker_steps"], progress.games + row["worker_games"],
@@ -112,10 +115,10 @@ def train_asynchronously(
             run.log(row)
             if report:
                 report(row)
-            if progress.update % training.checkpoint_interval == 0:
+            if progress.update % config.checkpoint_interval == 0:
                 run.save(agent, optimizers, progress)
     finally:
-        ending.set()
+        stopping.set()
         for process in processes:
             process.join(60)
             process.kill()
@@ -124,7 +127,7 @@ def train_asynchronously(
 
 
 def _work(
-    training: TrainConfig,
+    config: TrainConfig,
     rank: int,
     size: int,
     seed: int,
@@ -132,20 +135,20 @@ def _work(
     optimizers: Optimizers,
     rows: Any,
     games: Any,
-    ending: Event,
+    stopping: Event,
 ) -> None:
-    """A worker's whole life: segment after segment, until it is told to end, or there is nobody left to tell it."""
-    # Ctrl-C goes to all processes of a terminal. The first one saves, and then tells the others.
+    """Trains segment after segment, until `stopping` is set or the main process is gone."""
+    # Ctrl-C goes to all processes of a terminal. The main process saves, and then stops the workers.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     torch.set_num_threads(1)
     parent = multiprocessing.parent_process()
-    worker = Worker(replace(training, seed=seed), rank, size, agent, optimizers)
+    worker = Worker(replace(config, seed=seed), rank, size, agent, optimizers)
     try:
-        while not ending.is_set():
-            collector, replay = worker.segment()
-            for _ in range(training.checkpoint_interval):
-                if ending.is_set() or (parent and not parent.is_alive()):
+        while not stopping.is_set():
+            collector, replay = worker.start_segment()
+            for _ in range(config.checkpoint_interval):
+                if stopping.is_set() or (parent and not parent.is_alive()):
                     return
                 worker.progress = before = replace(worker.progress, games=games.value)
                 row = worker.update(collector, replay)
@@ -159,8 +162,19 @@ def _work(
         worker.close()
 
 
-def _begin_moments(optimizer: torch.optim.Adam) -> None:
-    """The state that the first step would make, so that it can be shared before."""
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Starts processes that do not run the user's main script again, which may have no `__main__` guard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _init_moments(optimizer: torch.optim.Adam) -> None:
+    """Creates the state of the first step, so that it can be shared before."""
     for parameter in (p for group in optimizer.param_groups for p in group["params"]):
         optimizer.state[parameter] = {
             "step": torch.zeros(()),

@@ -78,7 +78,7 @@ class Learner(nn.Module):
         if Stage.S in rollout.stages:
             logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
             found["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
-            found["s/imitation"] = losses.imitation(logits, rollout.toward, seeking)
+            found["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
         return found, metrics
 
     def _actor_critic(self, rollout: Rollout, step: AgentOutput) -> tuple[Losses, Metrics]:
@@ -86,7 +86,7 @@ class Learner(nn.Module):
         o, stages = self.objective, rollout.observation.stage
         logits, values = step.decision.logits.float(), step.decision.value.float()
         advantages = compute_gae(
-            rollout.reward, values.detach(), rollout.following, rollout.ended, o.gamma, o.gae_lambda
+            rollout.reward, values.detach(), rollout.bootstrap_value, rollout.dones, o.gamma, o.gae_lambda
         )
         returns = advantages + values.detach()
         found: Losses = {}
@@ -97,8 +97,8 @@ class Learner(nn.Module):
             name, mask, norm = stage.name.lower(), stages == stage, self.agent.heads[stage].return_norm
             norm.update(returns[..., None], mask)
             its_losses, its_metrics = actor_critic_losses(
-                logits, values, rollout.action, advantages, returns, mask, rollout.log_probability, o.clip_coef,
-                o.normalize_advantages, norm.std,
+                logits, values, rollout.action, advantages, returns, mask, rollout.log_probs, o.clip_coef,
+                o.normalize_advantages, norm.deviation,
             )  # fmt: skip
             its_losses["openable"] = losses.openable(
                 step.decision.openable.float(), rollout.action, rollout.success, mask
@@ -110,7 +110,7 @@ class Learner(nn.Module):
     def _shared(self, rollout: Rollout, step: AgentOutput) -> Losses:
         """Self-prediction and change localization, over all stages with actions."""
         shape = rollout.action.shape
-        episode = episodes(rollout.observation.stage, rollout.begins)
+        episode = episode_ids(rollout.observation.stage, rollout.begins)
         mask = rollout.observation.stage != Stage.PS
         recognized = self.agent.project_sir(step.encoded.sir).unflatten(0, shape)
         expected = self.agent.predict_sir(step.dirs.flat[:-1], rollout.action[:-1])
@@ -128,16 +128,16 @@ class Learner(nn.Module):
         """The agent's step, and OM's own losses: hindsight, opening before placing in, and attainable targets."""
         o, observation, games = self.objective, rollout.observation, rollout.action.shape[1]
         mask = observation.stage == Stage.OM
-        ends = ends_of(mask, rollout.ended)
-        landed, hit = at_end(rollout.landed, ends), at_end(rollout.hit, ends) & (ends >= 0)
+        ends = episode_ends(mask, rollout.dones)
+        landed, hit = at_episode_end(rollout.landed, ends), at_episode_end(rollout.hit, ends) & (ends >= 0)
         whole = mask & (ends >= 0) & begun_within(observation.stage, rollout.begins)
         missed = whole & (landed >= 0) & ~hit
         # Hindsight: the same images, with the target where the object landed, evaluated in the same pass as more games.
-        other = relabeled(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
+        other = relabel_targets(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
         both = self.agent.evaluate(rollout.state, observation, rollout.begins, rollout.stages, other)
         step, again = both.games(slice(games)), both.decision.logits[:, games:].float()
         logits, hittable = step.decision.logits.float(), step.decision.hittable.float()
-        opened = opened_before(rollout.opened, episodes(observation.stage, rollout.begins))
+        opened = opened_before(rollout.opened, episode_ids(observation.stage, rollout.begins))
         found = {
             "om/opening": losses.opening(logits, observation.target, opened, mask),
             "om/attainable": losses.attainable(hittable, observation.target, hit, mask & (ends >= 0)),
@@ -151,45 +151,45 @@ def _zero(like: torch.Tensor) -> torch.Tensor:
     return torch.zeros((), device=like.device)
 
 
-def episodes(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
-    """Numbers (T, B) of the episodes that steps belong to: a new one where a game or a stage begins."""
+def episode_ids(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
+    """Ids (T, B) of the steps' episodes: a new one where a game or a stage begins."""
     new = begins.clone()
     new[1:] |= stage[1:] != stage[:-1]
     return new.long().cumsum(0)
 
 
 def begun_within(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
-    """Steps (T, B) whose episode began in the sequence, and not before it."""
-    number = episodes(stage, begins)
-    return (number > number[0]) | begins[0]
+    """Steps (T, B) whose episode began within the sequence."""
+    ids = episode_ids(stage, begins)
+    return (ids > ids[0]) | begins[0]
 
 
-def ends_of(chosen: torch.Tensor, ended: torch.Tensor) -> torch.Tensor:
-    """For chosen steps (T, B), the step at which their episode ends; -1 if that is after the sequence."""
-    steps = torch.arange(len(ended), device=ended.device)[:, None]
-    later = torch.where(ended & chosen, steps, len(ended))
-    nearest = later.flip(0).cummin(0).values.flip(0)
-    return torch.where(chosen & (nearest < len(ended)), nearest, -1)
+def episode_ends(mask: torch.Tensor, dones: torch.Tensor) -> torch.Tensor:
+    """For the steps in `mask` (T, B), the last step of their episode; -1 if that is after the sequence."""
+    steps = torch.arange(len(dones), device=dones.device)[:, None]
+    ends = torch.where(dones & mask, steps, len(dones))
+    nearest = ends.flip(0).cummin(0).values.flip(0)
+    return torch.where(mask & (nearest < len(dones)), nearest, -1)
 
 
-def at_end(values: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-    """What values (T, B) are at the ends (T, B) of the steps' episodes; of no meaning where there is none."""
+def at_episode_end(values: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """Values (T, B) at the last steps `ends` (T, B) of the steps' episodes; undefined where ends == -1."""
     return values.gather(0, ends.clamp(min=0))
 
 
-def opened_before(opened: torch.Tensor, episode: torch.Tensor) -> torch.Tensor:
-    """Steps (T, B) before which something had been opened in their episode, as far as the sequence tells."""
+def opened_before(opened: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Steps (T, B) before which their episode `ids` (T, B) opened something within the sequence."""
     count = opened.long().cumsum(0) - opened.long()
-    first = torch.cat([torch.ones_like(opened[:1]), episode[1:] != episode[:-1]])
+    first = torch.cat([torch.ones_like(opened[:1]), ids[1:] != ids[:-1]])
     before = torch.where(first, count, 0).cummax(0).values
     return count > before
 
 
-def relabeled(target: torch.Tensor, spot: torch.Tensor) -> torch.Tensor:
+def relabel_targets(target: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Targets (T, B, 3), replaced where target indices (T, B) are not -1."""
-    return torch.where((spot >= 0)[..., None], targets_of(spot), target)
+    return torch.where((index >= 0)[..., None], placement_targets(index), target)
 
 
-def targets_of(spot: torch.Tensor) -> torch.Tensor:
+def placement_targets(index: torch.Tensor) -> torch.Tensor:
     """Modality, row and column (..., 3) of target indices (...,); undefined where an index is -1."""
-    return torch.stack(target_of(spot), -1)
+    return torch.stack(target_of(index), -1)

@@ -1,7 +1,7 @@
-"""The paper's additional losses: pure functions of what the agent said and what happened, a mean over steps each.
+"""The paper's auxiliary losses: pure functions, each a mean over steps, without weights.
 
-Sequences are (T, B). `mask` (T, B) bool says which steps a loss is about, mostly those of one stage; what is not
-mask may be anything. Where the paper describes only an intent, the docstring says what we made of it.
+Sequences are (T, B). `mask` (T, B) bool selects the steps of a loss, mostly those of one stage; values elsewhere may be
+anything. Where the paper describes only an intent, the docstring gives our reading.
 """
 
 from __future__ import annotations
@@ -14,46 +14,45 @@ from torch.nn import functional as F
 from scrubjay.game import actions
 from scrubjay.game.actions import action_index
 from scrubjay.sim.cells import CELLS
-from scrubjay.training.actor_critic import mean_where
+from scrubjay.training.actor_critic import log_prob, mean_where
 
 CHANGED_NORM, CHANGED_SHARE = 1e-3, 0.1
-"""A cell has changed if a tenth of its features differ by more than this."""
-# Actions of a kind follow one another, so that nothing has to be looked up on a GPU.
+"""A cell has changed if a tenth of its pixels' features differ by more than this norm."""
+# Actions of a kind are contiguous: slices need no lookup on the GPU.
 FIRST_OPEN, FIRST_PLACE = action_index("OpenAt|1,1"), int(actions.PLACE_ACTIONS[0])
 OPEN_AT = slice(FIRST_OPEN, FIRST_OPEN + CELLS**2)
 PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACE_ACTIONS))
 CLOSE, CLAIM = action_index("CloseObjects"), action_index("ClaimVisible")
-FEW_TRIES = 32
-"""Fewer tries of OpenAt than these weigh less."""
+MIN_OPEN_TRIES = 32
+"""Fewer tries of OpenAt weigh less."""
 MODALITY_SHARE = 0.1
-"""Of the probability of all PlaceAt, how much each modality should keep, at least, early in training."""
-LEAST = 1e-8
-"""Probabilities count as no smaller than this in logarithms."""
+"""Smallest share of each modality in the probability of all PlaceAt, early in training."""
+EPS = 1e-8
 
 
 # Shared by all stages.
 
 
 def self_prediction(
-    seen: torch.Tensor, expected: torch.Tensor, episode: torch.Tensor, mask: torch.Tensor
+    embeddings: torch.Tensor, predictions: torch.Tensor, episode: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
-    """Is what was expected of a step the most like what was seen next, of all that was seen in the episode?
+    """Contrastive (InfoNCE) loss of predicting the next step's embedding among all steps of the episode.
 
-    `seen` (T + 1, B, D) embeds the SIRs, `expected` (T, B, D) the DIR and action before each of the last T of them;
-    `episode` (T + 1, B) numbers episodes. Contrast by dot products: a softmax over the steps of the episode.
+    `embeddings` (T + 1, B, D) are of SIRs, `predictions` (T, B, D) of the DIR and action before each of the last T;
+    `episode` (T + 1, B) are ids. Similarities are scaled dot products.
     """
-    likeness = torch.einsum("tbd,sbd->tsb", expected.float(), seen.float()) * seen.shape[-1] ** -0.5
+    similarity = torch.einsum("tbd,sbd->tsb", predictions.float(), embeddings.float()) * embeddings.shape[-1] ** -0.5
     same = episode[:-1, None] == episode[None]
-    likeness = likeness.masked_fill(~same, -torch.inf)
-    steps = torch.arange(len(expected), device=seen.device)
-    right = likeness[steps, steps + 1]
+    similarity = similarity.masked_fill(~same, -torch.inf)
+    steps = torch.arange(len(predictions), device=embeddings.device)
+    positive = similarity[steps, steps + 1]
     follows = mask & (episode[1:] == episode[:-1])
-    return mean_where(likeness.logsumexp(1) - right, follows)
+    return mean_where(similarity.logsumexp(1) - positive, follows)
 
 
 def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
-    """Which cells (..., 7, 7) of an image changed, from the encodings (..., C, H, W) of both by the first block."""
-    # Features are many: half-precision ones are not copied in full, only summed in it.
+    """Cells (..., 7, 7) that changed between two images, from their features (..., C, H, W) of the first block."""
+    # The norm is accumulated in float32 without a float32 copy of the features.
     differ = torch.linalg.vector_norm(now - before, dim=-3, dtype=torch.float32) > CHANGED_NORM
     side = differ.shape[-1] // CELLS
     shares = differ.unflatten(-1, (CELLS, side)).unflatten(-3, (CELLS, side)).float().mean((-3, -1))
@@ -61,106 +60,102 @@ def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
 
 
 def change_localization(change: torch.Tensor, changed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The change map's softmax (T, B, 7, 7) should lie on cells that changed (T, B, 7, 7); no matter where none did."""
+    """Negative log-mass of the change map's softmax (T, B, 7, 7) on the cells that changed, where any did."""
     cells, anything = changed.flatten(-2), changed.flatten(-2).any(-1)
-    # Where nothing changed all cells are taken: the loss is 0, and its gradient a number.
+    # Where nothing changed all cells count: the loss is 0, and its gradient finite.
     inside = change.flatten(-2).masked_fill(~(cells | ~anything[..., None]), -torch.inf).logsumexp(-1)
     return mean_where(change.flatten(-2).logsumexp(-1) - inside, mask & anything)
 
 
-def openable(said: torch.Tensor, action: torch.Tensor, success: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def openable(logits: torch.Tensor, action: torch.Tensor, success: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Binary cross entropy of the logits (T, B, 7, 7) that OpenAt succeeds, at the cells where it was tried.
 
-    Not in the paper. Nearly all of 49 OpenAt fail, and an actor would leave them all before it knows which do not. A
-    mean over the tries, and less than that where there are few: one that succeeds would outweigh all other losses.
+    Not in the paper. Nearly all of 49 OpenAt fail, and an actor would drop them all before it knows which do not. Few
+    tries weigh less than a mean over them: a single success would outweigh all other losses.
     """
     cell = action - FIRST_OPEN
     tried = (cell >= 0) & (cell < CELLS**2)
-    there = said.flatten(-2).gather(-1, torch.where(tried, cell, 0)[..., None])[..., 0]
-    wrong = F.binary_cross_entropy_with_logits(there, success.to(there.dtype), reduction="none")
-    return mean_where(wrong, mask & tried, min_count=FEW_TRIES)
+    logit = logits.flatten(-2).gather(-1, torch.where(tried, cell, 0)[..., None])[..., 0]
+    loss = F.binary_cross_entropy_with_logits(logit, success.to(logit.dtype), reduction="none")
+    return mean_where(loss, mask & tried, min_count=MIN_OPEN_TRIES)
 
 
 # Object hiding.
 
 
 def modality_collapse(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Contained and behind should keep a tenth each of the probability that PlaceAt has: hinged logarithms."""
-    placing = _placing(logits, mask).flatten(-2).logsumexp(-1)
-    short = F.relu(math.log(MODALITY_SHARE) - placing[..., 1:]).sum(-1)
-    return mean_where(short, mask)
+    """Hinge on the log-probabilities of contained and behind: each should keep a tenth of that of all PlaceAt."""
+    log_probs = _place_log_probs(logits, mask).flatten(-2).logsumexp(-1)
+    hinge = F.relu(math.log(MODALITY_SHARE) - log_probs[..., 1:]).sum(-1)
+    return mean_where(hinge, mask)
 
 
 def spatial_collapse(logits: torch.Tensor, hittable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """PlaceAt's probabilities should be like the manipulator's (logits (T, B, 3, 7, 7)), scaled to sum to 1."""
-    wanted = hittable.detach().sigmoid().flatten(-3)
-    wanted = wanted / wanted.sum(-1, keepdim=True).clamp(min=LEAST)
-    return mean_where(-(wanted * _placing(logits, mask).flatten(-3)).sum(-1), mask)
+    """Cross entropy of PlaceAt with the manipulator's probabilities (logits (T, B, 3, 7, 7)), normalized to 1."""
+    target = hittable.detach().sigmoid().flatten(-3)
+    target = target / target.sum(-1, keepdim=True).clamp(min=EPS)
+    return mean_where(-(target * _place_log_probs(logits, mask).flatten(-3)).sum(-1), mask)
 
 
-def recall(logits: torch.Tensor, where: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Cross entropy of what the agent says of an earlier step, logits (T, B, 147), and what was, `where` (T, B).
+def recall(logits: torch.Tensor, target: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Cross entropy of the logits (T, B, 147) with target indices (T, B) of an earlier step; -1 for nothing to recall.
 
-    Used twice: for the last PlaceAt it tried, and for where that landed; -1 where there is nothing to recall.
+    Used twice: for the last PlaceAt tried, and for where the object landed.
     """
-    known = mask & (where >= 0)
-    right = logits.log_softmax(-1).gather(-1, where.clamp(min=0)[..., None])[..., 0]
-    return mean_where(-right, known)
+    return mean_where(-log_prob(logits, target.clamp(min=0)), mask & (target >= 0))
 
 
 def closing(logits: torch.Tensor, contained: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """CloseObjects should be likely in steps (T, B) after the object was placed into something, until it is closed."""
+    """Negative log-probability of CloseObjects while the object is `contained` (T, B) in something open."""
     return mean_where(-logits.log_softmax(-1)[..., CLOSE], mask & contained)
 
 
 # Object manipulation.
 
 
-def hindsight(relabeled: torch.Tensor, action: torch.Tensor, landed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Imitates what was done as if the target had been where the object landed.
+def hindsight(relabeled: torch.Tensor, action: torch.Tensor, missed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Imitation of missed manipulations, relabeled with where the object landed.
 
-    `relabeled` (T, B, 219) are the logits of the same steps, told that target; `landed` (T, B) says whether the
-    episode ended with the object somewhere in view, and not on its target.
+    `relabeled` (T, B, 219) are the logits given that target; `missed` (T, B): the episode ended with the object in
+    view, but not on its target.
     """
-    right = relabeled.log_softmax(-1).gather(-1, action[..., None])[..., 0]
-    return mean_where(-right, mask & landed)
+    return mean_where(-log_prob(relabeled, action), mask & missed)
 
 
 def opening(logits: torch.Tensor, target: torch.Tensor, opened: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Where the target is contained in something, OpenAt should be likely until something was opened (T, B)."""
-    logs = logits.log_softmax(-1)[..., OPEN_AT].logsumexp(-1)
-    return mean_where(-logs, mask & (target[..., 0] == 1) & ~opened)
+    """Negative log-probability of all OpenAt while the target is inside something and nothing was opened (T, B)."""
+    log_probs = logits.log_softmax(-1)[..., OPEN_AT].logsumexp(-1)
+    return mean_where(-log_probs, mask & (target[..., 0] == 1) & ~opened)
 
 
-def attainable(hittable: torch.Tensor, target: torch.Tensor, hit: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
-    """Binary cross entropy of the logits (T, B, 3, 7, 7) at the target (T, B, 3) and whether the episode hit it.
+def attainable(hittable: torch.Tensor, target: torch.Tensor, hit: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Binary cross entropy of the logits (T, B, 3, 7, 7) at the target (T, B, 3) with whether the episode hit it.
 
-    `known` (T, B): steps whose episode's end is known.
+    `mask` (T, B): steps whose episode ended within the sequence.
     """
     modality, row, column = target.unbind(-1)
     cell = (modality * CELLS + row) * CELLS + column
-    said = hittable.flatten(-3).gather(-1, cell[..., None])[..., 0]
-    return mean_where(F.binary_cross_entropy_with_logits(said, hit.to(said.dtype), reduction="none"), known)
+    logit = hittable.flatten(-3).gather(-1, cell[..., None])[..., 0]
+    return mean_where(F.binary_cross_entropy_with_logits(logit, hit.to(logit.dtype), reduction="none"), mask)
 
 
 # Seeking.
 
 
-def imitation(logits: torch.Tensor, toward: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Cross entropy with the first action of the shortest path in the mental map, `toward` (T, B); -1 where none is."""
-    right = logits.log_softmax(-1).gather(-1, toward.clamp(min=0)[..., None])[..., 0]
-    return mean_where(-right, mask & (toward >= 0))
+def imitation(logits: torch.Tensor, teacher_action: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Cross entropy with the path teacher's action (T, B); -1 without one."""
+    return mean_where(-log_prob(logits, teacher_action.clamp(min=0)), mask & (teacher_action >= 0))
 
 
-def claiming(logits: torch.Tensor, visible: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Binary cross entropy of ClaimVisible's probability and whether the object could be claimed (T, B)."""
+def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Binary cross entropy of ClaimVisible's probability with whether a claim would succeed (T, B)."""
     log_claim = logits.log_softmax(-1)[..., CLAIM]
     log_other = torch.log1p(-log_claim.exp().clamp(max=1 - 1e-6))
-    return mean_where(-torch.where(visible, log_claim, log_other), mask)
+    return mean_where(-torch.where(claimable, log_claim, log_other), mask)
 
 
-def _placing(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def _place_log_probs(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Log-probabilities (..., 3, 7, 7) of the PlaceAt actions among themselves."""
-    # Stages without PlaceAt have only minus infinity there, whose softmax has no gradient.
-    found = torch.where(mask[..., None], logits[..., PLACE_AT], 0).log_softmax(-1)
-    return found.unflatten(-1, (len(actions.MODALITIES), CELLS, CELLS))
+    # Stages without PlaceAt have only -inf there, whose softmax has no finite gradient.
+    log_probs = torch.where(mask[..., None], logits[..., PLACE_AT], 0).log_softmax(-1)
+    return log_probs.unflatten(-1, (len(actions.MODALITIES), CELLS, CELLS))

@@ -1,7 +1,7 @@
-"""Sequences of play for learning: T steps of B games, with all that losses need, images uint8 on their device.
+"""Rollouts: T steps of B games with everything that losses need; images stay uint8 on the device.
 
-The games are two half-batches with a world each: while the GPU looks at one, the CPU acts in the other. Who learns and
-who plays are the same agent, so a sequence begins with the memory that it had then.
+Games are split over two worlds: while the GPU renders one, the CPU steps the other. A rollout starts with the agent's
+recurrent state at that time, so that learning can evaluate the sequence again.
 """
 
 from __future__ import annotations
@@ -22,129 +22,130 @@ from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.placement import FEW_PIXELS, object_pixels
 from scrubjay.game.rewards import HidingReward, step_reward
-from scrubjay.training.actor import Acting
+from scrubjay.training.actor import Actor
+from scrubjay.training.actor_critic import log_prob
 from scrubjay.training.augmentation import Augmentation
 from scrubjay.training.hiding_buffer import FinishedGames, HidingBuffer
 from scrubjay.training.hiding_reward import place_values
 from scrubjay.training.path_teacher import PathTeacher
 
-THOUGHT_TOGETHER = 64
-"""Games that imagine maps at once, each 30 of them."""
+SIMULATION_BATCH = 64
+"""Games that run perspective simulation at once; each imagines 30 maps."""
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """T steps of B games. Stages are the observation's: those in which the actions were taken."""
+    """T steps of B games. A step's stage is its observation's."""
 
     observation: Observation
-    """(T, B): what was seen before each step."""
+    """(T, B): before each step."""
     begins: torch.Tensor
-    """(T, B) bool: the step is a game's first."""
+    """(T, B) bool: the first step of a game."""
     action: torch.Tensor
     """(T, B) int64; 0 in PS, which has none."""
-    log_probability: torch.Tensor
-    """(T, B): of the actions when they were drawn."""
+    log_probs: torch.Tensor
+    """(T, B): of the actions, under the policy that sampled them."""
     reward: torch.Tensor
     """(T, B)."""
     success: torch.Tensor
     """(T, B) bool."""
-    ended: torch.Tensor
+    dones: torch.Tensor
     """(T, B) bool: the stage's episode ended with the step."""
     hit: torch.Tensor
     """(T, B) bool: a manipulation ended with the step, on its target."""
     landed: torch.Tensor
-    """(T, B) int64: the target index at which a step dropped the object in OM; -1 if it dropped nothing, or nothing
-    that can be seen."""
+    """(T, B) int64: where the object landed that a step dropped in OM, as the index of a PlaceAt (modality * 49 + row *
+    7 + column); -1 if nothing was dropped, or out of view."""
     opened: torch.Tensor
-    """(T, B) bool: the step opened something that its episode had not opened before."""
+    """(T, B) bool: the step opened something for the first time in its episode."""
     claimable: torch.Tensor
-    """(T, B) bool: in S, whether a claim would have succeeded instead."""
-    toward: torch.Tensor
-    """(T, B) int64: in S, the action that the mental map's shortest way to the object begins with; -1 if none does."""
-    following: torch.Tensor
+    """(T, B) bool: in S, a claim would have succeeded."""
+    teacher_action: torch.Tensor
+    """(T, B) int64: in S, the first action of the shortest path to the object in the mental map; -1 without one."""
+    bootstrap_value: torch.Tensor
     """(B,): the critic's value after the last step."""
     state: MemoryState
-    """What the agent remembered before the first step."""
+    """(B,): the agent's recurrent state before the first step."""
     last: Observation
-    """(B,): what was seen after the last step."""
+    """(B,): after the last step."""
     stages: frozenset[int]
-    """Those that there are steps of: what needs no learning is known without asking the device."""
+    """Stages with at least one step, known to the host without a wait for the device."""
 
     def __len__(self) -> int:
         return self.action.shape[0]
 
-    def games(self, some: slice | torch.Tensor) -> Rollout:
-        """The same of some of the games, by number."""
-        cut = {
-            f.name: tree.index(getattr(self, f.name), some if f.name in _WITHOUT_TIME else (slice(None), some))
+    def games(self, index: slice | torch.Tensor) -> Rollout:
+        """The rollout of some of the games."""
+        parts = {
+            f.name: tree.index(getattr(self, f.name), index if f.name in _BATCH_ONLY else (slice(None), index))
             for f in fields(self)
         }
-        return Rollout(**cut)
+        return Rollout(**parts)
 
 
 class Collector:
-    """Plays with an agent and writes down what happens."""
+    """Plays games with an agent and records rollouts."""
 
     def __init__(
         self,
         agent: Agent,
-        caches: Sequence[CacheGame],
+        games: Sequence[CacheGame],
         seed: int,
         augmented: bool = False,
-        half: Callable[[], torch.autocast] | None = None,
-        watch: Callable[[int, CacheGame, StepResult], None] | None = None,
-        valued: bool = False,
+        autocast: Callable[[], torch.autocast] | None = None,
+        on_step: Callable[[int, CacheGame, StepResult], None] | None = None,
+        hiding_value: bool = False,
         hiding: bool = False,
-        recorded: bool = False,
+        cuda_graph: bool = False,
     ) -> None:
-        """`half` makes the context that networks run in; `watch` is told every outcome, with its cache's number.
+        """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
-        If `valued`, exploring also earns what perspective simulation thinks of the places found. If `hiding`, games
-        that come by PS are put on a shelf when they are over. If `recorded`, the agent's steps are, on a GPU.
+        `hiding_value`: E&M is also rewarded by perspective simulation's value of the places found. `hiding`: games that
+        pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         """
-        self.agent, self.caches, self.watch = agent, list(caches), watch
+        self.agent, self.games, self.on_step = agent, list(games), on_step
         self.device = next(agent.parameters()).device
-        self.half = half or (lambda: torch.autocast(self.device.type, enabled=False))
+        self.autocast = autocast or (lambda: torch.autocast(self.device.type, enabled=False))
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.begins = [torch.ones(len(game), dtype=torch.bool, device=self.device) for game in self.caches]
+        self.begins = [torch.ones(len(game), dtype=torch.bool, device=self.device) for game in self.games]
         self.augmentations = [
             Augmentation(len(game), seed + number, self.device) if augmented else None
-            for number, game in enumerate(self.caches)
+            for number, game in enumerate(self.games)
         ]
-        self.acting = [
-            Acting(agent, len(game), self.half, augmentation, recorded)
-            for game, augmentation in zip(self.caches, self.augmentations, strict=True)
+        self.actors = [
+            Actor(agent, len(game), self.autocast, augmentation, cuda_graph)
+            for game, augmentation in zip(self.games, self.augmentations, strict=True)
         ]
-        self.guides = [PathTeacher(len(game), self.device) for game in self.caches]
-        self.values = [HidingReward(len(game), self.device) for game in self.caches] if valued else []
-        self.books = [HidingBuffer(agent, game) for game in self.caches] if hiding else []
-        self.shelf = FinishedGames()
-        several = self.device.type == "cuda" and len(self.caches) > 1
-        self.streams = [torch.cuda.Stream(self.device) for _ in self.caches] if several else []
+        self.teachers = [PathTeacher(len(game), self.device) for game in self.games]
+        self.hiding_rewards = [HidingReward(len(game), self.device) for game in self.games] if hiding_value else []
+        self.hiding_buffers = [HidingBuffer(agent, game) for game in self.games] if hiding else []
+        self.finished_games = FinishedGames()
+        several = self.device.type == "cuda" and len(self.games) > 1
+        self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
         self.steps = 0
         """Environment steps taken so far."""
 
     def collect(self, length: int) -> Rollout:
-        """The next T steps of all games; those of the second world follow those of the first along B."""
-        with torch.no_grad(), self._apart() as beside:
-            parts, waiting = [], []
-            for number in range(len(self.caches)):
-                with beside(number):
-                    parts.append(_Sequence(self, number, length))
-                    waiting.append(parts[number].decide())
-            for step in range(length):
+        """The next T steps of all games; the worlds' games are concatenated along B."""
+        with torch.no_grad(), self._stream_per_world() as stream:
+            parts, actions = [], []
+            for number in range(len(self.games)):
+                with stream(number):
+                    parts.append(_Unroll(self, number))
+                    actions.append(parts[number].decide())
+            for t in range(length):
                 for number, part in enumerate(parts):
-                    with beside(number):
-                        part.act(*waiting[number])
-                        waiting[number] = part.decide(last=step == length - 1)
-        self.steps += length * sum(len(game) for game in self.caches)
-        return _joined([part.rollout() for part in parts])
+                    with stream(number):
+                        part.step(*actions[number])
+                        actions[number] = part.decide(last=t == length - 1)
+        self.steps += length * sum(len(game) for game in self.games)
+        return _concatenate([part.rollout() for part in parts])
 
     @contextmanager
-    def _apart(self) -> Iterator[Callable[[int], AbstractContextManager]]:
-        """Lets the worlds use streams of their own on a GPU: who waits for one's pictures does not wait for another's.
+    def _stream_per_world(self) -> Iterator[Callable[[int], AbstractContextManager]]:
+        """Each world runs on a CUDA stream of its own, so that neither waits for the other's images.
 
-        Outside, everything is in order: they begin after what came before, and what comes after waits for them.
+        They start after the work queued so far, and work queued afterwards waits for them.
         """
         if not self.streams:
             yield lambda number: nullcontext()
@@ -156,131 +157,134 @@ class Collector:
         for stream in self.streams:
             main.wait_stream(stream)
 
-    def keep(self, number: int, outcome: StepResult, claimable: np.ndarray) -> None:
-        """Tells a cache's book what a step did; finished games go on the shelf, and seekers who begin get a guide."""
-        book = self.books[number]
-        finished = book.note(outcome, claimable)
+    def record_hiding(self, number: int, result: StepResult, claimable: np.ndarray) -> None:
+        """Adds a step to a hiding buffer; keeps finished games, and starts the teachers of seekers that begin."""
+        buffer = self.hiding_buffers[number]
+        finished = buffer.record_step(result, claimable)
         if finished:
-            self.shelf.add(finished)
-        for games in np.split(book.begun, range(THOUGHT_TOGETHER, len(book.begun), THOUGHT_TOGETHER)):
+            self.finished_games.add(finished)
+        begun = buffer.seeking_begun
+        for games in np.split(begun, range(SIMULATION_BATCH, len(begun), SIMULATION_BATCH)):
             if len(games):
-                with self.half():
-                    numbers = torch.from_numpy(games).to(self.device)
-                    self.guides[number].lead(self.agent.perspective, numbers, *book.hidden(games))
+                with self.autocast():
+                    index = torch.from_numpy(games).to(self.device)
+                    self.teachers[number].start(self.agent.perspective, index, *buffer.hidden(games))
 
 
-class _Sequence:
-    """One world's part of a rollout under way."""
+class _Unroll:
+    """One world's part of a rollout in progress."""
 
-    def __init__(self, collector: Collector, number: int, length: int) -> None:
-        self.of, self.number, self.length = collector, number, length
-        self.game = collector.caches[number]
-        self.first = collector.acting[number].remembered()
-        self.seen: list[Observation] = []
+    def __init__(self, collector: Collector, number: int) -> None:
+        self.collector, self.number = collector, number
+        self.game = collector.games[number]
+        self.state = collector.actors[number].state_snapshot()
+        self.observations: list[Observation] = []
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
-        self.following = torch.empty(0)
-        self.hide: list[torch.Tensor] = []
-        """What E&M's steps earn for the values of the states that they led to, (B,) each."""
+        self.bootstrap_value = torch.empty(0)
+        self.hiding_rewards: list[torch.Tensor] = []
+        """(B,) each: E&M's rewards for the value of the states that its steps led to."""
         self.stages: set[int] = set()
 
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Looks and draws actions; they are still on their way from the device when this returns."""
-        of, number, game = self.of, self.number, self.game
-        begins = of.begins[number]
-        # What is seen after the last step is the next sequence's first: the memory stays before it.
-        observation, said = of.acting[number](observe(game), begins, remember=not last)
-        self.seen.append(observation)
-        with of.half():
-            if of.values:
-                values = place_values(of.agent, said.state.metric_map, observation.place)
-                paid = of.values[number].pay(values, observation.stage, begins, keep=not last)
-                # The sequence's first state was entered by the last one's last step, which was paid there.
-                self.hide += [paid] if self.rows["reward"] else []
+        """Renders and samples actions (B,), and places (B, 4) in PS; does not wait for the device."""
+        collector, number, game = self.collector, self.number, self.game
+        begins = collector.begins[number]
+        # The observation after the last step is the next rollout's first: the state is not updated by it twice.
+        observation, step = collector.actors[number](observe(game), begins, update_state=not last)
+        self.observations.append(observation)
+        with collector.autocast():
+            if collector.hiding_rewards:
+                values = place_values(collector.agent, step.state.metric_map, observation.place)
+                reward = collector.hiding_rewards[number].pay(values, observation.stage, begins, keep=not last)
+                # The first state was reached by the last step of the rollout before, and rewarded there.
+                self.hiding_rewards += [reward] if self.rows["reward"] else []
         if last:
-            self.following = said.decision.value.float().clone()
-            return self.following, None
-        logits = said.decision.logits.float()
-        action = sample_categorical(logits, of.generator)
-        of.guides[number].forget(begins)
-        self.rows["toward"].append(of.guides[number].toward(observation.place))
+            self.bootstrap_value = step.decision.value.float().clone()
+            return self.bootstrap_value, None
+        logits = step.decision.logits.float()
+        action = sample_categorical(logits, collector.generator)
+        collector.teachers[number].stop(begins)
+        self.rows["teacher_action"].append(collector.teachers[number].action(observation.place))
         self.rows["begins"].append(begins)
-        self.rows["log_probability"].append(logits.log_softmax(-1).gather(-1, action[:, None])[:, 0])
+        self.rows["log_probs"].append(log_prob(logits, action))
         choosing = game.stage == Stage.PS
         place = None
         if choosing.any():
-            games = torch.from_numpy(np.flatnonzero(choosing)).to(of.device)
-            place = torch.zeros(len(game), 4, dtype=torch.int64, device=of.device)
+            games = torch.from_numpy(np.flatnonzero(choosing)).to(collector.device)
+            place = torch.zeros(len(game), 4, dtype=torch.int64, device=collector.device)
             # Imagined maps are large: not too many at once.
-            for some in games.split(THOUGHT_TOGETHER):
-                with of.half():
-                    place[some], choice, _ = of.agent.choose_place(said.state, observation, some, of.generator)
-                if of.books:
-                    of.books[number].chosen(some, said.state.metric_map, choice)
-        if of.books:
-            of.books[number].decided(observation, said.decision, action)
+            for index in games.split(SIMULATION_BATCH):
+                with collector.autocast():
+                    place[index], choice, _ = collector.agent.choose(
+                        step.state, observation, index, collector.generator
+                    )
+                if collector.hiding_buffers:
+                    collector.hiding_buffers[number].start(index, step.state.metric_map, choice)
+        if collector.hiding_buffers:
+            collector.hiding_buffers[number].record_decision(observation, step.decision, action)
         return action, place
 
-    def act(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
-        """Takes the actions in the world."""
-        game = self.game
+    def step(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
+        """Steps the games."""
+        collector, game = self.collector, self.game
         self.stages |= set(np.unique(game.stage).tolist())
         visible, near = game.in_sight() if (game.stage == Stage.S).any() else (np.zeros(len(game), bool),) * 2
-        numbers = np.where(game.stage == Stage.PS, NOTHING, action.cpu().numpy())
-        outcome = game.step(numbers, np.zeros((len(game), 4), int) if place is None else place.cpu().numpy())
-        if self.of.watch:
-            self.of.watch(self.number, game, outcome)
-        counts = outcome.counts.reshape(len(game), -1)
+        actions = np.where(game.stage == Stage.PS, NOTHING, action.cpu().numpy())
+        result = game.step(actions, np.zeros((len(game), 4), int) if place is None else place.cpu().numpy())
+        if collector.on_step:
+            collector.on_step(self.number, game, result)
+        counts = result.counts.reshape(len(game), -1)
         for name, value in (
-            ("action", np.maximum(numbers, 0)),
-            ("reward", step_reward(outcome).astype(np.float32)),
-            ("success", outcome.success),
-            ("ended", outcome.ended),
-            ("hit", outcome.hit),
-            ("landed", np.where(object_pixels(outcome.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
-            ("opened", outcome.novelty.opened),
-            ("claimable", visible & near & (outcome.stage == Stage.S)),
+            ("action", np.maximum(actions, 0)),
+            ("reward", step_reward(result).astype(np.float32)),
+            ("success", result.success),
+            ("dones", result.ended),
+            ("hit", result.hit),
+            ("landed", np.where(object_pixels(result.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
+            ("opened", result.novelty.opened),
+            ("claimable", visible & near & (result.stage == Stage.S)),
         ):
             self.rows[name].append(value)
-        if self.of.values:
-            self.of.values[self.number].observe(outcome)
-        if self.of.books:
-            self.of.keep(self.number, outcome, self.rows["claimable"][-1])
-        augmentation = self.of.augmentations[self.number]
-        if augmentation and outcome.finished.any():
-            augmentation.renew(outcome.finished)
-        self.of.begins[self.number] = torch.from_numpy(outcome.finished.copy()).to(self.of.device)
+        if collector.hiding_rewards:
+            collector.hiding_rewards[self.number].observe(result)
+        if collector.hiding_buffers:
+            collector.record_hiding(self.number, result, self.rows["claimable"][-1])
+        augmentation = collector.augmentations[self.number]
+        if augmentation and result.finished.any():
+            augmentation.resample(result.finished)
+        collector.begins[self.number] = torch.from_numpy(result.finished.copy()).to(collector.device)
 
     def rollout(self) -> Rollout:
-        """What was written down, as tensors on the agent's device."""
-        *seen, last = self.seen
+        """The recorded steps as tensors on the agent's device."""
+        *observations, last = self.observations
         stacked = {
             name: torch.stack(values) if isinstance(values[0], torch.Tensor) else torch.from_numpy(np.stack(values))
             for name, values in self.rows.items()
         }
-        tensors = {name: value.to(self.of.device, non_blocking=True) for name, value in stacked.items()}
-        if self.hide:
-            tensors["reward"] = tensors["reward"] + torch.stack(self.hide)
-        observation = tree.stack(seen)
+        tensors = {name: value.to(self.collector.device, non_blocking=True) for name, value in stacked.items()}
+        if self.hiding_rewards:
+            tensors["reward"] = tensors["reward"] + torch.stack(self.hiding_rewards)
         return Rollout(
-            observation, following=self.following, state=self.first, last=last, stages=frozenset(self.stages), **tensors
-        )
+            tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
+            stages=frozenset(self.stages), **tensors,
+        )  # fmt: skip
 
 
 _ROWS = (
-    "begins", "action", "log_probability", "reward", "success", "ended", "hit", "landed", "opened", "claimable",
-    "toward",
+    "begins", "action", "log_probs", "reward", "success", "dones", "hit", "landed", "opened", "claimable",
+    "teacher_action",
 )  # fmt: skip
 
-_WITHOUT_TIME = ("following", "state", "last")
+_BATCH_ONLY = ("bootstrap_value", "state", "last")
 """Fields of a rollout whose first axis is B; the others' are T and B."""
 
 
-def _joined(parts: list[Rollout]) -> Rollout:
-    """Rollouts of different worlds side by side."""
+def _concatenate(parts: list[Rollout]) -> Rollout:
+    """Rollouts of different worlds, concatenated along B."""
     if len(parts) == 1:
         return parts[0]
     joined = {
-        f.name: tree.cat([getattr(part, f.name) for part in parts], 0 if f.name in _WITHOUT_TIME else 1)
+        f.name: tree.cat([getattr(part, f.name) for part in parts], 0 if f.name in _BATCH_ONLY else 1)
         for f in fields(Rollout)
     }
     return Rollout(**{**joined, "stages": frozenset().union(*(part.stages for part in parts))})

@@ -1,8 +1,7 @@
-"""Training: play, learn from it, replay, write down how it goes, and begin again.
+"""The training loop: collect a rollout, train on it, replay, log, save.
 
-A run is cut into segments, from one checkpoint to the next. Every segment begins all games anew, with random numbers
-that depend on the seed and on how far the run is, and nothing else. So a run that goes on from a checkpoint does
-exactly what an unbroken one would have done.
+A run is divided into segments, from one checkpoint to the next. Every segment starts new games, with random numbers
+that depend on the seed and the number of updates alone. A resumed run therefore equals an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -43,48 +42,48 @@ from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, Track
 from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.metrics import MeanMetrics, to_floats
-from scrubjay.training.replay import Replay, triplets_of
+from scrubjay.training.replay import Replay, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
-from scrubjay.training.validation import Validation, searching, validate
+from scrubjay.training.validation import Validation, make_seek_task, validate
 
 Report = Callable[[dict[str, Any]], None]
-"""Is told a row of numbers after every update, and the agent's marks after every exam."""
-FEW_CORES, MOST_PROCESSES = 4, 16
-"""Up to how many cores physics stays in this process, and in how many others it runs at most."""
+"""Gets a row of metrics after every update, and a row of validation scores after every checkpoint."""
+FEW_CORES, MAX_PROCESSES = 4, 16
+"""On at most so many cores physics runs in threads; on more, in at most so many processes."""
 
 
 class Trainer:
-    """An agent, its optimizers, and the worlds that it plays in."""
+    """An agent, its optimizers, and its worlds."""
 
     def __init__(
         self,
-        training: TrainConfig,
+        config: TrainConfig,
         device: str = "cpu",
         group: Group | None = None,
         folder: Path | None = None,
         pretrained: bool = True,
     ) -> None:
         """`folder` keeps the hiding spots made for seeking; without `pretrained` the encoder's weights come later."""
-        self.training, self.device, self.group = training, device, group or Group()
-        # Sequences have the same shape every time: it pays to find out which kernels are fastest for it.
+        self.config, self.device, self.group = config, device, group or Group()
+        # Shapes never change: it pays to search for the fastest kernels.
         torch.backends.cudnn.benchmark = device.startswith("cuda")
-        torch.manual_seed(training.seed)
-        self.agent = Agent(training.agent, make_encoder(training.agent, pretrained)).to(device)
-        self.learner = Learner(self.agent, training.objective)
-        self.distributed = self.group.wrapped(self.learner)
-        self.hiding = HidingLearner(self.agent, training.hiding)
-        self.optimizers = optimizers_of(self.agent, training)
+        torch.manual_seed(config.seed)
+        self.agent = Agent(config.agent, make_encoder(config.agent, pretrained)).to(device)
+        self.learner = Learner(self.agent, config.objective)
+        self.distributed = self.group.wrap(self.learner)
+        self.hiding = HidingLearner(self.agent, config.hiding)
+        self.optimizers = make_optimizers(self.agent, config)
         self.progress = Progress()
         self.graph: CudaGraphLearner | None = None
-        self.tally, self.episodes = EpisodeStats(), EpisodeStats()
-        scenes = self.group.share(training.scenes)
+        self.stats, self.episodes = EpisodeStats(), EpisodeStats()
+        scenes = self.group.shard(config.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
-        self.task: Task = training.make_task() or searching(scenes, training, folder)
-        halves = 2 if training.copies > 1 and device.startswith("cuda") else 1
-        copies = [len(part) for part in np.array_split(np.arange(training.copies), halves)]
+        self.task: Task = config.make_task() or make_seek_task(scenes, config, folder)
+        worlds = 2 if config.copies > 1 and device.startswith("cuda") else 1
+        copies = [len(part) for part in np.array_split(np.arange(config.copies), worlds)]
         size = self.agent.config.image_size
-        processes = physics_processes(training.task, self.group)
+        processes = physics_processes(config.task, self.group)
         self.engines = Processes(processes) if processes else None
         self.worlds = [World(self.rooms, count, size=size, device=device, engines=self.engines) for count in copies]
 
@@ -95,55 +94,53 @@ class Trainer:
             self.engines.close()
 
     def autocast(self) -> torch.autocast:
-        """bfloat16 where it is fast."""
+        """bfloat16 on a GPU."""
         kind = self.device.split(":")[0]
         return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
 
-    def segment(self) -> tuple[Collector, Replay | None]:
-        """New games of all ages, seeded by how far the run is."""
-        seeds = np.random.SeedSequence([self.training.seed, self.progress.update, self.group.rank]).generate_state(5)
+    def start_segment(self) -> tuple[Collector, Replay | None]:
+        """New games, staggered, and an empty replay buffer, seeded by the number of updates."""
+        seeds = np.random.SeedSequence([self.config.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
-        limits = np.array(self.training.stage_limits)
-        caches = [TrackedGame(world, sampler, self.tally, limits) for world in self.worlds]
-        self.return_norm = EpisodicReturns(sum(map(len, caches)))
+        limits = np.array(self.config.stage_limits)
+        games = [TrackedGame(world, sampler, self.stats, limits) for world in self.worlds]
+        self.returns = EpisodicReturns(sum(map(len, games)))
         ages = np.random.default_rng(seeds[4])
-        for game in caches:
+        for game in games:
             game.stagger(ages)
-        whole = self.training.task == "cache"
+        whole = self.config.task == "cache"
         collector = Collector(
-            self.agent, caches, int(seeds[2]), self.training.augment, self.autocast, valued=whole, hiding=whole,
-            recorded=self.device.startswith("cuda") and not whole,
+            self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
+            cuda_graph=self.device.startswith("cuda") and not whole,
         )  # fmt: skip
-        if not self.training.replay_batches or not self.agent.encoder.has_skips:
+        if not self.config.replay_batches or not self.agent.encoder.has_skips:
             return collector, None
-        return collector, Replay(
-            self.agent.config.image_size, self.training.replay_size, self.device, seed=int(seeds[3])
-        )
+        return collector, Replay(self.agent.config.image_size, self.config.replay_size, self.device, seed=int(seeds[3]))
 
     def _sampler(self, seed: int) -> EpisodeSampler:
         return self.task.sampler(seed)
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
-        """Trains until the run is over or `stop`; `save` is called where the run can go on from."""
-        training = self.training
-        while self.progress.update < training.updates and self._all(not stop()):
-            collector, replay = self.segment()
-            due = (self.progress.update // training.checkpoint_interval + 1) * training.checkpoint_interval
-            while self.progress.update < min(due, training.updates) and self._all(not stop()):
+        """Trains to the last update or until `stop()`; calls `save` at the end of each segment."""
+        config = self.config
+        while self.progress.update < config.updates and self._all(not stop()):
+            collector, replay = self.start_segment()
+            due = (self.progress.update // config.checkpoint_interval + 1) * config.checkpoint_interval
+            while self.progress.update < min(due, config.updates) and self._all(not stop()):
                 report(self.update(collector, replay))
             save()
 
     def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
         """Collects one rollout and trains on it; returns a row of metrics."""
         start = time.perf_counter()
-        rollout = collector.collect(self.training.unroll_length)
+        rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
         metrics = self.train_rollout(rollout)
-        if collector.books:
+        if collector.hiding_buffers:
             metrics |= self.train_hiding(collector)
         if replay is not None:
-            replay.add(triplets_of(rollout, replay.rng))
+            replay.add(sample_triplets(rollout, replay.rng))
             metrics |= self.train_dynamics(replay)
         losses = to_floats(metrics)
         now = time.perf_counter()
@@ -152,7 +149,7 @@ class Trainer:
         self.progress = Progress(
             self.progress.update + 1,
             self.progress.steps + steps,
-            self.progress.games + self.group.total(self.tally.take_games(), self.device),
+            self.progress.games + self.group.sum(self.stats.pop_games(), self.device),
             self.progress.seconds + now - start,
         )
         return {
@@ -160,8 +157,8 @@ class Trainer:
             "steps": self.progress.steps,
             "games": self.progress.games,
             "seconds": round(self.progress.seconds, 2),
-            "memory_mib": memory(self.device),
-            "charts": self.episodes.take()
+            "memory_mib": memory_usage(self.device),
+            "charts": self.episodes.pop_means()
             | self._learning_rates(losses)
             | {
                 "SPS": round(steps / (now - start), 1),
@@ -169,7 +166,7 @@ class Trainer:
             },
             "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
             "losses": losses,
-            "play": self.tally.take(),
+            "play": self.stats.pop_means(),
         }
 
     def _learning_rates(self, losses: Mapping[str, float]) -> dict[str, float]:
@@ -183,7 +180,7 @@ class Trainer:
         """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics."""
         count, mean = rollout.action.shape[1], MeanMetrics()
         # Games lie room by room: shuffled, every minibatch has many rooms.
-        orders = [torch.randperm(count) for _ in range(self.training.epochs)]
+        orders = [torch.randperm(count) for _ in range(self.config.epochs)]
         for games in [games for order in orders for games in self._minibatches(order)]:
             batch = rollout.games(games.to(rollout.action.device))
             if self._uses_cuda_graph(batch):
@@ -201,16 +198,16 @@ class Trainer:
     def _minibatches(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
         """Games of each minibatch: as many minibatches in all processes, even if their numbers of games differ."""
         if self.group.size == 1:
-            return order.split(self.training.minibatch_games)
-        wanted = self.group.most(-(-len(order) // self.training.minibatch_games), self.device)
-        fewest = -self.group.most(-len(order), self.device)
+            return order.split(self.config.minibatch_games)
+        wanted = self.group.max(-(-len(order) // self.config.minibatch_games), self.device)
+        fewest = -self.group.max(-len(order), self.device)
         return order.tensor_split(min(wanted, fewest))
 
     def _uses_cuda_graph(self, batch: Rollout) -> bool:
         """Whole games vary in stages, and the last minibatch may be smaller: those run without the graph."""
-        alone = self.device.startswith("cuda") and self.group.size == 1 and self.training.task != "cache"
+        alone = self.device.startswith("cuda") and self.group.size == 1 and self.config.task != "cache"
         return alone and (
-            self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.training.minibatch_games
+            self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.config.minibatch_games
         )
 
     def _replay_cuda_graph(self, batch: Rollout) -> tuple[Losses, Metrics]:
@@ -221,36 +218,36 @@ class Trainer:
 
     def train_hiding(self, collector: Collector) -> Metrics:
         """Optimizer steps of OH and PS on finished games, in full batches; mean losses and diagnostics."""
-        shelf, count, mean = collector.shelf, self.training.hiding_minibatch, MeanMetrics()
-        objective = self.training.hiding
-        while self._all(len(shelf) >= count):
-            games, early = shelf.take(count), self.progress.games < objective.early
+        finished_games, count, mean = collector.finished_games, self.config.hiding_minibatch, MeanMetrics()
+        objective = self.config.hiding
+        while self._all(len(finished_games) >= count):
+            games, early = finished_games.take(count), self.progress.games < objective.early
             with self.autocast():
                 percentile = self.hiding.percentile(games, collector.generator)
-                imagined = self.hiding.perspective(games)
+                imagined = self.hiding.ps_losses(games)
             perspective_norm = self._optimizer_step("perspective", imagined, objective.perspective_weights(), games)
             with self.autocast():
-                hidden, metrics = self.hiding.hiding(games, percentile, early)
+                hidden, metrics = self.hiding.oh_losses(games, percentile, early)
             norm = self._optimizer_step("play", hidden, objective.hiding_weights(early), games)
             # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
             self._commit_norms(self.agent.heads)
-            self.tally.add("percentile", percentile.cpu().numpy())
+            self.stats.add("percentile", percentile.cpu().numpy())
             mean.add(imagined | hidden | metrics | {"perspective/grad_norm": perspective_norm, "oh/grad_norm": norm})
         return mean.means()
 
     def _commit_norms(self, module: nn.Module) -> None:
         """Commits the last batch to the running statistics of a module, and averages them over processes."""
-        commit_norms(module)
-        self.group.agree([tensor for part in running_norms(module) for tensor in (part.mean, part.variance)])
+        adapt(module)
+        self.group.average([tensor for norm in usual_parts(module) for tensor in (norm.mean, norm.variance)])
 
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all, so all must take part."""
-        return self.group.most(int(not ready), self.device) == 0
+        return self.group.max(int(not ready), self.device) == 0
 
     def train_dynamics(self, replay: Replay) -> Metrics:
         """Optimizer steps on a few batches of visual dynamics replay; mean losses."""
         mean, batches = MeanMetrics(), replay.epoch()
-        for _ in range(self.training.replay_batches):
+        for _ in range(self.config.replay_batches):
             batch = next(batches, None)
             if not self._all(batch is not None) or batch is None:
                 break
@@ -283,50 +280,47 @@ class Trainer:
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 # all_reduce averages memory as it lies, and strides may differ between processes.
                 parameter.grad = None if gradient is None else gradient.contiguous()
-            self.group.average([p for p in parameters if p.grad is not None])
+            self.group.average_gradients(parameters)
         return self._clip_gradients(name, losses, batch)
 
     def _clip_gradients(self, name: str, losses: Losses, batch: object) -> torch.Tensor:
-        """Clips an optimizer's gradients by their norm, returns it; NotFiniteError if it or a loss is none."""
+        """Clips gradients by their norm, which it returns; NotFiniteError unless that and all losses are finite."""
         total = torch.stack([loss.detach().float() for loss in losses.values()]).sum()
         every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
-        norm = nn.utils.clip_grad_norm_(parameters, self.training.max_grad_norm)
+        norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
         if not torch.isfinite(norm + total):
-            wrong = [key for key, value in losses.items() if not torch.isfinite(value)]
-            raise NotFiniteError(wrong or ["the gradient"], batch)
+            not_finite = [name for name, loss in losses.items() if not torch.isfinite(loss)]
+            raise NotFiniteError(not_finite or ["the gradient"], batch)
         return norm
 
 
 def physics_processes(task: str, group: Group) -> int:
-    """In how many processes of its own physics should run; 0 if threads do: exploring moves no objects."""
-    beside = int(os.environ.get("LOCAL_WORLD_SIZE", group.size))
+    """The number of physics processes; 0 for threads, also in E&M, which moves no objects."""
+    local_processes = int(os.environ.get("LOCAL_WORLD_SIZE", group.size))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cores //= beside
-    # Two are left for this process and for what the GPU's driver does.
-    return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MOST_PROCESSES)
+    cores //= local_processes
+    # Two cores are left for this process and the GPU's driver.
+    return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MAX_PROCESSES)
 
 
-def optimizers_of(agent: Agent, training: TrainConfig) -> dict[str, torch.optim.Adam]:
-    """One for all that is learned by playing, one for perspective simulation, and one for visual dynamics replay.
-
-    The first and the last both change the encoder.
-    """
-    last = trainable_parameters(*(part for stage in ACTING_STAGES for part in agent.heads[stage].last_layers))
-    others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *last)}
+def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.Adam]:
+    """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder."""
+    last_layers = trainable_parameters(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
+    others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *last_layers)}
     played = [
         {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},
-        {"params": last, "lr": training.head_lr_scale * training.learning_rate},
+        {"params": last_layers, "lr": config.head_lr_scale * config.learning_rate},
     ]
     replayed = trainable_parameters(agent.encoder, agent.dynamics)
 
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
-        return torch.optim.Adam(parameters, rate, training.betas, amsgrad=True)
+        return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True)
 
     return {
-        "play": adam(played, training.learning_rate),
-        "perspective": adam(agent.perspective.parameters(), training.perspective_learning_rate),
-        "dynamics": adam(replayed, training.dynamics_learning_rate),
+        "play": adam(played, config.learning_rate),
+        "perspective": adam(agent.perspective.parameters(), config.perspective_learning_rate),
+        "dynamics": adam(replayed, config.dynamics_learning_rate),
     }
 
 
@@ -336,11 +330,11 @@ def train(
     report: Report | None = None,
     stop: Callable[[], bool] = lambda: False,
     group: Group | None = None,
-    exam: Validation | None = None,
+    validation: Validation | None = None,
 ) -> Progress:
-    """Trains a run to its end, from where it is; everything it says and saves is in its folder.
+    """Trains a run from its newest checkpoint to its end, or until `stop()`; logs and saves into its folder.
 
-    `exam` takes the place of the run's own, which is made when it is first held.
+    `validation` replaces the run's own, which is built when first needed.
     """
     group = group or Group()
     pretrained = not checkpoints(run.folder)
@@ -353,24 +347,26 @@ def train(
             if group.rank == 0:
                 run.save(trainer.agent, trainer.optimizers, trainer.progress)
                 if run.config.validation_games:
-                    examine()
+                    run_validation()
 
-        def examine() -> None:
-            nonlocal exam
-            exam = exam or Validation(run.config, run.folder / SPOTS, run.config.validation_games, device=device)
+        def run_validation() -> None:
+            nonlocal validation
+            validation = validation or Validation(
+                run.config, run.folder / SPOTS, run.config.validation_games, device=device
+            )
             with trainer.autocast():
-                row = validate(run, exam, trainer.agent, trainer.progress)
+                row = validate(run, validation, trainer.agent, trainer.progress)
             if report:
                 report(row)
 
-        def note(row: dict[str, Any]) -> None:
+        def log(row: dict[str, Any]) -> None:
             if group.rank == 0:
                 run.log(row)
                 if report:
                     report(row)
 
         try:
-            trainer.run(note, stop, save)
+            trainer.run(log, stop, save)
         except NotFiniteError as error:
             path = run.folder / f"not_finite-{trainer.progress.update}.safetensors"
             batch = {name: t.detach().cpu().contiguous() for name, t in tree.leaves_with_path(error.batch)}
@@ -380,18 +376,18 @@ def train(
             raise TrainingError(f"{error}; the last checkpoint is intact") from error
         except torch.cuda.OutOfMemoryError as error:
             raise TrainingError(
-                f"the GPU's memory is full with {run.config.games} games in chunks of {run.config.minibatch_games}: "
-                "use fewer copies or a smaller chunk; the last checkpoint is intact"
+                f"out of GPU memory with {run.config.games} games and minibatches of {run.config.minibatch_games}: "
+                "reduce copies or minibatch_games; the last checkpoint is intact"
             ) from error
         return trainer.progress
 
 
-def memory(device: str) -> dict[str, int]:
-    """MiB that this process has in use, and those it holds on the GPU."""
+def memory_usage(device: str) -> dict[str, int]:
+    """MiB in use by this process, and reserved on the GPU."""
     pages = Path("/proc/self/statm")
     host = int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else 0
-    held = torch.cuda.memory_reserved(device) if device.startswith("cuda") else 0
-    return {"host": host // 2**20, "gpu": held // 2**20}
+    reserved = torch.cuda.memory_reserved(device) if device.startswith("cuda") else 0
+    return {"host": host // 2**20, "gpu": reserved // 2**20}
 
 
 def _mean(values: torch.Tensor) -> float | None:

@@ -1,4 +1,4 @@
-"""Fixed games in the validation rooms: what a run's agent has learned, beside players without networks."""
+"""Fixed games in the validation rooms, played by a run's agent and by scripted players."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from scrubjay.agent.agent import Agent
 from scrubjay.envs.tasks import TASKS, Seek, Task
-from scrubjay.evaluation.evaluate import evaluate
+from scrubjay.evaluation import evaluate as evaluation
 from scrubjay.game.metrics import Summary
 from scrubjay.players.base import Player
 from scrubjay.rooms.room import GOALS
@@ -22,11 +22,11 @@ from scrubjay.training.run import EXAMS, Progress, Run
 
 
 class Validation:
-    """Games that are the same for everyone who plays them."""
+    """The same games for every player."""
 
     def __init__(
         self,
-        training: TrainConfig,
+        config: TrainConfig,
         folder: Path | None = None,
         games: int = 1,
         seed: int = 7,
@@ -34,56 +34,56 @@ class Validation:
         scenes: Sequence[str] = VALIDATION,
         difficulties: Sequence[str] = DIFFICULTIES,
     ) -> None:
-        """Some games in each of the rooms; `folder` keeps the hiding spots that are made for searches."""
-        self.training, self.games, self.seed, self.device = training, games, seed, device
-        self.task: Task = training.make_task() or searching(scenes, training, folder, difficulties)
+        """`games` in each of the rooms; `folder` keeps the hiding spots made for seeking."""
+        self.config, self.games, self.seed, self.device = config, games, seed, device
+        self.task: Task = config.make_task() or make_seek_task(scenes, config, folder, difficulties)
         self.rooms = build_rooms(list(scenes))
 
-    def marks(self, player: Player) -> dict[str, Summary]:
-        """How well a player does, by measure."""
-        size = self.training.agent.image_size
-        return evaluate(player, self.task, self.rooms, self.games, self.seed, size, self.device)
+    def evaluate(self, player: Player) -> dict[str, Summary]:
+        """A player's scores by metric."""
+        size = self.config.agent.image_size
+        return evaluation.evaluate(player, self.task, self.rooms, self.games, self.seed, size, self.device)
 
     def scripted(self, name: str) -> Player:
-        """A player without networks by name; ValueError says which there are."""
-        return scripted(self.training.task, name, self.seed)
+        """A scripted player by name; ValueError lists them."""
+        return make_scripted_player(self.config.task, name, self.seed)
 
 
-def scripted(task: str, name: str, seed: int) -> Player:
-    """A player without networks by name; ValueError says which a task has."""
-    known = TASKS[task].baselines
-    if name not in known:
-        raise ValueError(f"unknown player {name!r} of {task}; there are {', '.join(known)}")
-    return known[name](seed)
+def make_scripted_player(task: str, name: str, seed: int) -> Player:
+    """A task's scripted player by name; ValueError lists them."""
+    players = TASKS[task].baselines
+    if name not in players:
+        raise ValueError(f"unknown player {name!r} of {task}; there are {', '.join(players)}")
+    return players[name](seed)
 
 
-def validate(run: Run, exam: Validation, agent: Agent, progress: Progress) -> dict[str, Any]:
-    """Lets the agent sit an exam, and the first time the others too; all marks go into the run's folder."""
-    players: dict[str, Player] = {"agent": AgentPlayer(agent, exam.seed)}
+def validate(run: Run, validation: Validation, agent: Agent, progress: Progress) -> dict[str, Any]:
+    """Scores the agent, and the first time the scripted players; logs all scores into the run's folder."""
+    players: dict[str, Player] = {"agent": AgentPlayer(agent, validation.seed)}
     if {row["player"] for row in run.rows(EXAMS)} <= {"agent"}:
-        players |= {name: exam.scripted(name) for name in TASKS[run.config.task].baselines}
-    marks = {name: exam.marks(player) for name, player in players.items()}
+        players |= {name: validation.scripted(name) for name in TASKS[run.config.task].baselines}
+    scores = {name: validation.evaluate(player) for name, player in players.items()}
     agent.train()
     when = {"update": progress.update, "steps": progress.steps}
-    for name, its_marks in marks.items():
-        run.log({**when, "player": name, **{measure: list(mark) for measure, mark in its_marks.items()}}, EXAMS)
-    return {**when, "validation": {measure: mark.mean for measure, mark in marks["agent"].items()}}
+    for name, summaries in scores.items():
+        run.log({**when, "player": name, **{metric: list(summary) for metric, summary in summaries.items()}}, EXAMS)
+    return {**when, "validation": {metric: summary.mean for metric, summary in scores["agent"].items()}}
 
 
-def searching(
-    scenes: Sequence[str], training: TrainConfig, folder: Path | None = None, difficulties: Sequence[str] = ()
+def make_seek_task(
+    scenes: Sequence[str], config: TrainConfig, folder: Path | None = None, difficulties: Sequence[str] = ()
 ) -> Seek:
-    """Searches in the hiding spots that a run names, or else in those in the folder; what is missing is made first.
+    """Seeking in the hiding spots that a config names, else in those of the folder, which are made where missing.
 
-    They are of the run's difficulties, if no others are given.
+    `difficulties` default to the config's.
     """
-    if training.spots:
-        spots = load_spot_files(training.spots, scenes)
+    if config.spots:
+        spots = load_spot_files(config.spots, scenes)
     else:
         with tempfile.TemporaryDirectory() as scratch:
             make_spot_files(
-                scenes, GOALS, folder or scratch, candidates=training.spot_candidates, seed=training.seed,
+                scenes, GOALS, folder or scratch, candidates=config.spot_candidates, seed=config.seed,
                 processes=min(os.cpu_count() or 1, len(scenes)),
             )  # fmt: skip
             spots = load_spot_files(folder or scratch, scenes)
-    return Seek(turned=training.rotate_grid, spots=spots, difficulties=tuple(difficulties or training.difficulties))
+    return Seek(turned=config.rotate_grid, spots=spots, difficulties=tuple(difficulties or config.difficulties))
