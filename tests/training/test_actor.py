@@ -42,7 +42,7 @@ def test_a_step_that_is_not_remembered_leaves_the_memory():
         assert player.state_snapshot() is before
         again, same = player(observed(1, "cpu"), nothing)
     assert torch.equal(first.image, again.image) and torch.equal(said.decision.logits, same.decision.logits)
-    assert not torch.equal(player.state_snapshot().now.output, before.now.output)
+    assert not torch.equal(player.state_snapshot().recurrent.hidden, before.recurrent.hidden)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")

@@ -218,7 +218,7 @@ def test_what_to_recall_and_to_close_by_hand():
     stood = replace(hid, observation=replace(hid.observation, standing=torch.ones(1, 7, dtype=torch.bool)))
     assert stood.outcome.tolist() == [NUM_PLACEMENTS + 49 + 2]
     failed = replace(hid, success=hid.success & False)
-    assert failed.outcome.tolist() == [NONE] and not container_left_open(failed).any()
+    assert failed.outcome.tolist() == [NOT_HIDDEN] and not container_left_open(failed).any()
     closed = hiding_of(["PlaceAt|1,1,3", "CloseObjects", "Stand"], [True, True, True])
     assert container_left_open(closed).tolist() == [[False, True, False]]
     on_top = hiding_of(["PlaceAt|0,1,3", "CloseObjects", "Stand"], [True, True, True])

@@ -246,7 +246,7 @@ def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
     guide, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
     explored, origin, at, _ = known = hidden(maps, place[3], outcome)
     guide.start(perspective, torch.arange(2), *known)
-    survey = perspective.survey(explored)
+    survey = perspective.encode_maps(explored)
     for b in range(2):
         one = slice(b, b + 1)
         imagined = perspective.imagine(survey[one], explored.inside[one], at[one, None], outcome[one, None, None])
@@ -288,7 +288,7 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
             begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (game.stage == Stage.S)))
             if len(begun):
                 maps = tree.index(collector.actors[number].state.metric_map, begun)
-                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NONE))
+                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NOT_HIDDEN))
                 collector.teachers[number].start(agent.perspective, begun, *known)
 
         collector = Collector(agent, [game], seed=1, on_step=watch)

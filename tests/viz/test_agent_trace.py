@@ -73,11 +73,11 @@ def test_every_step_of_the_game_has_a_trace_step(trace, episode):
 def test_a_policy_is_over_the_stages_own_actions(trace):
     for step in trace.steps:
         if step.stage == Stage.PS:
-            assert not step.probabilities.any() and np.isnan(step.hit_probability) and np.isnan(step.entropy)
+            assert not step.probabilities.any() and np.isnan(step.probability) and np.isnan(step.entropy)
         else:
             assert step.probabilities.sum() == pytest.approx(1, abs=1e-5)
             assert not step.probabilities[~ALLOWED[step.stage]].any()
-            assert step.hit_probability == step.probabilities[action_index(step.action)] > 0
+            assert step.probability == step.probabilities[action_index(step.action)] > 0
             assert 0.5 < step.entropy <= 1 + 1e-6, "nearly uniform at first"
 
 

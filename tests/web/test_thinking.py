@@ -38,8 +38,8 @@ def test_an_agent_that_reports_its_internals_plays_the_same_game(agent):
             game, player, taken = CacheGame(world, RandomEpisodes(3, ("Bread",)), limits), kind(agent, seed=5), []
             for _ in range(EXPLORING + 2):
                 if kind is ThinkingPlayer and not taken:
-                    # The value of the first step, worked out apart.
-                    seen = observe(game, resize(game.look().rgb, agent.config.image_size))
+                    # The value of the first step, computed separately.
+                    observation = observe(game, resize(game.look().rgb, agent.config.image_size))
                     with torch.no_grad():
                         first = (
                             agent.act(agent.initial_state(1), observation, torch.tensor([True]))

@@ -40,7 +40,7 @@ class Actor:
 
     def __call__(
         self, observation: Observation, begins: torch.Tensor, update_state: bool = True
-    ) -> tuple[Observation, Step]:
+    ) -> tuple[Observation, AgentOutput]:
         """The observation with its image augmented, and the agent's step; `update_state=False` only peeks.
 
         With a CUDA graph, the next call overwrites the step's tensors. The observation's are safe to keep.
@@ -94,7 +94,7 @@ class StepGraph:
         with torch.cuda.graph(self.graph, stream=stream):
             self.outputs = step(*self.inputs)
 
-    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, Step]:
+    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, AgentOutput]:
         """Replays the step on another observation."""
         tree.copy_(self.inputs[1], observation)
         self.inputs[2].copy_(begins)

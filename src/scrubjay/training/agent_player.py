@@ -25,7 +25,7 @@ class AgentPlayer:
         self.agent, self.seed = agent.eval(), seed
         self.device = next(agent.parameters()).device
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.choice: Choice | None = None
+        self.choice: PlaceChoice | None = None
         """The last choice in PS."""
         self._game: CacheGame | None = None
 
@@ -47,7 +47,7 @@ class AgentPlayer:
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
                 index = torch.from_numpy(choosing).to(self.device)
-                places, self.choice, _ = self.agent.choose(step.state, observation, index, self.generator)
+                places, self.choice, _ = self.agent.choose_place(step.state, observation, index, self.generator)
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 

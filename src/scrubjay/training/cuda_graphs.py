@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.normalization import adapt, usual_parts
+from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.training.actor import WARMUP_STEPS
 from scrubjay.training.actor_critic import Losses, Metrics, total_loss
 from scrubjay.training.learner import Learner
@@ -28,7 +28,7 @@ class CudaGraphLearner:
         """Keeps the rollout's tensors as static inputs. Changes nothing of the agent but its gradients."""
         self.learner, self.autocast, self.inputs = learner, autocast, rollout
         parameters = list(learner.parameters())
-        statistics = [tensor for norm in usual_parts(learner) for tensor in (norm.mean, norm.variance, norm.batches)]
+        statistics = [tensor for norm in running_norms(learner) for tensor in (norm.mean, norm.variance, norm.batches)]
         before = [tensor.clone() for tensor in statistics]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())

@@ -31,8 +31,8 @@ PLACE_AT = torch.from_numpy(actions.PLACE_AT[:-1])
 
 
 @dataclass(frozen=True)
-class PlaceChoice:
-    """What n hiders considered in PS, and the place they chose: see `Choice`."""
+class ChoiceBatch:
+    """What n hiders considered in PS, and the place they chose: see `PlaceChoice`."""
 
     places: torch.Tensor
     """(n, 10, 3) int64."""
@@ -115,7 +115,7 @@ class SeekingEpisodes(_Padded):
 class FinishedBatch:
     """Everything that training needs of n finished games."""
 
-    choice: PlaceChoice
+    choice: ChoiceBatch
     metric_map: MapState
     """The hider's map in PS, which is also that at the start of OH."""
     hiding: HidingEpisodes
@@ -186,9 +186,9 @@ class HidingBuffer:
         self.seeking_begun = np.zeros(0, int)
         """(n,): indices of games whose seeker began with the last step."""
         self.metric_map = agent.memory.metric_map.initial_state(games)
-        self.choice = PlaceChoice(
-            zeros(CONSIDERED, 3), zeros(CONSIDERED, kind=torch.bool), zeros(CONSIDERED, DRAWS),
-            zeros(CONSIDERED, DRAWS, kind=torch.float32), zeros(),
+        self.choice = ChoiceBatch(
+            zeros(CANDIDATES, 3), zeros(CANDIDATES, kind=torch.bool), zeros(CANDIDATES, OUTCOME_SAMPLES),
+            zeros(CANDIDATES, OUTCOME_SAMPLES, kind=torch.float32), zeros(),
         )  # fmt: skip
         self._hider, self._seeker = _StepLog(games, hide), _StepLog(games, seek)
         self._observation: Observation | None = None
@@ -197,9 +197,9 @@ class HidingBuffer:
         self._place = zeros(seek, 4, kind=torch.int16)
         self._policy = zeros(seek, len(SEEKER_ACTIONS), kind=torch.float16)
 
-    def start(self, games: torch.Tensor, metric_map: MapState, choice: Choice) -> None:
+    def start(self, games: torch.Tensor, metric_map: MapState, choice: PlaceChoice) -> None:
         """Starts recording games (n,), given by index, in PS; the maps are all (B, ...), the choice is (n, ...)."""
-        for field in fields(PlaceChoice):
+        for field in fields(ChoiceBatch):
             getattr(self.choice, field.name)[games] = getattr(choice, field.name)
         tree.index_put_(self.metric_map, games, tree.index(metric_map, games))
         index = games.cpu().numpy()
@@ -245,12 +245,12 @@ class HidingBuffer:
         self.seeking_begun = np.flatnonzero(self.active & (stage != Stage.S) & (self.game.stage == Stage.S))
         return batch
 
-    def hidden(self, games: np.ndarray) -> tuple[Explored, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def hidden(self, games: np.ndarray) -> tuple[ExploredMaps, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Of games (n,), given by index, whose OH has ended: maps, steps right and ahead of their first cells (n, 2),
         the hiders' places (n, 3) as row, column and quarter, and the outcomes of hiding (n,)."""
         index = torch.from_numpy(games).to(self.device)
         assert self._observation is not None
-        explored, origin = surveyed(tree.index(self.metric_map, index).entries)
+        explored, origin = explored_maps(tree.index(self.metric_map, index).entries)
         action, success, _, _ = self._hider.tensors(games, self.device)
         outcome = hiding_outcome(PLACE_AT.to(self.device)[action], success, self._observation.standing[index])
         return explored, origin, self.choice.place[index], outcome
@@ -283,9 +283,9 @@ def hiding_outcome(place_at: torch.Tensor, success: torch.Tensor, standing: torc
     placed, games = success & (place_at >= 0), torch.arange(len(place_at), device=place_at.device)
     step = placed.int().argmax(1)
     # After a PlaceAt that succeeds no other does.
-    return outcome_of(standing[games, step], torch.where(placed.any(1), place_at[games, step], NOTHING))
+    return outcome_index(standing[games, step], torch.where(placed.any(1), place_at[games, step], NOTHING))
 
 
 def seeker_action_ids(action: torch.Tensor) -> torch.Tensor:
     """Actions among the 219 as indices into the seeker's 58."""
-    return SEEKER_NUMBER.to(action.device)[action]
+    return SEEKER_INDEX.to(action.device)[action]

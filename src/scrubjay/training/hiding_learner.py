@@ -88,14 +88,14 @@ class HidingLearner:
         mask, action = hid.mask.T, hid.action.T
         reward, dones = hiding_rewards(hid, percentile).T, mask & ~_has_next(mask)
         advantages = compute_gae(reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda)
-        returns, norm = advantages + values.detach(), self.agent.heads.of(Stage.OH).returns
-        norm.watch(returns[..., None], mask)
+        returns, norm = advantages + values.detach(), self.agent.heads[Stage.OH].return_norm
+        norm.update(returns[..., None], mask)
         parts, metrics = actor_critic_losses(
             logits, values, action, advantages, returns, mask, hid.log_probs.T, o.clip_coef,
-            o.normalize_advantages, norm.deviation,
+            o.normalize_advantages, norm.std,
         )  # fmt: skip
         tried, landed = recall_targets(hid)
-        recalled = self.agent.recalled(step.dirs.flat).float()
+        recalled = self.agent.recall_placements(step.dirs.flat).float()
         hittable, place_at = step.decision.hittable.float(), hid.place_at.T
         found = prefixed("oh", parts) | {
             "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, mask),
@@ -111,12 +111,12 @@ class HidingLearner:
     def ps_losses(self, games: FinishedBatch) -> Losses:
         """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
         choice, seeking, simulation = games.choice, games.seeking, self.agent.perspective
-        explored, origin = surveyed(games.metric_map.entries)
-        survey, number = simulation.survey(explored), torch.arange(len(games), device=origin.device)
-        p, v = (scores.float() for scores in simulation.judge(survey, choice.places))
+        explored, origin = explored_maps(games.metric_map.entries)
+        survey, number = simulation.encode_maps(explored), torch.arange(len(games), device=origin.device)
+        p, v = (scores.float() for scores in simulation.evaluate_places(survey, choice.places))
         outcome = games.hiding.outcome
         values = v.gather(-1, choice.outcomes).flatten(1)
-        real = choice.real[..., None].expand_as(choice.outcomes).flatten(1)
+        real = choice.valid[..., None].expand_as(choice.outcomes).flatten(1)
         every = torch.ones_like(seeking.found)
         found = {
             "ps/outcome": perspective_losses.outcome(p[number, choice.chosen], outcome, every),
@@ -126,12 +126,14 @@ class HidingLearner:
         # Sequences are cut to the longest search: the host waits for the device here, once.
         longest = int(seeking.steps.max())
         action = seeker_action_ids(seeking.action).T[:longest]
-        last, done = _shift(action, NO_ACTION), _shift(seeking.success.T[:longest], False)
-        output = simulation.seeker.follow(maps, seeker_map_poses(seeking, origin).transpose(0, 1)[:longest], last, done)
+        last, done = _shift(action, NO_SEEKER_ACTION), _shift(seeking.success.T[:longest], False)
+        output = simulation.seeker.predict(
+            maps, seeker_map_poses(seeking, origin).transpose(0, 1)[:longest], last, done
+        )
         policy = seeking.policy.transpose(0, 1)[:longest].float()
         mental = perspective_losses.mental(
             output.policy.float(), output.success.float(), policy, action, seeking.success.T[:longest],
-            seeking.claimable.T[:longest], seeking.mask.T[:longest], CLAIM,
+            seeking.claimable.T[:longest], seeking.mask.T[:longest], SEEKER_CLAIM,
         )  # fmt: skip
         return found | prefixed("ps", mental)
 
@@ -141,16 +143,16 @@ class HidingLearner:
 
         Mental seekers give up after 100 steps: a real one that takes as many has taken longest.
         """
-        explored, _ = surveyed(games.metric_map.entries)
-        maps = self._imagined_maps(games, explored, self.agent.perspective.survey(explored))
-        shape = (LIMIT, len(games), 1, TRAJECTORIES, 2)
+        explored, _ = explored_maps(games.metric_map.entries)
+        maps = self._imagined_maps(games, explored, self.agent.perspective.encode_maps(explored))
+        shape = (MAX_SEEKER_STEPS, len(games), 1, TRAJECTORIES, 2)
         uniforms = torch.rand(shape, device=maps.device, generator=generator)
-        mental = self.agent.perspective.seeker.rollouts(maps[:, None], explored.floor, explored.start, uniforms)
+        mental = self.agent.perspective.seeker.simulate(maps[:, None], explored.floor, explored.start, uniforms)
         lengths, seeking = mental.steps[:, 0].cpu().numpy(), games.seeking
         steps = rewards.seeker_steps(seeking.found.cpu().numpy(), seeking.steps.cpu().numpy())
         return torch.from_numpy(rewards.oh_percentile(lengths, steps)).float().to(maps.device)
 
-    def _imagined_maps(self, games: FinishedBatch, explored: Explored, survey: torch.Tensor) -> torch.Tensor:
+    def _imagined_maps(self, games: FinishedBatch, explored: ExploredMaps, survey: torch.Tensor) -> torch.Tensor:
         """M^e (n, h, w, C) of the outcomes of hiding, at the hiders' places."""
         place, outcome = games.choice.place[:, None], games.hiding.outcome[:, None, None]
         return self.agent.perspective.imagine(survey, explored.inside, place, outcome)[:, 0]
@@ -194,7 +196,7 @@ def recall_targets(hiding: HidingEpisodes) -> tuple[torch.Tensor, torch.Tensor]:
     placed = (hiding.success & (place_at >= 0)).long()
     moved = (place_at >= 0) & (placed.cumsum(1) - placed == 0)
     landed = hiding.observation.landed
-    # The end of a manipulation is observed at the next step; the table has an entry for NO_ACTION too.
+    # The end of a manipulation is observed at the next step; the table has an entry for NO_SEEKER_ACTION too.
     landed_at = _pad(PLACE_AT.to(landed.device), NOTHING)[landed]
 
     def last_step(mask: torch.Tensor) -> torch.Tensor:

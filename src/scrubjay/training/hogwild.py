@@ -43,7 +43,7 @@ class Worker(Trainer):
         group.size = 1  # It has its shard of the rooms, and counts its own steps.
         self.shared, self.shared_optimizers = shared, optimizers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
-        for mine, its in zip(usual_parts(self.agent), usual_parts(shared), strict=True):
+        for mine, its in zip(running_norms(self.agent), running_norms(shared), strict=True):
             # Running statistics are shared: every worker updates them for all.
             mine._buffers = its._buffers
 

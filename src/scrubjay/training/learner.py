@@ -98,7 +98,7 @@ class Learner(nn.Module):
             norm.update(returns[..., None], mask)
             its_losses, its_metrics = actor_critic_losses(
                 logits, values, rollout.action, advantages, returns, mask, rollout.log_probs, o.clip_coef,
-                o.normalize_advantages, norm.deviation,
+                o.normalize_advantages, norm.std,
             )  # fmt: skip
             its_losses["openable"] = losses.openable(
                 step.decision.openable.float(), rollout.action, rollout.success, mask

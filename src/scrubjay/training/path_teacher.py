@@ -34,7 +34,7 @@ WALK_ACTIONS = ((MOVES >= 0) | (TURNS > 0) | (STANDS >= 0)).nonzero()[:, 0]
 """Those of a seeker's 58 actions that change its place: three moves, two turns, Stand and Crouch."""
 WALK_ACTION_IDS = torch.tensor(SEEKER_ACTIONS)[WALK_ACTIONS]
 """The same among the 219."""
-CLAIM_ID = SEEKER_ACTIONS[CLAIM]
+CLAIM_ID = SEEKER_ACTIONS[SEEKER_CLAIM]
 DOWN, RIGHT = torch.tensor([-1, 0, 1, 0]), torch.tensor([0, 1, 0, -1])
 """From a position to the next one north, east, south and west, in rows and columns."""
 
@@ -107,8 +107,8 @@ def claimable(seeker: MentalSeeker, maps: torch.Tensor, floor: torch.Tensor) -> 
         view = torch.arange(VIEWS, device=floor.device).repeat(len(at))
         zeros = torch.zeros_like(view)
         places = torch.stack([zeros, zeros, view // 2, view % 2], -1)
-        output = seeker.follow(alone, places[None], torch.full_like(view, NO_ACTION)[None], (view < 0)[None])
-        logits[game, row, column] = output.success[0, :, CLAIM].float().view(-1, QUARTERS, 2)
+        output = seeker.predict(alone, places[None], torch.full_like(view, NO_SEEKER_ACTION)[None], (view < 0)[None])
+        logits[game, row, column] = output.success[0, :, SEEKER_CLAIM].float().view(-1, QUARTERS, 2)
     likeliest = logits.flatten(1).amax(1).view(-1, 1, 1, 1, 1)
     return torch.isfinite(logits) & ((logits > 0) | (logits == likeliest) & (likeliest <= 0))
 

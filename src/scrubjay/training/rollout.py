@@ -215,7 +215,7 @@ class _Unroll:
             # Imagined maps are large: not too many at once.
             for index in games.split(SIMULATION_BATCH):
                 with collector.autocast():
-                    place[index], choice, _ = collector.agent.choose(
+                    place[index], choice, _ = collector.agent.choose_place(
                         step.state, observation, index, collector.generator
                     )
                 if collector.hiding_buffers:

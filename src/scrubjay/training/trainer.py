@@ -145,7 +145,7 @@ class Trainer:
         losses = to_floats(metrics)
         now = time.perf_counter()
         steps = rollout.action.numel() * self.group.size
-        self.return_norm.add(rollout, ROLLOUT_STAGES, self.episodes)
+        self.returns.add(rollout, ROLLOUT_STAGES, self.episodes)
         self.progress = Progress(
             self.progress.update + 1,
             self.progress.steps + steps,
@@ -237,8 +237,8 @@ class Trainer:
 
     def _commit_norms(self, module: nn.Module) -> None:
         """Commits the last batch to the running statistics of a module, and averages them over processes."""
-        adapt(module)
-        self.group.average([tensor for norm in usual_parts(module) for tensor in (norm.mean, norm.variance)])
+        commit_norms(module)
+        self.group.average([tensor for norm in running_norms(module) for tensor in (norm.mean, norm.variance)])
 
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all, so all must take part."""
@@ -306,7 +306,7 @@ def physics_processes(task: str, group: Group) -> int:
 
 def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.Adam]:
     """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder."""
-    last_layers = trainable_parameters(*(part for stage in ACTING for part in agent.heads.of(stage).last_layers))
+    last_layers = trainable_parameters(*(part for stage in ACTING_STAGES for part in agent.heads[stage].last_layers))
     others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *last_layers)}
     played = [
         {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},
