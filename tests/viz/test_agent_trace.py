@@ -19,7 +19,7 @@ from scrubjay.sim.pose import AgentPose
 from scrubjay.training.config import PRESETS
 from scrubjay.training.run import Progress, Run
 from scrubjay.viz import agent_trace
-from scrubjay.viz.agent_charts import PlanBackground, attention_by_position
+from scrubjay.viz.agent_charts import PlanBackground, attention_by_position, separate
 from scrubjay.viz.agent_page import attention_steps, candidate_rows, describe_training, outcome_name, write_agent_page
 from scrubjay.viz.agent_trace import (
     AgentTrace,
@@ -151,6 +151,15 @@ def test_outcomes_in_words():
     assert outcome_name(NOT_HIDDEN) == "dropped only"
     assert outcome_name(0) == "on top 1,1 crouching"
     assert outcome_name(NUM_PLACEMENTS + 49 + 7 + 2) == "contained in 2,3 standing"
+
+
+def test_labels_are_pushed_apart():
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(size=(12, 2)), np.zeros((3, 2))])
+    labels = separate(points, 0.3)
+    distance = np.linalg.norm(labels[:, None] - labels, axis=-1) + np.eye(len(labels))
+    assert distance.min() > 0.29 and np.abs(labels - points).max() < 0.6
+    assert separate(points[:1], 0.3) == pytest.approx(points[:1], abs=1e-3)
 
 
 def test_a_plan_shows_all_that_was_visited(episode):

@@ -21,8 +21,7 @@ from scrubjay.sim.world import World
 from scrubjay.viz import episode_page
 from scrubjay.viz.episode import STAGES, Episode, replay_episode, replay_lines, select_steps
 from scrubjay.viz.episode_page import write_episode_page
-from scrubjay.viz.video import HOLD, LINE, RATE, write_video
-from scrubjay.viz.video import SIZE as WIDTH
+from scrubjay.viz.video import CAPTION_HEIGHT, FRAME_RATE, FRAME_SIZE, HOLD_SECONDS, write_video
 
 SIZE, MOST = 56, 8 * 2**20
 
@@ -170,10 +169,10 @@ def test_the_video_has_the_whole_game(episode, tmp_path):
     with av.open(tmp_path / "game.mp4") as video:
         (stream,) = video.streams.video
         frames = [frame.to_ndarray(format="rgb24") for frame in video.decode(stream)]
-        assert stream.codec_context.name == "h264" and stream.average_rate == RATE
-    assert len(frames) == len(episode.steps) + RATE * HOLD - 1
-    assert all(frame.shape == (WIDTH + LINE, WIDTH, 3) for frame in frames)
+        assert stream.codec_context.name == "h264" and stream.average_rate == FRAME_RATE
+    assert len(frames) == len(episode.steps) + FRAME_RATE * HOLD_SECONDS - 1
+    assert all(frame.shape == (FRAME_SIZE + CAPTION_HEIGHT, FRAME_SIZE, 3) for frame in frames)
     # None is missing before the fourth from the end, and none is shown twice: its picture is that step's.
-    seen = Image.fromarray(frames[len(episode.steps) - 4][:WIDTH]).resize((SIZE, SIZE))
+    seen = Image.fromarray(frames[len(episode.steps) - 4][:FRAME_SIZE]).resize((SIZE, SIZE))
     gaps = [np.abs(np.asarray(seen, float) - step.picture).mean() for step in episode.steps]
     assert gaps[-4] == min(gaps) < 8

@@ -34,14 +34,14 @@ def rooms(
     from scrubjay.rooms.generate import SCENES, make_room
     from scrubjay.sim.compile import compile_room
     from scrubjay.viz.picture import tile_pictures, write_picture
-    from scrubjay.viz.rooms import survey, tile
+    from scrubjay.viz.rooms import compile_and_count, draw_tile
 
     chosen = scenes or SCENES
     if json:
-        for _, facts in survey(map(make_room, chosen)):
+        for _, facts in compile_and_count(map(make_room, chosen)):
             print_json(asdict(facts))
         return
-    tiles = [tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
+    tiles = [draw_tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
     write_picture(out, tile_pictures(tiles, min(columns, len(tiles))))
     print(out)
 

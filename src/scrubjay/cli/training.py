@@ -100,9 +100,9 @@ def curves(
         only: Measures to draw, such as play/coverage or losses/em/entropy; else the rewards, play and most losses.
         out: The picture.
     """
-    from scrubjay.viz.curves import draw
+    from scrubjay.viz.curves import write_curves
 
     if not runs:
         raise ValueError("name at least one run")
-    draw(runs, out, only)
+    write_curves(runs, out, only)
     print(out)

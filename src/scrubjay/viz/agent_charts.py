@@ -178,8 +178,11 @@ def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> F
         first, episode, hiding, places[real], expected[real], (expected[real].min(), expected[real].max())
     )
     facing = facing_vector(episode.start.rotation + 90 * places[real][:, 2])
-    labels = cells_to_room_frame(episode.start, hiding.explored, places[real][:, :2]) + 0.9 * GRID * facing
-    for number, (x, y) in zip(real, labels, strict=True):
+    poses = cells_to_room_frame(episode.start, hiding.explored, places[real][:, :2])
+    # About the width of a label.
+    labels = separate(poses + 0.9 * GRID * facing, 0.16 * background.reach)
+    for number, tip, (x, y) in zip(real, poses + 0.35 * GRID * facing, labels, strict=True):
+        first.plot([tip[0], x], [tip[1], y], color=QUIET, lw=0.5, zorder=3)
         text = first.text(x, y, str(number + 1), fontsize=8, ha="center", va="center", color=INK, clip_on=True)
         text.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
     first.set_title("candidates", fontsize=9, color=INK)
@@ -194,6 +197,22 @@ def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> F
         f"Mental seekers, cut after {MAX_ROLLOUT_STEPS} steps. Star: the pose that the object is hidden from. One "
         "rollout per imagined outcome is in color, the others are gray."
     )
+
+
+def separate(points: np.ndarray, gap: float, iterations: int = 100) -> np.ndarray:
+    """Points (n, 2) pushed apart until no two are closer than `gap`."""
+    # Coincident points have no direction to go: spread them on a tiny circle first.
+    angle = 2.4 * np.arange(len(points))
+    points = points + 1e-3 * gap * np.stack([np.cos(angle), np.sin(angle)], -1)
+    for _ in range(iterations):
+        offset = points[:, None] - points[None]
+        distance = np.linalg.norm(offset, axis=-1)
+        np.fill_diagonal(distance, np.inf)
+        push = np.maximum(1.02 * gap - distance, 0) / 2 / distance
+        points = points + (push[..., None] * offset).sum(1)
+        if not push.any():
+            break
+    return points
 
 
 def _draw_paths(axes: Axes, episode: Episode, hiding: HidingDecision, number: int, seed: int) -> None:

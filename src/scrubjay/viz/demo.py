@@ -1,4 +1,4 @@
-"""The demonstration: a page of rooms, a walk and an object hidden in a drawer, and the page of a whole game."""
+"""The demo: the page of a whole game, and a page of rooms, a walk and an object hidden in a drawer."""
 
 from __future__ import annotations
 
@@ -23,24 +23,21 @@ from scrubjay.viz.page import Figure, Section, write_page
 from scrubjay.viz.picture import render_dollhouse
 from scrubjay.viz.video import write_video
 
-SHOWN = ("FloorPlan1", "FloorPlan201", "FloorPlan301", "FloorPlan401", "FloorPlan501")
-STAGE = "FloorPlan1"
-GOAL = "Tomato"
-
-
+ROOMS = ("FloorPlan1", "FloorPlan201", "FloorPlan301", "FloorPlan401", "FloorPlan501")
+SCENE, GOAL = "FloorPlan1", "Tomato"
 HIDER, SEEKER, SEED = "heuristic", "frontier", 3
-"""Of the game."""
+MAX_HAND_MOVES = 30
 
 
 def write_demo(out: Path, renderer: str, console: Console) -> tuple[Path, Path]:
-    """Plays the demonstration and writes its pages: of the game, and of the rooms."""
+    """Writes the demo's two pages, of the game and of the rooms, and returns their paths."""
     return write_game(out, renderer, console), write_rooms(out, renderer, console)
 
 
 def write_game(out: Path, renderer: str, console: Console) -> Path:
     """Plays a whole game and writes its record, its video and its page."""
-    console.print(f"playing a game in {STAGE}: {HIDER} hides a {GOAL.lower()}, {SEEKER} seeks it")
-    record = play_scripted_game(STAGE, GOAL, HIDER, SEEKER, SEED, renderer)
+    console.print(f"playing in {SCENE}: {HIDER} hides a {GOAL.lower()}, {SEEKER} seeks it")
+    record = play_scripted_game(SCENE, GOAL, HIDER, SEEKER, SEED, renderer)
     save_records([record], out / "record.json")
     episode = replay_episode(record, renderer)
     console.print(summarize(episode))
@@ -52,111 +49,111 @@ def write_game(out: Path, renderer: str, console: Console) -> Path:
 def write_rooms(out: Path, renderer: str, console: Console) -> Path:
     """Builds rooms, walks through one, hides an object there, and writes the page."""
     console.print("building a room of each type")
-    rooms = [Figure(render_dollhouse(compile_room(make_room(scene)), 300, renderer), scene) for scene in SHOWN]
-    with World([STAGE], renderer=renderer) as world:
-        console.print(f"walking through {STAGE}, drawn with {world.renderer.name}")
-        drawer, place = _drawer(world)
-        world.set_agent_pose(0, _far_from(world, place))
-        walk, way = _walk(world, place)
+    rooms = [Figure(render_dollhouse(compile_room(make_room(scene)), 300, renderer), scene) for scene in ROOMS]
+    with World([SCENE], renderer=renderer) as world:
+        console.print(f"walking through {SCENE}, rendered with {world.renderer.name}")
+        drawer, pose = _select_drawer(world)
+        world.set_agent_pose(0, _farthest_pose(world, pose))
+        walk, path = _walk(world, pose)
         console.print(f"hiding a {GOAL.lower()} in {world.rooms[0].things[world.rooms[0].openables[drawer].thing]}")
         hiding = _hide(world, drawer)
-        facts = f"{len(way) - 1} actions on the way. Drawn with {world.renderer.name}."
-        route = Figure(draw_floorplan(world.rooms[0], world.reachable[0], way), "The way to the drawer.")
+        facts = f"{len(path) - 1} actions on the path. Rendered with {world.renderer.name}."
+        plan = Figure(draw_floorplan(world.rooms[0], world.reachable[0], path), "The path to the drawer.")
     page = out / "rooms.html"
-    write_page(page, "Scrubjay: rooms that can be acted in", facts, [
-        Section("Rooms", "One of each type, made from a seed.", rooms),
-        Section("A walk", "On a grid of 0.25 m, with quarter turns.", [route, *walk]),
-        Section("Hiding", "The agent opens a drawer, moves the object in its hand, lets it fall, and closes.", hiding),
+    write_page(page, "Scrubjay: interactive rooms", facts, [
+        Section("Rooms", "One of each type, generated from a seed.", rooms),
+        Section("A walk", "On a grid of 0.25 m, with quarter turns.", [plan, *walk]),
+        Section("Hiding", "The agent opens a drawer, drops the object into it, and closes it.", hiding),
     ])  # fmt: skip
     return page
 
 
-def _drawer(world: World) -> tuple[int, AgentPose]:
-    """A drawer that can be opened, as high up as there is one, and the place to do it from."""
+def _select_drawer(world: World) -> tuple[int, AgentPose]:
+    """The highest drawer that can be opened from its front, and the pose to do it from."""
     room = world.rooms[0]
-    ways = ways_to_open(room, world.reachable[0])
-    found = []
-    for number, (openable, places) in enumerate(zip(room.openables, ways, strict=True)):
+    opening_poses = ways_to_open(room, world.reachable[0])
+    candidates = []
+    for number, (openable, poses) in enumerate(zip(room.openables, opening_poses, strict=True)):
         thing = room.room.things[openable.thing]
         front = np.array(thing.position[:2]) + facing_vector(thing.yaw) * (thing.size[1] / 2 + 0.75)
-        facing = [p for p in places if p.standing and abs((p.rotation - thing.yaw) % 360 - 180) < 1]
+        facing = [p for p in poses if p.standing and abs((p.rotation - thing.yaw) % 360 - 180) < 1]
         if thing.type == "Drawer" and thing.size[2] > 0.12 and facing:
             best = min(facing, key=lambda p: np.hypot(p.x - front[0], p.y - front[1]))
-            found.append((thing.position[2], -np.hypot(best.x - front[0], best.y - front[1]), number, best))
-    _, _, number, place = max(found, key=lambda way: way[:2])
-    return number, place
+            candidates.append((thing.position[2], -np.hypot(best.x - front[0], best.y - front[1]), number, best))
+    _, _, number, pose = max(candidates, key=lambda candidate: candidate[:2])
+    return number, pose
 
 
-def _far_from(world: World, place: AgentPose) -> AgentPose:
+def _farthest_pose(world: World, pose: AgentPose) -> AgentPose:
     grid = world.reachable[0]
-    away = grid.distances(grid.index((place.x, place.y)))
-    x, y = grid.positions[away.argmax()]
+    distances = grid.distances(grid.index((pose.x, pose.y)))
+    x, y = grid.positions[distances.argmax()]
     return AgentPose(float(x), float(y), 0.0, True)
 
 
 def _walk(world: World, target: AgentPose, pictures: int = 5) -> tuple[list[Figure], list[AgentPose]]:
-    """Walks a shortest way, facing where it goes, and turns as the target does; a few pictures, and all places."""
+    """Walks a shortest path to a pose; returns a few frames, and all poses on the way."""
     grid = world.grid(0)
-    here, there = (grid.index((place.x, place.y)) for place in (world.agent_pose(0), target))
+    here, there = (grid.index((pose.x, pose.y)) for pose in (world.agent_pose(0), target))
     positions = grid.positions[grid.path(here, there)]
-    way, views = [world.agent_pose(0)], [_rgb(world)]
+    path, views = [world.agent_pose(0)], [_rgb(world)]
 
-    def note() -> None:
-        way.append(world.agent_pose(0))
+    def record() -> None:
+        path.append(world.agent_pose(0))
         views.append(_rgb(world))
 
     for step in np.diff(positions, axis=0):
-        for _ in range(_quarters(world, float(np.degrees(np.arctan2(*step))) % 360)):
+        for _ in range(_right_turns(world, float(np.degrees(np.arctan2(*step))) % 360)):
             world.rotate(np.array([1]))
-            note()
+            record()
         world.move(np.array([MOVES.index("ahead")]))
-        note()
-    for _ in range(_quarters(world, target.rotation)):
+        record()
+    for _ in range(_right_turns(world, target.rotation)):
         world.rotate(np.array([1]))
-        note()
-    chosen = np.linspace(0, len(views) - 1, pictures).astype(int)
-    return [Figure(views[i], f"after {i} actions") for i in chosen], way
+        record()
+    shown = np.linspace(0, len(views) - 1, pictures).astype(int)
+    return [Figure(views[i], f"after {i} actions") for i in shown], path
 
 
-def _quarters(world: World, rotation: float) -> int:
-    """Turns to the right until a rotation is reached."""
+def _right_turns(world: World, rotation: float) -> int:
+    """Quarter turns to the right to a rotation."""
     return round((rotation - world.state.rotation[0]) % 360 / 90) % 4
 
 
 def _hide(world: World, drawer: int) -> list[Figure]:
-    """Opens the drawer, brings the object over it, lets it fall, and closes the drawer."""
+    """Opens the drawer, drops the object into it, and closes it; a frame of each step."""
     figures = []
 
-    def note(caption: str) -> None:
+    def record(caption: str) -> None:
         figures.append(Figure(_rgb(world), caption))
 
-    note("In front of the drawer.")
+    record("In front of the drawer.")
     world.open(np.array([drawer]))
-    note("Open.")
+    record("Open.")
     world.hold(np.array([GOALS.index(GOAL)]))
-    note(f"The {GOAL.lower()} in the hand, at its default position.")
-    moves = _bring_over(world, drawer)
-    note(f"After {moves} movements of the hand.")
+    record(f"The {GOAL.lower()} in the hand, at its default position.")
+    moves = _move_over(world, drawer)
+    record(f"After {moves} hand movements.")
     world.drop(np.ones(1, bool))
-    seen, alone = (int(mask.sum()) for mask in world.goal_pixels())
+    visible, unoccluded = (int(mask.sum()) for mask in world.goal_pixels())
     container = world.contained()[0]
     inside = f"contained in {world.rooms[0].things[container]}" if container >= 0 else "not contained in anything"
-    note(f"Dropped and at rest: {inside}, {seen} of its {alone} pixels seen.")
+    record(f"At rest: {inside}, {visible} of its {unoccluded} pixels visible.")
     world.close_near(np.ones(1, bool))
-    seen, alone = (int(mask.sum()) for mask in world.goal_pixels())
-    note(f"Closed: {seen} of its {alone} pixels seen.")
+    visible, unoccluded = (int(mask.sum()) for mask in world.goal_pixels())
+    record(f"Closed: {visible} of its {unoccluded} pixels visible.")
     return figures
 
 
-def _bring_over(world: World, drawer: int, most: int = 30) -> int:
-    """Moves the hand, one greedy step after another, over the middle of the open drawer and down to it."""
+def _move_over(world: World, drawer: int) -> int:
+    """Moves the hand greedily to just above the open drawer; returns the number of movements."""
     room = world.rooms[0]
     thing = room.room.things[room.openables[drawer].thing]
     target = np.array([*thing.position[:2], thing.position[2] + thing.size[2] + 0.05])
     target[:2] += facing_vector(thing.yaw) * room.openables[drawer].travel[0]
     steps = hand_directions(world.state.rotation[0])
     moved = 0
-    for _ in range(most):
+    for _ in range(MAX_HAND_MOVES):
         here = world.state.pose[0, :3]
         gaps = np.linalg.norm(here + 0.1 * steps - target, axis=1)
         better = [choice for choice in gaps.argsort() if gaps[choice] < np.linalg.norm(here - target)]

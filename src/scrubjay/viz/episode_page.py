@@ -77,7 +77,7 @@ def describe_metrics(episode: Episode) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each of the paper's metrics that the game has."""
     values = score(episode.record, episode.compiled).to_dict()
     return [
-        (name.replace("_plus", "+").replace("_", " "), _format(name, values[name]), meaning)
+        (name.replace("_plus", "+").replace("_", " ").replace("bfs", "BFS"), _format(name, values[name]), meaning)
         for name, meaning in METRICS.items()
         if name in values
     ]

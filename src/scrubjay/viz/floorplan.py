@@ -120,7 +120,7 @@ class FloorPlan:
         for number, openable in enumerate(self.compiled.openables):
             (x, y) = self._pixels([self.compiled.room.things[openable.thing].position[:2]])[0]
             left, top, right, bottom = font.getbbox(str(number))
-            width, height = right - left + 2 * SUPERSAMPLING, bottom - top + 2 * SUPERSAMPLING
+            width, height = right - left + 6 * SUPERSAMPLING, bottom - top + 2 * SUPERSAMPLING
             x, y = self._free_position(x, y, width, height, taken)
             taken.append(_box(x, y, width, height))
             self._draw.text((x, y), str(number), fill=INK, font=font, anchor="mm")

@@ -1,10 +1,10 @@
-"""The contact sheet of all rooms, and the page of one."""
+"""A contact sheet of rooms, and the page of one room."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from scrubjay.viz.floorplan import draw_floorplan
 from scrubjay.viz.page import Figure, Section
 from scrubjay.viz.picture import depth_colors, id_colors, label_picture, normal_colors, render_dollhouse
 
+MAX_OPENABLES = 8
+
 
 @dataclass(frozen=True)
-class Facts:
-    """What `scrubjay rooms --json` prints of a room."""
+class RoomFacts:
+    """What `scrubjay rooms --json` prints about a room."""
 
     scene: str
     type: str
@@ -33,68 +35,71 @@ class Facts:
     build_s: float
 
 
-def survey(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Facts]]:
-    """Builds rooms one after another and counts what is in them."""
+def compile_and_count(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, RoomFacts]]:
+    """Compiles rooms one by one and counts what is in them."""
     start = time.perf_counter()
     for room in rooms:
         compiled = compile_room(room)
         seconds = time.perf_counter() - start
         grid = compiled.floor.reachable()
-        ways = ways_to_open(compiled, grid)
+        opening_poses = ways_to_open(compiled, grid)
         things = compiled.room.things
-        yield compiled, Facts(
-            room.scene, room.type, len(things), len({thing.type for thing in things}), len(ways),
-            sum(bool(way) for way in ways), compiled.visual_geoms, len(grid), round(seconds, 4),
+        yield compiled, RoomFacts(
+            room.scene, room.type, len(things), len({thing.type for thing in things}), len(opening_poses),
+            sum(bool(poses) for poses in opening_poses), compiled.visual_geoms, len(grid), round(seconds, 4),
         )  # fmt: skip
         start = time.perf_counter()
 
 
-def tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
-    """A room's picture on the contact sheet."""
+def draw_tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
+    """A room on the contact sheet."""
     return label_picture(render_dollhouse(compiled, size, renderer), compiled.room.scene)
 
 
 def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
-    """Title, facts and sections of a room's page: plan, views, depth, ids, normals, and openables closed and open."""
-    compiled, facts = next(survey([room]))
+    """Title, facts and sections of a room's page: plan, views, depth, ids, normals, openables closed and open."""
+    compiled, facts = next(compile_and_count([room]))
     grid = compiled.floor.reachable()
-    ways = ways_to_open(compiled, grid)
+    opening_poses = ways_to_open(compiled, grid)
     with World([compiled], renderer=renderer) as world:
-        spot = _widest(world)
-        drawing = draw_floorplan(compiled, grid, [spot], [bool(way) for way in ways])
+        pose = _roomiest_pose(world)
+        plan = draw_floorplan(compiled, grid, [pose], [bool(poses) for poses in opening_poses])
         sections = [
-            Section("Plan", "Green dots: the reachable grid. Orange: openables, by number; red ones cannot be opened.",
-                    [Figure(drawing, "North is up; the agent is red."),
-                     Figure(render_dollhouse(compiled, 460, renderer), "The room from above.")]),
-            Section("What an agent sees", "Standing and crouching, looking north, east, south and west.",
-                    _around(world, spot)),
-            Section("One view, four ways", "", _kinds(world, spot)),
-            Section("Openables", "Each from a place from which it can be opened: closed, then open.",
-                    _openings(world, ways)),
+            Section("Floor plan", "Green: reachable positions. Orange: openables by number; red: out of reach.",
+                    [Figure(plan, "North is up. The red dot is the agent."),
+                     Figure(render_dollhouse(compiled, 460, renderer), "The room from above one corner.")]),
+            Section("Views", "Standing and crouching, facing north, east, south and west.", _draw_views(world, pose)),
+            Section("Image types", "What renderers provide for one view.", _draw_image_types(world, pose)),
+            Section("Openables", "One of each type, closed and open, from a pose that can open it.",
+                    _draw_openables(world, opening_poses)),
         ]  # fmt: skip
-        drawn = world.renderer.name
-    counts = ", ".join(f"{key} {value}" for key, value in asdict(facts).items() if key != "scene")
-    return room.scene, f"{counts}. Drawn with {drawn}.", sections
+        renderer_name = world.renderer.name
+    text = (
+        f"{facts.type.replace('_', ' ').capitalize()} with {facts.objects} objects of {facts.object_types} types, "
+        f"{facts.openables} openables ({facts.openables_reachable} in reach), {facts.positions} reachable positions. "
+        f"{facts.geoms} geoms, compiled in {facts.build_s:.2f} s, rendered with {renderer_name}."
+    )
+    return room.scene, text, sections
 
 
-def _widest(world: World) -> AgentPose:
-    """The reachable position with the most room around it."""
+def _roomiest_pose(world: World) -> AgentPose:
+    """The reachable position with the largest clearance, facing north."""
     positions = world.reachable[0].positions
     x, y = positions[world.rooms[0].floor.clearance(positions).argmax()]
     return AgentPose(float(x), float(y), 0.0, True)
 
 
-def _around(world: World, spot: AgentPose) -> list[Figure]:
+def _draw_views(world: World, pose: AgentPose) -> list[Figure]:
     figures = []
     for standing in (True, False):
         for rotation, name in zip((0.0, 90.0, 180.0, 270.0), ("north", "east", "south", "west"), strict=True):
-            world.set_agent_pose(0, spot._replace(rotation=rotation, standing=standing))
+            world.set_agent_pose(0, pose._replace(rotation=rotation, standing=standing))
             figures.append(Figure(_rgb(world), f"{'standing' if standing else 'crouching'}, {name}"))
     return figures
 
 
-def _kinds(world: World, spot: AgentPose) -> list[Figure]:
-    world.set_agent_pose(0, spot)
+def _draw_image_types(world: World, pose: AgentPose) -> list[Figure]:
+    world.set_agent_pose(0, pose)
     view = world.view(("rgb", "depth", "ids", "normals"))
     return [
         Figure(view.rgb[0].cpu().numpy(), "rgb"),
@@ -104,18 +109,18 @@ def _kinds(world: World, spot: AgentPose) -> list[Figure]:
     ]
 
 
-def _openings(world: World, ways: list[list[AgentPose]], most: int = 8) -> list[Figure]:
-    """Pairs of pictures for openables of as many types as there are."""
+def _draw_openables(world: World, opening_poses: list[list[AgentPose]]) -> list[Figure]:
+    """An openable of each type, closed and open side by side."""
     room, figures = world.rooms[0], []
     shown: set[str] = set()
-    for number, (openable, places) in enumerate(zip(room.openables, ways, strict=True)):
+    for number, (openable, poses) in enumerate(zip(room.openables, opening_poses, strict=True)):
         kind = room.room.things[openable.thing].type
-        if not places or kind in shown or len(shown) >= most:
+        if not poses or kind in shown or len(shown) >= MAX_OPENABLES:
             continue
         shown.add(kind)
         thing = room.room.things[openable.thing]
-        facing = [place for place in places if abs((place.rotation - thing.yaw) % 360 - 180) < 1]
-        world.set_agent_pose(0, (facing or places)[-1])
+        facing = [pose for pose in poses if abs((pose.rotation - thing.yaw) % 360 - 180) < 1]
+        world.set_agent_pose(0, (facing or poses)[-1])
         closed = _rgb(world)
         world.open(np.array([number]))
         caption = f"{room.things[openable.thing]}, number {number}"
