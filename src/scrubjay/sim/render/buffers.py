@@ -97,7 +97,6 @@ class Store:
                           normals=(9, number), uv=(6, number))  # fmt: skip
         self.nodes = Rows(device, boxes=(16, number))
         self.materials, self.textures = Shared(), Shared()
-        self._arrays: list | None = None
 
     def write(self, loaded, trees: Trees, triangles: Triangles, openable: np.ndarray, compiled: CompiledRoom) -> None:
         """Writes trees and their triangles, in the order of the trees' leaves, into the rows lent for them."""
@@ -114,7 +113,6 @@ class Store:
             thing=triangles.thing, detail=triangles.detail, corners=edges, normals=triangles.normals, uv=triangles.uv,
         )  # fmt: skip
         self.nodes.write(loaded.nodes, boxes=trees.moved(loaded.nodes.start, loaded.rows.start))
-        self._arrays = None
 
     def free(self, loaded) -> None:
         """Takes back a room's rows, and the materials and textures that no other room uses."""
@@ -123,19 +121,25 @@ class Store:
         self.materials.let_go(loaded.materials)
         self.textures.let_go(loaded.textures)
 
-    def arrays(self) -> list:
-        """The kernels' arguments: nodes, triangles, the faces' other columns, materials and textures."""
-        if self._arrays is None:
-            faces = self.faces.columns
-            self._arrays = [
-                wp.from_torch(self.nodes.columns["boxes"].reshape(-1)), wp.from_torch(faces["corners"].reshape(-1)),
-                *(wp.from_torch(faces[name].reshape(-1)) for name in ("openable", "material", "thing", "detail")),
-                wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3),
-                wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2),
-                wp.array(self.materials.made, dtype=shading.Material, device=self.device),
-                wp.array(self.textures.made, dtype=wp.Texture2D, device=self.device),
-            ]  # fmt: skip
-        return self._arrays
+    def surfaces(self) -> shading.Surfaces:
+        """The faces' columns for shading."""
+        faces, surfaces = self.faces.columns, shading.Surfaces()
+        surfaces.material, surfaces.thing, surfaces.detail = (
+            wp.from_torch(faces[name].reshape(-1)) for name in ("material", "thing", "detail")
+        )
+        surfaces.normal = wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3)
+        surfaces.uv = wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2)
+        surfaces.materials = wp.array(self.materials.made, dtype=shading.Material, device=self.device)
+        return surfaces
+
+    def trees(self) -> tuple[wp.array, wp.array, wp.array]:
+        """Nodes, triangles, and the faces' openables for tracing."""
+        columns = (self.nodes.columns["boxes"], self.faces.columns["corners"], self.faces.columns["openable"])
+        nodes, triangles, openable = (wp.from_torch(column.reshape(-1)) for column in columns)
+        return nodes, triangles, openable
+
+    def texture_array(self) -> wp.array:
+        return wp.array(self.textures.made, dtype=wp.Texture2D, device=self.device)
 
     def _material(self, compiled: CompiledRoom, number: int) -> int:
         """A material's number here; rooms share materials and textures, all but the pictures of their floors."""

@@ -1,4 +1,4 @@
-"""Pixels from our ray caster in NVIDIA Warp: all worlds in one launch, on a GPU or, without any OpenGL, on the CPU."""
+"""Renders with our ray caster in NVIDIA Warp: all worlds in one launch, on a GPU, or on a CPU without OpenGL."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from scrubjay.sim.render.triangles import Triangles, joined, triangles_of
 
 BITS = dict(zip(KINDS, (shading.RGB, shading.DEPTH, shading.IDS, shading.NORMALS), strict=True))
 AT_ONCE = 512
-"""Worlds whose hits are kept at a time, so that their memory does not grow with the batch."""
+"""Worlds per launch, which bounds the memory for hits."""
 SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
 TYPES = {"rgb": torch.uint8, "depth": torch.float32, "ids": torch.int16, "normals": torch.float32}
 
 
 class WarpRenderer:
-    """Renders any number of copies of rooms. A room's place in it can be taken by another room at any time."""
+    """Renders any number of copies of rooms. Any room can be replaced at any time."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class WarpRenderer:
         nobody = [np.full(len(thing.faces), -1) for thing in objects]
         self._goals = _Loaded(rooms[0], objects, nobody, self._store).trees
         self._ready = False
-        self._hits: list[wp.array] = []
+        self._hits: raycast.Hits | None = None
 
     def replace(self, number: int, room: CompiledRoom) -> None:
-        """Puts another room in one's place; all its copies are in the new room from the next picture on."""
+        """Replaces a room in all its copies, from the next picture on."""
         if self.device.startswith("cuda"):
-            torch.cuda.synchronize(self.device)  # A picture under way may still read what is about to go.
+            torch.cuda.synchronize(self.device)  # Kernels may still read what is about to be freed.
         self._store.free(self._rooms[number])
         self._rooms[number] = _Room(room, self._store)
         self._ready = False
@@ -72,67 +72,74 @@ class WarpRenderer:
             for kind in KINDS
             if kind not in kinds
         }
-        out = {**made, **none}
+        images = shading.Images()
+        for kind, image in (made | none).items():
+            setattr(images, kind, wp.from_torch(image))
         head = self._rooms[0].compiled.model.vis.headlight
-        room_of = self._sent(rooms, wp.int32)
-        eyes, turns = self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33)
-        is_open, goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
-        goal_position = self._sent(shot.pose[:, :3], wp.vec3)
-        goal_turn = self._sent(matrices(shot.pose[:, 3:]), wp.mat33)
-        tables = (self._room_table, self._part_table, self._goal_table)
-        nodes, triangles, openable, *look = self._store.arrays()
+        scene, hits = self._scene_of(rooms, shot), self._hit_buffers(min(AT_ONCE, count) * size * size)
         edge = float(np.tan(np.radians(shot.field_of_view / 2)))
-        pictures = [wp.from_torch(out[kind]) for kind in KINDS]
+        casts_shadows = self.shadows and "rgb" in kinds
         for first in range(0, count, AT_ONCE):
             rays = min(AT_ONCE, count - first) * size * size
-            *hits, lit = self._hit_buffers(min(AT_ONCE, count) * size * size)
             launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=raycast.BLOCK)
-            moving = (is_open, goal, goal_position, goal_turn, *tables, nodes, triangles, openable)
             wp.launch(raycast.trace, inputs=[
-                size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.culled,
-                room_of, eyes, turns, *moving,
-            ], outputs=hits, **launch)  # fmt: skip
-            shaded = self.shadows and "rgb" in kinds
-            if shaded:
-                inputs = [size, edge, first, room_of, eyes, turns, *moving, hits[0], hits[2]]
-                wp.launch(raycast.shadow, inputs=inputs, outputs=[lit], **launch)
+                size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.culled, scene, hits,
+            ], **launch)  # fmt: skip
+            if casts_shadows:
+                wp.launch(raycast.shadow, inputs=[size, edge, first, scene, hits], **launch)
             wp.launch(shading.shade, inputs=[
-                size, edge, first, sum(BITS[kind] for kind in kinds), shaded, wp.vec3(*head.ambient),
-                wp.vec3(*head.diffuse), room_of, turns, is_open, goal, goal_turn, *tables[:2], triangles, *look,
-                *hits, lit,
-            ], outputs=pictures, **launch)  # fmt: skip
+                size, edge, first, sum(BITS[kind] for kind in kinds), casts_shadows, wp.vec3(*head.ambient),
+                wp.vec3(*head.diffuse), scene, self._surfaces, self._textures, hits, images,
+            ], **launch)  # fmt: skip
         return View(**made)
 
     def close(self) -> None:
         self._rooms = []
 
     def _gather(self) -> None:
-        """Tables of what the kernel reads: rooms, their moving parts, the goal objects."""
+        """Collects what kernels read and no step changes: rooms, their moving parts, the goal objects, surfaces."""
         parts: list = []
         rooms = []
         for room in self._rooms:
             rooms.append(room.record(len(parts)))
             parts += room.parts
-        self._room_table = wp.array(rooms, dtype=raycast.Room, device=self.device)
-        self._part_table = wp.array(parts or [raycast.Part()], dtype=raycast.Part, device=self.device)
-        self._goal_table = wp.array(self._goals, dtype=raycast.Tree, device=self.device)
+        self._tables = {
+            "rooms": wp.array(rooms, dtype=raycast.Room, device=self.device),
+            "parts": wp.array(parts or [raycast.Part()], dtype=raycast.Part, device=self.device),
+            "goals": wp.array(self._goals, dtype=raycast.Tree, device=self.device),
+            **dict(zip(("nodes", "triangles", "face_openable"), self._store.trees(), strict=True)),
+        }
+        self._surfaces, self._textures = self._store.surfaces(), self._store.texture_array()
         self._ready = True
 
-    def _hit_buffers(self, rays: int) -> list[wp.array]:
-        """Room for what rays hit, kept from picture to picture."""
-        if not self._hits or len(self._hits[0]) < rays:
-            kinds = (wp.int32, wp.int16, wp.float32, wp.vec2)
-            self._hits = [wp.empty(rays, dtype=kind, device=self.device) for kind in kinds]
-            self._hits.append(wp.empty(rays if self.shadows else 1, dtype=wp.float32, device=self.device))
+    def _scene_of(self, rooms: np.ndarray, shot: Shot) -> raycast.Scene:
+        """The kernels' scene of a shot in rooms (B,)."""
+        scene = raycast.Scene()
+        scene.room_of = self._sent(rooms, wp.int32)
+        scene.eyes, scene.turns = self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33)
+        scene.is_open, scene.goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
+        scene.goal_position = self._sent(shot.pose[:, :3], wp.vec3)
+        scene.goal_turn = self._sent(matrices(shot.pose[:, 3:]), wp.mat33)
+        for name, table in self._tables.items():
+            setattr(scene, name, table)
+        return scene
+
+    def _hit_buffers(self, rays: int) -> raycast.Hits:
+        """Buffers for what rays hit, reused between shots."""
+        if self._hits is None or len(self._hits.face) < rays:
+            self._hits = raycast.Hits()
+            for name, kind in (("face", wp.int32), ("owner", wp.int16), ("far", wp.float32), ("uv", wp.vec2)):
+                setattr(self._hits, name, wp.empty(rays, dtype=kind, device=self.device))
+            self._hits.lit = wp.empty(rays if self.shadows else 1, dtype=wp.float32, device=self.device)
         return self._hits
 
     def _stream(self):
-        """Torch's own stream, so that pictures are ready when torch reads them."""
+        """Torch's current stream, so that images are ready when torch reads them."""
         return wp.stream_from_torch(torch.cuda.current_stream(self.device)) if self.device.startswith("cuda") else None
 
     def _sent(self, values: np.ndarray, dtype) -> wp.array:
         kind = {wp.uint8: np.uint8, wp.int32: np.int32}.get(dtype, np.float32)
-        # Without waiting for what the device is at: what is not pinned is copied before the call returns.
+        # Does not wait for the device: unpinned memory is copied before the call returns.
         sent = torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device, non_blocking=True)
         return wp.from_torch(sent, dtype)
 
@@ -155,7 +162,7 @@ class _Loaded:
 
 
 class _Room(_Loaded):
-    """One room: the whole of it closed, what never moves, and each moving part."""
+    """A room's trees: all of it closed, what never moves, and each moving part."""
 
     def __init__(self, compiled: CompiledRoom, store: Store) -> None:
         self.compiled = compiled
@@ -177,7 +184,7 @@ class _Room(_Loaded):
             self.parts.append(part)
 
     def record(self, first_part: int):
-        """The kernel's row of this room."""
+        """This room's row for the kernels."""
         model = self.compiled.model
         if model.nlight > raycast.LAMPS:
             raise ValueError(
