@@ -23,10 +23,10 @@ class WallFollower:
         return np.where(games, action, -1), np.zeros((len(game), 4), int)
 
 
-record = scrubjay.play("random", WallFollower(), "FloorPlan401", "Plunger", size=112, limits=(20, 1, 5, 20, 100))
+record = scrubjay.play("random", WallFollower(), "FloorPlan401", "Plunger", size=112, limits=(10, 1, 5, 10, 60))
 print(f"{record.goal} in {record.scene}: {'found' if record.found else 'not found'} after {len(record.actions)} steps")
 
 # The same episodes for everyone: how does it compare with chance?
 for name, seeker in {"wall follower": WallFollower(), "random": "random"}.items():
-    scores = scrubjay.evaluate(seeker, "seek", scenes=["FloorPlan421"], games=2, size=56)
+    scores = scrubjay.evaluate(seeker, "seek", scenes=["FloorPlan421"], games=2, size=112)
     print(f"{name:>14}: finds {scores['found'].mean:.0%} of {scores['found'].games} objects")

@@ -78,7 +78,9 @@ def help_of(arguments: list[str]) -> str:
         mock.patch.object(sys, "argv", ["scrubjay", *arguments, "--help"]),
         mock.patch.dict(os.environ, COLUMNS=WIDTH, NO_COLOR="1"),
         contextlib.redirect_stdout(out),
-        contextlib.suppress(SystemExit),
     ):
-        main()
+        try:
+            main()
+        except SystemExit as stopped:
+            assert not stopped.code, f"scrubjay {' '.join(arguments)} --help failed"
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).rstrip()
