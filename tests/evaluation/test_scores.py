@@ -65,7 +65,7 @@ def test_coverage_is_the_fraction_of_positions_and_heights(games, chest):
 
 
 def test_a_game_by_hand(chest):
-    """Two steps ahead and a turn: three positions, and those that lead on from them, in a room of 13 x 13 or so."""
+    """Two steps ahead and a turn visit three positions, and cover those ahead of them."""
     start = AgentPose(-0.5, -0.75, 90.0, True)
     explored = ["MoveAhead", "MoveAhead", "RotateRight"]
     limits = np.array([3, 1, 2, 2, 3])
@@ -74,31 +74,31 @@ def test_a_game_by_hand(chest):
     with World([chest], size=SIZE) as world:
         record = play_actions(world, lambda *_: EpisodeSpec("Cup", start), explored + hidden + sought, limits)
     grid = reachable_grid(record, chest)
-    measures = score(record, chest)
-    assert measures.coverage == pytest.approx(3 / (2 * len(grid)))
+    metrics = score(record, chest)
+    assert metrics.coverage == pytest.approx(3 / (2 * len(grid)))
     # Facing east, three cells each at x = -0.25, 0 and 0.25; the three south of the last place are among them.
-    assert measures.coverage_plus == pytest.approx(9 / (2 * len(grid)))
-    assert measures.opened == 0 and measures.placed == 0 and np.isnan(measures.hit_target)
-    assert measures.found == 0 and measures.steps == 500
+    assert metrics.coverage_plus == pytest.approx(9 / (2 * len(grid)))
+    assert metrics.opened == 0 and metrics.placed == 0 and np.isnan(metrics.hit_target)
+    assert metrics.found == 0 and metrics.steps == 500
     claims = sum(name == "ClaimVisible" for name in record.actions)
-    assert measures.false_claims == claims == 1
-    assert 0 < measures.visible_from < 1 and measures.bfs_found == 1 and 0 < measures.bfs_steps <= 1
+    assert metrics.false_claims == claims == 1
+    assert 0 < metrics.visible_from < 1 and metrics.bfs_found == 1 and 0 < metrics.bfs_steps <= 1
 
 
-def test_searches_alone_have_no_measures_of_hiding(chest):
+def test_searches_alone_have_no_metrics_of_hiding(chest):
     pose = (0.0, 0.75, 0.06, 1.0, 0.0, 0.0, 0.0)
-    deal = EpisodeSpec("Bread", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
+    spec = EpisodeSpec("Bread", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=pose)
     with World([chest], size=SIZE) as world:
-        record = play_actions(world, lambda *_: deal, ["Crouch", "ClaimVisible"])
-    measures = score(record, chest)
-    assert record.found and measures.found == 1 and measures.steps == 2 and measures.false_claims == 0
-    assert np.isnan(measures.coverage) and np.isnan(measures.placed)
-    assert set(measures.to_dict()) == {"visible_from", "bfs_found", "bfs_steps", "found", "steps", "false_claims"}
+        record = play_actions(world, lambda *_: spec, ["Crouch", "ClaimVisible"])
+    metrics = score(record, chest)
+    assert record.found and metrics.found == 1 and metrics.steps == 2 and metrics.false_claims == 0
+    assert np.isnan(metrics.coverage) and np.isnan(metrics.placed)
+    assert set(metrics.to_dict()) == {"visible_from", "bfs_found", "bfs_steps", "found", "steps", "false_claims"}
 
 
-def test_summaries_know_shares_from_numbers(games, chest):
+def test_summaries_tell_fractions_from_counts(games, chest):
     scores = [score(record, chest, visibility=False) for record in games[0]]
     means = summarize_scores(scores)
     assert means["found"].games == len(scores) and 0 <= means["found"].low <= means["found"].high <= 1
-    assert means["steps"].mean == pytest.approx(np.mean([each.steps for each in scores]))
+    assert means["steps"].mean == pytest.approx(np.mean([game.steps for game in scores]))
     assert means["visible_from"].games == 0

@@ -63,8 +63,8 @@ def test_every_step_of_the_game_has_a_trace_step(trace, episode):
     assert [step.action for step in trace.steps] == trace.record.actions
     assert [step.stage for step in trace.steps] == trace.record.stages()
     assert {Stage.EM, Stage.PS, Stage.OH, Stage.S} <= {step.stage for step in trace.steps}
-    places = [step.place for step in trace.steps]
-    assert places[0] == pytest.approx(trace.record.start) and places[1] == pytest.approx(episode.steps[0].place)
+    places = [step.agent_pose for step in trace.steps]
+    assert places[0] == pytest.approx(trace.record.start) and places[1] == pytest.approx(episode.steps[0].agent_pose)
     assert (trace.steps[1].picture == episode.steps[0].picture).all(), (
         "the view after a step is the view before the next"
     )
@@ -103,7 +103,7 @@ def test_attention_is_what_the_memory_used(agent, trace, read, monkeypatch):
 
 
 def test_map_entries_lie_where_the_agent_was(trace):
-    been = {tuple(np.round(step.place[:2], 3)) for step in trace.steps_in(Stage.EM)}
+    been = {tuple(np.round(step.agent_pose[:2], 3)) for step in trace.steps_in(Stage.EM)}
     assert {tuple(position) for position in trace.steps_in(Stage.PS)[0].remembered.round(3)} == been
     for step in trace.steps:
         positions, weights = attention_by_position(step)
@@ -121,10 +121,10 @@ def test_the_cells_of_perspective_simulation_are_where_the_hider_was(trace):
     explored, start = trace.hiding.explored, trace.record.start
     cells = explored.floor[0].nonzero().numpy()
     there = cells_to_room_frame(start, explored, cells).round(3)
-    assert {tuple(p) for p in there} == {tuple(np.round(step.place[:2], 3)) for step in trace.steps_in(Stage.EM)}
+    assert {tuple(p) for p in there} == {tuple(np.round(step.agent_pose[:2], 3)) for step in trace.steps_in(Stage.EM)}
     row, column, quarter, _ = trace.hiding.choice.place[0].tolist()
     chosen = cells_to_room_frame(start, explored, np.array([row, column]))
-    hider = trace.steps_in(Stage.OH)[0].place
+    hider = trace.steps_in(Stage.OH)[0].agent_pose
     assert chosen == pytest.approx(hider[:2]) and (start.rotation + 90 * quarter) % 360 == pytest.approx(hider.rotation)
 
 

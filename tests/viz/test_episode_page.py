@@ -107,11 +107,11 @@ def test_a_long_game_is_thinned_out(episode, record, tmp_path, monkeypatch):
 
 def test_an_episode_has_the_steps_of_its_record(record, episode):
     assert [step.action for step in episode.steps] == record.actions
-    spot = episode.steps_in(Stage.PS)[0].place
+    spot = episode.steps_in(Stage.PS)[0].agent_pose
     assert spot[:2] == pytest.approx(record.start[:2]), "the hider chose to go back"
     drop = episode.steps_in(Stage.OM)[-1]
-    assert drop.action == "DropObject" and drop.pose[2] < episode.steps_in(Stage.OM)[0].pose[2]
-    assert episode.steps[-1].pose.tolist() == record.pose
+    assert drop.action == "DropObject" and drop.object_pose[2] < episode.steps_in(Stage.OM)[0].object_pose[2]
+    assert episode.steps[-1].object_pose.tolist() == record.pose
 
 
 def test_eventful_steps_are_kept(episode):

@@ -36,7 +36,7 @@ def evaluate(
         task: Samples the episodes; one that needs hiding spots must have them loaded.
         rooms: The rooms to play in.
         games: Games per room.
-        seed: The same seed samples the same episodes, whoever plays.
+        seed: The same seed samples the same episodes for every player.
         size: Image size in pixels, a multiple of 7.
         device: `cpu`, `cuda` or `cuda:N`.
         progress: Called after every step with the finished games and all games.

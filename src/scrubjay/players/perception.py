@@ -149,7 +149,7 @@ class OccupancyMap:
         """By openable: the distance at which it was seen best, and the poses that reach it."""
 
     def update(self, percept: Percept) -> None:
-        """Integrates a percept. The goal object blocks nobody."""
+        """Integrates a percept. The goal object is no obstacle."""
         x, y = percept.pose[0] + MAP_RADIUS, percept.pose[1] + MAP_RADIUS
         self.visited[x, y] = True
         self.beside[x - 1 : x + 2, y - 1 : y + 2] = True

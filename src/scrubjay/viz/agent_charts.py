@@ -89,9 +89,9 @@ def visited_background(episode: Episode, hiding: HidingDecision) -> PlanBackgrou
 
 
 def attention_chart(episode: Episode, steps: Sequence[TraceStep]) -> Figure:
-    """The view, and below it the attention over the map, at each of some steps."""
+    """The view, and below it the attention over the map, at each of these steps."""
     charts = ChartGrid(len(steps), 250 * len(steps), 510, rows=2)
-    places = np.array([step.place[:2] for step in steps])
+    places = np.array([step.agent_pose[:2] for step in steps])
     background = PlanBackground(episode, np.concatenate([places, *(step.remembered for step in steps)]))
     for column, step in enumerate(steps):
         above, below = charts.axes[:, column]
@@ -128,12 +128,12 @@ def score_chart(episode: Episode, hiding: HidingDecision) -> Figure:
     values = np.array([table[quarter, rows, columns] for _, table in maps])
     for axes, (start, _), scores in zip(charts.axes[0], maps, values, strict=True):
         background.draw(axes)
-        shown = _draw_poses(axes, episode, hiding, places, scores, (values.min(), values.max()))
+        mappable = _draw_poses(axes, episode, hiding, places, scores, (values.min(), values.max()))
         x, y = cells_to_room_frame(episode.start, hiding.explored, np.array(start))
         for color, width in (("white", 4), (INK, 2)):
             axes.plot(x, y, "s", mfc="none", mec=color, mew=width, ms=10)
         axes.set_title("real start" if start == (row, column) else "other start", fontsize=9, color=QUIET)
-    charts.color_bar(shown, list(charts.axes[0]), "score")
+    charts.color_bar(mappable, list(charts.axes[0]), "score")
     return charts.to_figure(
         "Score of hiding from each visited pose: a position is four triangles, one per heading. Square: the seeker's "
         "start. The agent uses the first plan; the others show how much the start matters."
@@ -174,7 +174,7 @@ def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> F
     )
     first, *others = charts.axes[0]
     background.draw(first)
-    shown = _draw_poses(
+    mappable = _draw_poses(
         first, episode, hiding, places[real], expected[real], (expected[real].min(), expected[real].max())
     )
     facing = facing_vector(episode.start.rotation + 90 * places[real][:, 2])
@@ -192,7 +192,7 @@ def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> F
         found = choice.rollouts.found.view(*choice.outcomes.shape, -1)[0, number].float().mean()
         title = f"{number + 1}: {', '.join(name)}\n{expected[number]:.1f} steps expected, {100 * found:.0f} % find it"
         axes.set_title(title, fontsize=9, color=INK)
-    charts.color_bar(shown, first, "expected steps")
+    charts.color_bar(mappable, first, "expected steps")
     return charts.to_figure(
         f"Mental seekers, cut after {MAX_ROLLOUT_STEPS} steps. Star: the pose that the object is hidden from. One "
         "rollout per imagined outcome is in color, the others are gray."
@@ -243,9 +243,9 @@ def hittable_chart(trace: AgentTrace) -> Figure:
     charts = ChartGrid(3, 780, 520, rows=2)
     for row, (grids, label) in enumerate(((first.hittable, "success"), (tries, "attempt"))):
         for axes, grid, name in zip(charts.axes[row], grids, MODALITIES, strict=True):
-            shown = _draw_grid_over(axes, first.picture, grid, (grids.min(), grids.max()))
+            mappable = _draw_grid_over(axes, first.picture, grid, (grids.min(), grids.max()))
             axes.set_title(f"{name}: {grid.min():.3g} to {grid.max():.3g}", fontsize=9, color=QUIET)
-        charts.color_bar(shown, list(charts.axes[row]), f"probability of {label}")
+        charts.color_bar(mappable, list(charts.axes[row]), f"probability of {label}")
     return charts.to_figure(
         "Above: predicted probability that a manipulation ends in the cell, at the first step of hiding. Below: "
         f"probability of attempting it, averaged over the {len(steps)} steps of hiding."
@@ -265,12 +265,12 @@ def manipulation_chart(trace: AgentTrace) -> Figure | None:
     charts = ChartGrid(len(few), 235 * len(few) + 60, 275)
     limits = min(m.hittable[modality].min() for m in few), max(m.hittable[modality].max() for m in few)
     for axes, step in zip(charts.axes[0], few, strict=True):
-        shown = _draw_grid_over(axes, step.picture, step.hittable[modality], limits)
+        mappable = _draw_grid_over(axes, step.picture, step.hittable[modality], limits)
         side = len(step.picture) / 7
         corner = ((column - 1) * side - 0.5, (row - 1) * side - 0.5)
         axes.add_patch(Rectangle(corner, side, side, fill=False, ec="white", lw=2))
         axes.set_title(step.action, fontsize=9, color=INK)
-    charts.color_bar(shown, list(charts.axes[0]), "probability of success")
+    charts.color_bar(mappable, list(charts.axes[0]), "probability of success")
     target = f"{MODALITIES[modality]}, row {row}, column {column}"
     return charts.to_figure(f"The last manipulation, {len(steps)} steps. Framed: its target, {target}.")
 
@@ -308,15 +308,15 @@ def _draw_grid_over(axes: Axes, picture: np.ndarray, grid: np.ndarray, limits: t
     """Draws a 7 x 7 grid over a grayscale picture."""
     axes.imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
     edge = len(picture) - 0.5
-    shown = axes.imshow(
+    mappable = axes.imshow(
         grid, cmap=HEAT, alpha=0.55, extent=(-0.5, edge, edge, -0.5), vmin=limits[0], vmax=limits[1] + 1e-9
     )
     axes.set_axis_off()
-    return shown
+    return mappable
 
 
 def _draw_agent(axes: Axes, step: TraceStep) -> None:
-    x, y = step.place[:2]
-    facing = 0.35 * facing_vector(step.place.rotation)
+    x, y = step.agent_pose[:2]
+    facing = 0.35 * facing_vector(step.agent_pose.rotation)
     axes.plot([x, x + facing[0]], [y, y + facing[1]], color=RED, lw=2.5, solid_capstyle="round")
     axes.plot(x, y, "P", color=RED, mec="white", ms=10)

@@ -133,7 +133,7 @@ def _frame(episode: Episode, step: TraceStep, number: int) -> dict[str, Any]:
         step=number + 1, stage=style.title, color=style.color, action=step.action, failed=not step.success,
         probability=_finite(100 * step.probability, 1), value=_finite(step.value, 3), entropy=_finite(step.entropy, 3),
         likely=[[NAMES[i], round(100 * float(step.probabilities[i]), 1)] for i in likely],
-        player=plan_percent(episode, *step.place[:2]), turn=round(step.place.rotation, 1),
+        player=plan_percent(episode, *step.agent_pose[:2]), turn=round(step.agent_pose.rotation, 1),
         attended=[[*plan_percent(episode, *positions[i]), round(float(weights[i] / weights.max()), 2)] for i in most],
         unattended=round(100 * float(1 - weights.sum())),
     )  # fmt: skip

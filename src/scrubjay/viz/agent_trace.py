@@ -42,8 +42,7 @@ class TraceStep:
     success: bool
     picture: np.ndarray
     """(H, W, 3) uint8: the observation."""
-    place: AgentPose
-    """Of the agent."""
+    agent_pose: AgentPose
     probabilities: np.ndarray
     """(219,): the policy; zeros in PS, which has none."""
     value: float
@@ -179,7 +178,7 @@ def _trace_step(
         action="",
         success=success,
         picture=observation.image[0].numpy(),
-        place=here,
+        agent_pose=here,
         probabilities=np.where(stage == Stage.PS, 0, probabilities),
         value=float(output.decision.value[0]),
         hittable=output.decision.hittable[0].sigmoid().numpy(),

@@ -57,10 +57,10 @@ class EpisodeStep:
     action: str
     success: bool
     hit: bool
-    place: AgentPose
-    """Of the agent, afterwards."""
-    pose: np.ndarray
-    """(7,): of the object, afterwards."""
+    agent_pose: AgentPose
+    """Afterwards."""
+    object_pose: np.ndarray
+    """(7,): afterwards."""
     opened: tuple[int, ...]
     """Openables that this step opened."""
     picture: np.ndarray
@@ -110,7 +110,7 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
     container = -1
     spec = record.spec
     with World([record.scene], renderer=renderer, size=record.size) as world:
-        place, is_open = spec.place or spec.start, np.isin(np.arange(world.state.open.shape[1]), spec.open)
+        agent_pose, is_open = spec.place or spec.start, np.isin(np.arange(world.state.open.shape[1]), spec.open)
         for number, (game, outcome) in enumerate(replay(record, world)):
             stage = Stage(outcome.stage[0])
             opened: tuple[int, ...] = ()
@@ -120,13 +120,13 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
             else:
                 picture = game.look().rgb[0].cpu().numpy()
                 picture = shrink_picture(picture, picture_size) if record.size > picture_size else picture.copy()
-                place = world.agent_pose(0)
+                agent_pose = world.agent_pose(0)
                 opened = tuple(np.flatnonzero(world.state.open[0] & ~is_open).tolist())
                 is_open = world.state.open[0].copy()
             if number == 0 or (game.stage[0] != stage and not outcome.finished[0]):
                 container = int(world.contained()[0])
             success = bool(outcome.success[0])
-            steps.append(EpisodeStep(number, stage, record.actions[number], success, bool(outcome.hit[0]), place,
+            steps.append(EpisodeStep(number, stage, record.actions[number], success, bool(outcome.hit[0]), agent_pose,
                                      outcome.pose[0].copy(), opened, picture))  # fmt: skip
         return Episode(record, world.rooms[0], steps, container, world.renderer.name)
 

@@ -120,7 +120,7 @@ def _opened_names(episode: Episode, steps: list[EpisodeStep]) -> str:
 
 
 def _path_length(start: AgentPose, steps: list[EpisodeStep]) -> float:
-    points = np.array([place[:2] for place in (start, *(step.place for step in steps))])
+    points = np.array([place[:2] for place in (start, *(step.agent_pose for step in steps))])
     return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
 
 
@@ -138,12 +138,12 @@ def _stage(episode: Episode, stage: Stage) -> dict[str, Any]:
 def _frame(episode: Episode, step: EpisodeStep) -> dict[str, Any]:
     """A frame of the scrubber; `player` and `object` are percentages of the plan's width and height."""
     style = STAGES[step.stage]
-    in_room = step.stage >= Stage.OH and step.pose[2] < episode.compiled.room.height
+    in_room = step.stage >= Stage.OH and step.object_pose[2] < episode.compiled.room.height
     return dict(
         image=encode_frame(step.picture), step=step.number + 1, stage=style.title, color=style.color,
-        action=step.action, result=step.result, failed=not step.success, turn=round(step.place.rotation, 1),
-        player=plan_percent(episode, *step.place[:2]),
-        object=plan_percent(episode, *step.pose[:2]) if in_room else None,
+        action=step.action, result=step.result, failed=not step.success, turn=round(step.agent_pose.rotation, 1),
+        player=plan_percent(episode, *step.agent_pose[:2]),
+        object=plan_percent(episode, *step.object_pose[:2]) if in_room else None,
     )  # fmt: skip
 
 

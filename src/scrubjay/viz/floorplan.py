@@ -68,7 +68,7 @@ class FloorPlan:
             self._disc(*facing[0], 5, color)
 
     def dotted(self, start: AgentPose, end: AgentPose, color: str) -> None:
-        """Draws a dotted straight line: nobody walked it."""
+        """Draws a dotted straight line, for a jump."""
         ends = np.array(self._pixels([start[:2], end[:2]]))
         count = max(2, int(np.linalg.norm(ends[1] - ends[0]) / (9 * SUPERSAMPLING)))
         for x, y in np.linspace(ends[0], ends[1], count):

@@ -21,7 +21,7 @@ PLAN_SIZE = 500
 
 def path_of(episode: Episode, seeker: bool) -> list[AgentPose]:
     """The poses of the seeker, or of the exploring hider, from the start on."""
-    return [episode.start, *(step.place for step in episode.steps_in(Stage.S if seeker else Stage.EM))]
+    return [episode.start, *(step.agent_pose for step in episode.steps_in(Stage.S if seeker else Stage.EM))]
 
 
 def path_plan(episode: Episode, seeker: bool) -> Figure:
@@ -42,7 +42,7 @@ def path_plan(episode: Episode, seeker: bool) -> Figure:
 
 def mark_hiding_pose(plan: FloorPlan, episode: Episode, explored_last: AgentPose) -> None:
     """Marks the pose that the hider chose in PS, with a dotted line from where it had explored last."""
-    pose = next((step.place for step in episode.steps_in(Stage.PS, Stage.OH, Stage.OM)), None)
+    pose = next((step.agent_pose for step in episode.steps_in(Stage.PS, Stage.OH, Stage.OM)), None)
     if pose:
         plan.dotted(explored_last, pose, HIDING_POSE)
         plan.ring(pose, HIDING_POSE)
@@ -72,7 +72,7 @@ def hand_chart(episode: Episode) -> Figure | None:
     attempts = manipulations(episode.steps)
     if not attempts:
         return None
-    pose = attempts[0][0].place
+    pose = attempts[0][0].agent_pose
     # Rows: right, ahead, up. The origin is on the floor under the hider.
     axes = np.array([[*right_vector(pose.rotation), 0], [*facing_vector(pose.rotation), 0], [0, 0, 1]])
     origin = np.array([*pose[:2], 0.0])
@@ -83,7 +83,7 @@ def hand_chart(episode: Episode) -> Figure | None:
     behind, aside = 0.3, 1.6
     for number, attempt in enumerate(attempts):
         shade = 0.35 + 0.65 * (number + 1) / len(attempts)
-        points = (np.array([step.pose[:3] for step in attempt]) - origin) @ axes.T
+        points = (np.array([step.object_pose[:3] for step in attempt]) - origin) @ axes.T
         behind, aside = max(behind, 0.1 - points[:, 1].min()), max(aside, 0.1 + abs(points[:, 0]).max())
         for view, (across, up) in ((above, (0, 1)), (side, (1, 2))):
             view.plot(points[:, across], points[:, up], "-o", color=RED, alpha=shade, ms=3, lw=1.6)

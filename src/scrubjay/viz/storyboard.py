@@ -50,7 +50,7 @@ def hider_panels(episode: Episode) -> list[Panel]:
     """Exploring, the object in the hand, dropped, and how the hider leaves it."""
     exploring, manipulating, hiding = (episode.steps_in(stage) for stage in (Stage.EM, Stage.OM, Stage.OH))
     goal = episode.record.goal.lower()
-    elsewhere = [step for step in exploring if step.place[:2] != hiding[0].place[:2]]
+    elsewhere = [step for step in exploring if step.agent_pose[:2] != hiding[0].agent_pose[:2]]
     panels = [(most_detailed(elsewhere or exploring), "explores")]
     if manipulating:
         panels.append((manipulating[len(manipulating) // 2], f"moves the {goal} by hand"))
@@ -63,7 +63,7 @@ def seeker_panels(episode: Episode) -> list[Panel]:
     """The first view, one from the first third of the search, one with something opened, and the claim."""
     steps = episode.steps_in(Stage.S)
     third = max(1, len(steps) // 3)
-    opening = [step for step in steps[third:-1] if step.opened and step.place[:2] != steps[-1].place[:2]]
+    opening = [step for step in steps[third:-1] if step.opened and step.agent_pose[:2] != steps[-1].agent_pose[:2]]
     panels = [(steps[0], "starts where the hider did")]
     if early := steps[1:third]:
         panels.append((most_detailed(early), "looks around"))
