@@ -106,9 +106,9 @@ class Player:
     def send(self, **message) -> None:
         self.socket.send(json.dumps(message))
 
-    def receive(self) -> dict:
+    def receive(self, timeout: float = 20) -> dict:
         """The next message; the image that follows a state is checked and dropped."""
-        message = json.loads(self.socket.recv(timeout=20))
+        message = json.loads(self.socket.recv(timeout=timeout))
         if message["type"] == "state" and message["phase"] != "prepare":
             assert self.socket.recv(timeout=20).startswith(b"\xff\xd8")
         return message
@@ -129,7 +129,7 @@ class Player:
         self.send(type="act", id=99, do="Skip")
         state = self.receive()
         while state["phase"] != "done":
-            state = self.receive()
+            state = self.receive(timeout=120)  # A whole search of up to 500 steps.
         return state
 
 

@@ -139,7 +139,7 @@ def test_giving_up_appears_after_100_seconds(page, site, clock):
     expect(page.locator("#steps")).to_have_text("2")
 
 
-def test_a_reload_in_mid_trial_goes_on_at_the_same_step(page, site):
+def test_a_reload_continues_at_the_same_step(page, site):
     _, url = site
     start_trial(page, url)
     press(page, "w", "e", "c")
@@ -153,7 +153,7 @@ def test_a_reload_in_mid_trial_goes_on_at_the_same_step(page, site):
     assert image(page) != before
 
 
-def test_a_lost_connection_comes_back_by_itself_at_the_same_step(page, site):
+def test_a_lost_connection_is_restored_at_the_same_step(page, site):
     _, url = site
     sockets = []
 

@@ -27,7 +27,7 @@ def test_the_watch_page_scrubs(page, site):
     expect(page.locator("#playing")).to_have_text("Play")
 
 
-def test_the_watch_page_shows_what_goes_on_inside_an_agent(page, site):
+def test_the_watch_page_shows_an_agents_internals(page, site):
     """The server sends them with records that have internals."""
 
     def add_internals(route):
@@ -42,14 +42,14 @@ def test_the_watch_page_shows_what_goes_on_inside_an_agent(page, site):
     expect(page.locator(".charts output")).to_have_text("0.3000")
 
 
-def test_a_file_of_records_is_watched(page, site, tmp_path, whole_game):
+def test_a_record_file_can_be_watched(page, site, tmp_path, whole_game):
     save_records([whole_game], tmp_path / "record.json")
     page.goto(f"{site[1]}/watch")
     page.locator("#file").set_input_files(tmp_path / "record.json")
     expect(page.locator("#counter")).to_have_text("1 / 12")
 
 
-def test_what_is_wrong_with_a_record_is_said(page, site, tmp_path):
+def test_invalid_and_unknown_records_get_an_error_message(page, site, tmp_path):
     page.goto(f"{site[1]}/watch")
     file = tmp_path / "record.json"
     file.write_text("nonsense")

@@ -26,7 +26,7 @@ def no_gc():
     gc.enable()
 
 
-def test_a_trial_that_is_over_is_freed_at_once_whatever_failed_in_it(tmp_path, no_gc):
+def test_a_finished_trial_is_freed_at_once_even_after_refused_actions(tmp_path, no_gc):
     with running(make_settings(tmp_path)) as (server, url):
         references = []
         for last in ("GiveUp", "RotateLeft"):
@@ -46,7 +46,7 @@ def test_a_trial_that_is_over_is_freed_at_once_whatever_failed_in_it(tmp_path, n
         assert [reference() for reference in references] == [None] * 4
 
 
-def test_of_trials_that_were_left_only_the_last_stay_in_memory(tmp_path, monkeypatch):
+def test_only_the_latest_idle_trials_stay_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(sessions, "MAX_IDLE", 2)
     with running(make_settings(tmp_path)) as (server, url):
         tokens = [new_game(url) for _ in range(4)]

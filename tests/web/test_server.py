@@ -14,7 +14,7 @@ from scrubjay.sim.world import World
 from scrubjay.web.server import running
 
 
-def test_pages_have_the_headers_that_keep_others_out(server):
+def test_responses_have_security_headers(server):
     with urllib.request.urlopen(server[1] + "api/options") as answer:
         headers, options = answer.headers, json.loads(answer.read())
     assert "default-src 'none'" in headers["Content-Security-Policy"]
@@ -23,7 +23,18 @@ def test_pages_have_the_headers_that_keep_others_out(server):
     assert options["hiders"][0] == "somewhere" and [entry["scene"] for entry in options["scenes"]] == ["hut"]
 
 
-def test_a_person_seeks_and_comes_back_to_the_same_step(server):
+@pytest.mark.parametrize(("path", "name"), [("", "index"), ("play", "play"), ("watch", "watch"), ("admin", "admin")])
+def test_pages_share_one_head_and_load_their_own_script(server, path, name):
+    with urllib.request.urlopen(server[1] + path) as answer:
+        headers, text = answer.headers, answer.read().decode()
+    assert headers["Content-Type"] == "text/html; charset=utf-8" and headers["Cache-Control"] == "no-cache"
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert text.startswith("<!doctype html>") and "{%" not in text
+    assert f'<script type="module" src="/static/{name}.js"></script>' in text and text.count("<script") == 1
+    assert request(server[1], "/static/base.html")[0] == 404
+
+
+def test_a_person_seeks_and_reconnects_at_the_same_step(server):
     url = server[1]
     trial = new_game(url)
     with playing(url, trial) as one:
@@ -42,7 +53,7 @@ def test_a_person_seeks_and_comes_back_to_the_same_step(server):
         assert after.state["phase"] == "done" and after.state["result"] == over["result"]
 
 
-def test_a_trial_survives_the_server(tmp_path):
+def test_a_trial_survives_a_restart(tmp_path):
     with running(make_settings(tmp_path)) as (_, url):
         trial = new_game(url, "hide", "random")
         with playing(url, trial) as one:
@@ -93,7 +104,7 @@ def test_the_newer_of_two_windows_takes_over(server):
             assert new.act("RotateLeft")["steps"] == 2
 
 
-def test_what_is_wrong_is_said_and_changes_nothing(server):
+def test_invalid_messages_get_an_error_and_change_nothing(server):
     url = server[1]
     trial = new_game(url)
     with playing(url, trial) as one:
@@ -110,7 +121,7 @@ def test_what_is_wrong_is_said_and_changes_nothing(server):
         assert one.act("RotateLeft")["steps"] == 1
 
 
-def test_too_many_malformed_messages_end_the_socket_and_too_quick_ones_wait(server):
+def test_malformed_messages_close_the_socket_and_fast_ones_are_limited(server):
     url = server[1]
     trial = new_game(url)
     with playing(url, trial) as one:
@@ -127,7 +138,7 @@ def test_too_many_malformed_messages_end_the_socket_and_too_quick_ones_wait(serv
     assert closed.value.rcvd.code == 4000
 
 
-def test_unknown_trials_and_foreign_pages_are_refused(server):
+def test_unknown_trials_and_other_origins_are_refused(server):
     url = server[1]
     with connect(url.replace("http", "ws", 1) + "socket") as socket:
         socket.send(json.dumps({"type": "hello", "trial": "nobody"}))
@@ -171,7 +182,7 @@ def test_no_path_reaches_the_file_system(server, path):
     assert request(server[1], path)[0] == 404
 
 
-def test_a_record_from_outside_is_watched_and_one_that_lies_is_not(server):
+def test_an_uploaded_record_is_replayed_and_a_forged_one_is_not(server):
     url = server[1]
     trial = new_game(url, seed=5)
     with playing(url, trial) as one:
@@ -185,7 +196,7 @@ def test_a_record_from_outside_is_watched_and_one_that_lies_is_not(server):
         assert replayed["ready"] if failure is None else failure in replayed["failed"]
 
 
-def test_giving_up_is_for_those_who_have_waited(server, clock):
+def test_giving_up_needs_patience_in_studies(server, clock):
     """In studies only: a free game may be given up at once."""
     url = server[1]
     with playing(url, new_game(url)) as one:

@@ -87,7 +87,7 @@ def test_places_that_cannot_be_seen_are_marked(folder):
     assert can_be_seen(ROOM, closed)  # In a closed drawer that can be opened.
 
 
-def test_spots_take_the_starts_of_those_they_are_matched_to(folder):
+def test_matched_spots_take_the_starts_of_their_partners(folder):
     spot = Spot("Bread", tuple(ON_FLOOR), (), "floor", "", 0.2)
     spots = Spots(SCENE, "Bread", 60, {"easy": (), "medium": (), "hard": (spot,) * 3})
     save_spots(spots, spots_path(folder / "spots", SCENE, "Bread"))
@@ -114,7 +114,7 @@ def test_spots_take_the_starts_of_those_they_are_matched_to(folder):
         ('scenes = ["foyer-8"]' + TEXT + PLACES, "no place in the study's rooms"),
     ],
 )
-def test_a_study_with_an_error_says_which(folder, text, message):
+def test_an_invalid_study_gets_one_clear_sentence(folder, text, message):
     (folder / "study.toml").write_text(text)
     with pytest.raises(StudyError, match=message):
         load_study(folder / "study.toml")
@@ -138,7 +138,7 @@ def test_a_study_that_people_have_joined_does_not_change(folder):
         register_study(database, *load_study(folder / "study.toml"), build=lambda scene: ROOM)
 
 
-def test_trials_are_balanced_and_each_place_comes_as_often_as_wanted(folder):
+def test_trials_are_counterbalanced_and_each_place_gets_its_repeats(folder):
     (folder / "study.toml").write_text(TEXT.replace("trials = 4", "trials = 2\nrepeats = 3") + PLACES)
     database, study = registered(folder)
     participants = Participants(database, {"find": study}, Clock())
@@ -175,7 +175,7 @@ def test_the_same_platform_parameters_are_the_same_participant(folder):
         participants.join("find", turk | {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"})
 
 
-def test_nothing_is_done_out_of_turn(folder):
+def test_steps_out_of_order_are_refused(folder):
     database, study = registered(folder)
     participants = Participants(database, {"find": study}, Clock())
     token = participants.join("find", {})["participant"]
@@ -251,7 +251,7 @@ def test_a_participant_goes_through_a_whole_study_and_its_data_are_exported(fold
         assert len(list(replay(records[0], world))) == 2
 
 
-def test_the_table_counts_what_nobody_could_see_as_not_found(folder):
+def test_the_table_counts_invisible_places_as_not_found(folder):
     database, _ = registered(folder)
     trials = [("people", True, 40), ("people", True, 900), ("agent", False, 30), ("agent", True, 60)]
     for source, found, steps in trials:
@@ -267,7 +267,7 @@ def test_the_table_counts_what_nobody_could_see_as_not_found(folder):
     assert (rows["agent"]["found_low"], rows["agent"]["found_high"]) == (0.0945, 0.9055)
 
 
-def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
+def test_a_hiding_studys_records_are_the_places_of_a_seeking_study(tmp_path):
     text = TEXT.replace('"seek"', '"hide"').replace('code = "C0DE"', f'scenes = ["{SCENE}"]\ngoals = ["Bread"]')
     (tmp_path / "study.toml").write_text(text)
     database, study = registered(tmp_path)
@@ -289,7 +289,7 @@ def test_a_hiding_study_makes_the_places_of_a_seeking_one(tmp_path):
     assert abs(place.spec.pose[2] - 0.065) < 0.02  # On the floor.
 
 
-def test_the_objects_that_can_be_asked_for_are_those_that_there_are():
+def test_the_schema_lists_all_goal_objects():
     assert get_args(Goal) == GOALS
 
 

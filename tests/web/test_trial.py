@@ -51,7 +51,7 @@ def test_a_person_hides_in_a_drawer_and_closes_it(world):
     assert trial.record.pose == trial.record.hidden["pose"]
 
 
-def test_picking_up_again_begins_an_attempt_where_the_person_is(world):
+def test_picking_up_again_starts_an_attempt_at_the_current_pose(world):
     trial = Trial(world, HIDING, HIDE, {})
     take(trial, "MoveAhead", "RotateRight", "HideHere", "MoveHandAhead", "DropObject")
     assert trial.phase == "placed" and trial.steps == 5
@@ -95,7 +95,7 @@ def test_giving_up_ends_a_search_as_a_record_that_replays(world):
         assert sum(1 for _ in replay(trial.record, again)) == 2
 
 
-def test_trials_share_a_world_and_leave_each_other_alone(world):
+def test_trials_share_a_world_without_affecting_each_other(world):
     first, second = (Trial(world, SEEKING, SEEK, {}) for _ in range(2))
     first.bind(world)
     take(first, "MoveAhead")
@@ -108,7 +108,7 @@ def test_trials_share_a_world_and_leave_each_other_alone(world):
     )
 
 
-def test_what_cannot_be_done_is_said_and_changes_nothing(world):
+def test_unavailable_actions_are_refused_and_change_nothing(world):
     trial = Trial(world, SEEKING, SEEK, {})
     for name in ("HideHere", "DropObject", "Fly", "", "point:open", "PS 0 0 0 0", "OpenAt|1,1"):
         with pytest.raises(NotAllowedError, match="is not possible now"):
