@@ -150,7 +150,7 @@ def test_finding_the_object_is_rewarded(world):
 
 def test_the_seeker_wins_what_the_hider_loses(world):
     env = CacheAEC(world, goals=("Bread",))
-    outcomes = set()
+    results = set()
     for seed in range(10):
         env.reset(seed=seed)
         near_the_end(env)
@@ -163,8 +163,8 @@ def test_the_seeker_wins_what_the_hider_loses(world):
             assert terminated
             env.step(None)
         assert last == {SEEKER: won, HIDER: -won}
-        outcomes.add(won)
-    assert 1.0 in outcomes, "what was dropped before the seeker's feet was never seen"
+        results.add(won)
+    assert 1.0 in results, "what was dropped before the seeker's feet was never seen"
 
 
 def test_vector_observations_are_of_the_declared_space(pair):

@@ -174,7 +174,7 @@ def test_an_object_that_is_never_dropped_costs_one(make):
         assert over == last and reward == pytest.approx(-1.01 if last else -0.01)
 
 
-def deal_hiding(env: StageEnv) -> None:
+def begin_hiding(env: StageEnv) -> None:
     """Hider and seeker begin in the middle of the room's south, facing north."""
     env.reset(seed=0)
     middle = AgentPose(0.0, -1.0, 0.0, True)
@@ -194,7 +194,7 @@ def place_object(env: StageEnv) -> None:
 
 def test_a_place_at_is_a_whole_manipulation_in_one_step(make):
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper)
-    deal_hiding(env)
+    begin_hiding(env)
     place_object(env)
     assert env.games.time[0, Stage.OH] == 2
     assert do(env, "PlaceAt|1,1,1")[1] == pytest.approx(-0.11)
@@ -204,7 +204,7 @@ def test_a_place_at_is_a_whole_manipulation_in_one_step(make):
 
 def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper)
-    deal_hiding(env)
+    begin_hiding(env)
     landed = do(env, "PlaceAt|1,1,1")[0]["landed"]
     env.games.time[0, Stage.OH] = LIMITS[Stage.OH] - 1
     seen, reward, over, _, info = do(env, NAMES[PLACE_ACTIONS[landed]])
@@ -213,7 +213,7 @@ def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
 
 def test_a_seeker_who_never_finds_pays_the_hider_all(make):
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper, opponent=turner)
-    deal_hiding(env)
+    begin_hiding(env)
     place_object(env)
     _, reward, over, _, info = do(env, "ReadyForSeeker")
     assert over and not info["found"] and reward == pytest.approx(-0.01 + 5)
@@ -223,7 +223,7 @@ def test_a_seeker_who_never_finds_pays_the_hider_all(make):
 def test_a_seeker_who_finds_soon_costs_the_hider(make):
     seeker = Always("RotateLeft", "RotateRight", "ClaimVisible")
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper, opponent=lambda seed: seeker)
-    deal_hiding(env)
+    begin_hiding(env)
     place_object(env)
     _, reward, over, _, info = do(env, "ReadyForSeeker")
     assert over and info["found"] and seeker.steps == 3
@@ -232,7 +232,7 @@ def test_a_seeker_who_finds_soon_costs_the_hider(make):
 
 def test_the_script_that_manipulates_by_default_often_hits(make):
     env = make("Hide", scene=hut(), size=LARGE)
-    deal_hiding(env)
+    begin_hiding(env)
     assert do(env, "PlaceAt|0,6,4")[4]["placed"], "the floor before the hider's feet"
 
 
@@ -246,12 +246,12 @@ def test_what_was_never_placed_is_not_search_steps(make):
 
 
 def test_many_games_are_played_like_one(make, make_vec):
-    """The same deal and actions earn and show the same, whatever the games beside it do meanwhile."""
+    """The same spec and actions earn and show the same, whatever the games beside it do meanwhile."""
     one, many = make("Hide", manipulator=dropper), make_vec("Hide", num_envs=3, manipulator=dropper)
     many.reset(seed=3)
-    deal = many.games.specs[1]
+    spec = many.games.specs[1]
     one.reset()
-    one.games.sampler = lambda *_: deal
+    one.games.sampler = lambda *_: spec
     one.games.reset(np.ones(1, bool))
     rng = np.random.default_rng(0)
     for name in ("Crouch", "PlaceAt|2,4,4", "OpenAt|4,4", "PlaceAt|0,5,4", "CloseObjects", "ReadyForSeeker"):

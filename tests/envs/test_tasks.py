@@ -1,4 +1,4 @@
-"""What the games of a stage alone are dealt, and who plays the rest of them."""
+"""The episodes of each task, and who plays the stages that are not learned."""
 
 from dataclasses import replace
 
@@ -21,10 +21,10 @@ def world(chest):
         yield world
 
 
-def dealt(task, world, seed=0):
+def sample(task, world, seed=0):
     """A game for each world."""
-    deals = task.sampler(seed)
-    return [deals(world, number) for number in range(len(world))]
+    sampler = task.sampler(seed)
+    return [sampler(world, number) for number in range(len(world))]
 
 
 @pytest.mark.parametrize(
@@ -39,21 +39,21 @@ def dealt(task, world, seed=0):
     ],
 )
 def test_games_have_the_stages_that_their_learner_and_opponent_need(world, task, first, last):
-    for deal in dealt(task, world):
-        assert (deal.first, deal.last) == (first, last)
-    assert dealt(task, world, 1) == dealt(task, world, 1) != dealt(task, world, 2)
+    for spec in sample(task, world):
+        assert (spec.first, spec.last) == (first, last)
+    assert sample(task, world, 1) == sample(task, world, 1) != sample(task, world, 2)
 
 
 def test_goals_and_turns_are_as_asked_for(world):
     for task in (Explore, Manipulate, Hide, Seek):
-        deals = [deal for seed in range(4) for deal in dealt(task(goals="Bread", turned=True), world, seed)]
-        assert {deal.goal for deal in deals} == {"Bread"}
-        turned = [deal.start.rotation % 90 != 0 for deal in deals]
+        specs = [spec for seed in range(4) for spec in sample(task(goals="Bread", turned=True), world, seed)]
+        assert {spec.goal for spec in specs} == {"Bread"}
+        turned = [spec.start.rotation % 90 != 0 for spec in specs]
         assert any(turned) and not all(turned)
-        assert not any(deal.start.rotation % 90 for deal in dealt(task(), world))
+        assert not any(spec.start.rotation % 90 for spec in sample(task(), world))
 
 
-def test_what_is_sought_lies_still_where_it_was_dealt(world):
+def test_what_is_sought_lies_still_where_the_spec_puts_it(world):
     game = CacheGame(world, Seek().sampler(0))
     before = world.state.pose.copy()
     assert (world.state.goal == game.goal).all() and not world.state.held.any()
@@ -69,13 +69,13 @@ def test_spots_are_given_as_they_are_or_in_files(world, chest, tmp_path):
     hard = {spot.pose for spot in tomatoes.spots["hard"]}
     for given in ([tomatoes], spots_path(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
         task = Seek(spots=given, goals="Tomato", difficulties="hard").load(["hut"])
-        assert {deal.pose for deal in dealt(task, world)} <= hard
+        assert {spec.pose for spec in sample(task, world)} <= hard
     both = Seek(spots=tmp_path, goals=("Tomato", "Bread")).load(["hut"])
-    assert {deal.goal for seed in range(6) for deal in dealt(both, world, seed)} == {"Tomato", "Bread"}
+    assert {spec.goal for seed in range(6) for spec in sample(both, world, seed)} == {"Tomato", "Bread"}
     with pytest.raises(SpotError, match="Plunger"):
         Seek(spots=tmp_path, goals="Plunger").load(["hut"])
     with pytest.raises(SpotError, match="hut"):
-        dealt(Seek(spots=[replace(tomatoes, scene="elsewhere")]), world)
+        sample(Seek(spots=[replace(tomatoes, scene="elsewhere")]), world)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from scrubjay.game import actions
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
@@ -35,3 +36,15 @@ def test_what_actions_ask_of_the_world():
               actions.HAND_TURN, actions.DROP, actions.PLACE_AT, actions.READY, actions.CLAIM]  # fmt: skip
     assert all(table[-1] == -1 for table in tables)
     assert (sum((table[:-1] >= 0).astype(int) for table in tables) == 1).all()
+
+
+def test_targets_have_indices_in_the_order_of_place_at():
+    modality, row, column = (grid.ravel() for grid in np.meshgrid(range(3), range(7), range(7), indexing="ij"))
+    index = actions.target_index(modality, row, column)
+    assert (
+        index.tolist() == list(range(147)) and actions.PLACE_AT[actions.PLACE_ACTIONS[index]].tolist() == index.tolist()
+    )
+    assert np.array_equal(np.stack(actions.target_of(index)), np.stack([modality, row, column]))
+    there = actions.target_of(torch.from_numpy(index))
+    assert torch.equal(torch.stack(there), torch.from_numpy(np.stack([modality, row, column])))
+    assert actions.target_index(*actions.target_of(100)) == 100

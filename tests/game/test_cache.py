@@ -46,8 +46,8 @@ def go_before_the_drawer(game: CacheGame) -> None:
     right = np.array([facing[1], -facing[0]])
     away = (np.array([0.0, 0.25]) - game.world.state.position[0]) / 0.25
     place = np.array([[round(away @ right), round(away @ facing), round(-start[2] / 90) % 4, 1]])
-    outcome = game.step(np.array([-1]), place)
-    assert outcome.success[0] and game.stage[0] == Stage.OH
+    result = game.step(np.array([-1]), place)
+    assert result.success[0] and game.stage[0] == Stage.OH
 
 
 def open_the_drawer(game: CacheGame) -> None:
@@ -73,15 +73,15 @@ def test_the_stages_come_in_their_order_and_end_at_their_limits(game):
     for _ in range(14):
         game.step(one("ReadyForSeeker"))
     assert game.stage[0] == Stage.OH
-    outcome = game.step(one("ReadyForSeeker"))
-    assert not outcome.success[0] and outcome.ended[0], "nothing was placed"
+    result = game.step(one("ReadyForSeeker"))
+    assert not result.success[0] and result.ended[0], "nothing was placed"
     assert game.stage[0] == Stage.S and not game.world.state.held[0]
     assert game.world.state.pose[0, 2] < 0.2, "the object was dropped to the floor"
     assert game.world.agent_pose(0)[:3] == pytest.approx(tuple(game.start[0, :3]))
     for step in range(LIMITS[Stage.S]):
-        outcome = game.step(one("RotateLeft"))
-        assert outcome.finished[0] == (step == LIMITS[Stage.S] - 1)
-    assert not outcome.found[0]
+        result = game.step(one("RotateLeft"))
+        assert result.finished[0] == (step == LIMITS[Stage.S] - 1)
+    assert not result.found[0]
     assert game.stage[0] == Stage.EM and game.episode[0] == 2 and game.world.state.goal[0] == -1
 
 
@@ -100,14 +100,14 @@ def test_an_object_is_hidden_in_a_drawer_and_found(game, chest):
     assert game.placed[0]
     assert not game.step(one("PlaceAt|0,1,1")).success[0], "it is placed: further attempts fail"
     assert game.step(one("CloseObjects")).success[0]
-    outcome = game.step(one("ReadyForSeeker"))
-    assert outcome.success[0] and outcome.ended[0] and game.stage[0] == Stage.S
+    result = game.step(one("ReadyForSeeker"))
+    assert result.success[0] and result.ended[0] and game.stage[0] == Stage.S
     assert not game.step(one("ClaimVisible")).success[0], "it is in a closed drawer"
     game.world.state.position[0], game.world.state.rotation[0] = (0.0, 0.5), 0.0
     open_the_drawer(game)
     game.step(one("MoveAhead"))
-    outcome = game.step(one("ClaimVisible"))
-    assert outcome.success[0] and outcome.found[0] and outcome.finished[0]
+    result = game.step(one("ClaimVisible"))
+    assert result.success[0] and result.found[0] and result.finished[0]
     assert game.episode[0] == 2
 
 
@@ -119,8 +119,8 @@ def test_a_manipulation_runs_inside_object_hiding_and_leaves_its_clock_alone(gam
     assert game.stage[0] == Stage.OM and game.time[0, Stage.OH] == 2
     assert game.target[0].tolist() == [0, 3, 3]
     for _ in range(LIMITS[Stage.OM]):
-        outcome = game.step(one("MoveHandUp"))
-    assert outcome.ended[0] and not outcome.hit[0]
+        result = game.step(one("MoveHandUp"))
+    assert result.ended[0] and not result.hit[0]
     assert game.stage[0] == Stage.OH and game.time[0, Stage.OH] == 2 and not game.placed[0]
     game.step(one("PlaceAt|0,4,4"))
     assert game.time[0, Stage.OM] == 0
@@ -140,8 +140,8 @@ def test_the_fifteenth_step_of_hiding_may_still_be_a_manipulation(game):
 def test_an_impossible_place_is_a_failed_action_and_the_hider_stays(game):
     explore(game)
     before = game.world.agent_pose(0)
-    outcome = game.step(np.array([-1]), np.array([[50, 0, 0, 1]]))
-    assert not outcome.success[0] and outcome.ended[0]
+    result = game.step(np.array([-1]), np.array([[50, 0, 0, 1]]))
+    assert not result.success[0] and result.ended[0]
     assert game.world.agent_pose(0) == before and game.stage[0] == Stage.OH
 
 
@@ -182,8 +182,8 @@ def test_games_at_different_stages_go_on_together():
         seen = [[] for _ in range(3)]
         for _ in range(450):
             action = np.array([rng.choice(np.flatnonzero(row)) if row.any() else -1 for row in game.allowed])
-            outcome = game.step(action, np.tile([0, 1, 0, 1], (3, 1)))
-            for b, stage in enumerate(outcome.stage):
+            result = game.step(action, np.tile([0, 1, 0, 1], (3, 1)))
+            for b, stage in enumerate(result.stage):
                 if not seen[b] or seen[b][-1] != stage:
                     seen[b].append(int(stage))
     for stages in seen:
@@ -242,7 +242,7 @@ def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
     assert observe(game).landed[0] == NO_ACTION, "it is told once"
 
 
-def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
+def test_a_search_alone_begins_with_the_object_where_it_lies(chest):
     start = AgentPose(0.0, 0.0, 90.0, True)
     pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
     with World([chest]) as world:
@@ -250,43 +250,43 @@ def test_a_dealt_search_begins_with_the_object_where_it_lies(chest):
         assert game.stage[0] == Stage.S and world.state.open[0, 0] and world.agent_pose(0) == start
         assert world.state.pose[0].tolist() == list(pose) and not world.state.held[0]
         for _ in range(LIMITS[Stage.S]):
-            outcome = game.step(one("RotateLeft"))
-        assert outcome.finished[0] and game.episode[0] == 2 and game.stage[0] == Stage.S
+            result = game.step(one("RotateLeft"))
+        assert result.finished[0] and game.episode[0] == 2 and game.stage[0] == Stage.S
 
 
-def test_a_dealt_manipulation_ends_with_the_drop(chest):
+def test_a_manipulation_alone_ends_with_the_drop(chest):
     with World([chest]) as world:
         game = CacheGame(world, RandomEpisodes(seed=1, first=Stage.OM, last=Stage.OM))
         target = game.target[0].copy()
         assert game.stage[0] == Stage.OM and world.state.held[0] and tuple(target) == game.specs[0].target
-        outcome = game.step(one("DropObject"))
-        assert outcome.success[0] and outcome.finished[0] and (outcome.target[0] == target).all()
-        assert outcome.counts[0].sum() > 0 and game.episode[0] == 2 and game.stage[0] == Stage.OM
+        result = game.step(one("DropObject"))
+        assert result.success[0] and result.finished[0] and (result.target[0] == target).all()
+        assert result.counts[0].sum() > 0 and game.episode[0] == 2 and game.stage[0] == Stage.OM
 
 
 def test_drops_are_judged_as_if_nobody_played_beside(chest):
     """Objects are dropped in turn from the same places: their pixels, targets and hits are those of a game alone."""
     drawer = AgentPose(0.0, 0.25, 0.0, True)
-    deals = [
+    specs = [
         EpisodeSpec(GOALS[b], AgentPose(0.0, 0.0, 0.0, True), Stage.OM, Stage.OM, place, (0, row, 3))
         for b, (place, row) in enumerate(((drawer, 2), (AgentPose(0.0, -0.5, 180.0, False), 5), (drawer, 5)))
     ]
     drops, stays = action_index("DropObject"), action_index("MoveHandUp")
     alone, together = [], []
-    for deal in deals:
+    for spec in specs:
         with World([chest]) as world:
-            alone.append(CacheGame(world, lambda *_, deal=deal: deal).step(np.array([drops])))
+            alone.append(CacheGame(world, lambda *_, spec=spec: spec).step(np.array([drops])))
     with World([chest], copies=3) as world:
-        game = CacheGame(world, lambda _, number: deals[number])
+        game = CacheGame(world, lambda _, number: specs[number])
         for dropping in ([0, 2], [1]):
             now = np.isin(np.arange(3), dropping)
             game.reset(np.ones(3, bool))
             together.append((now, game.step(np.where(now, drops, stays))))
-    for now, outcome in together:
-        assert not outcome.counts[~now].any() and not outcome.hit[~now].any()
+    for now, result in together:
+        assert not result.counts[~now].any() and not result.hit[~now].any()
         for b in np.flatnonzero(now).tolist():
-            assert alone[b].counts[0].sum() > 0 and (outcome.counts[b] == alone[b].counts[0]).all()
-            assert outcome.hit[b] == alone[b].hit[0] and outcome.placed[b] == alone[b].placed[0]
+            assert alone[b].counts[0].sum() > 0 and (result.counts[b] == alone[b].counts[0]).all()
+            assert result.hit[b] == alone[b].hit[0] and result.placed[b] == alone[b].placed[0]
 
 
 def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
@@ -306,23 +306,23 @@ def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_deals_are_drawn_from_all_positions_of_their_grids(chest, turned):
-    """The same numbers as if each deal's grid were found anew."""
+def test_episodes_are_sampled_from_all_positions_of_their_grids(chest, turned):
+    """The same numbers as if each spec's grid were found anew."""
     rng, floor = np.random.default_rng(11), Floor(chest.room, chest.shapes)
     with World([chest]) as world:
-        dealer = RandomEpisodes(11, turned=turned, first=Stage.OM, last=Stage.OM)
+        sampler = RandomEpisodes(11, turned=turned, first=Stage.OM, last=Stage.OM)
         for _ in range(40):
-            deal, everywhere = dealer(world, 0), chest.floor.reachable().positions
+            spec, everywhere = sampler(world, 0), chest.floor.reachable().positions
             x, y = everywhere[rng.integers(len(everywhere))]
             turn = float(rng.integers(360)) if turned and rng.random() < 0.5 else 90.0 * rng.integers(4)
-            assert deal.start == (x, y, turn, True) and GOALS[rng.integers(len(GOALS))] == deal.goal
+            assert spec.start == (x, y, turn, True) and GOALS[rng.integers(len(GOALS))] == spec.goal
             grid = floor.grid((x, y), turn % 90)
             there = grid.positions[rng.integers(len(grid))]
-            assert deal.place == (*there, (turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
-            assert deal.target == (rng.integers(3), rng.integers(7), rng.integers(7))
+            assert spec.place == (*there, (turn + 90 * rng.integers(4)) % 360, bool(rng.integers(2)))
+            assert spec.target == (rng.integers(3), rng.integers(7), rng.integers(7))
 
 
-def test_dealt_stages_end_where_they_should(chest):
+def test_stages_of_a_spec_end_where_they_should(chest):
     with World([chest]) as world:
         game = CacheGame(world, RandomEpisodes(seed=1, last=Stage.EM))
         for step in range(200):
@@ -342,14 +342,14 @@ def test_dealt_stages_end_where_they_should(chest):
     ("change", "said"),
     [
         ({"goal": "Sofa"}, "unknown goal object"),
-        ({"first": Stage.S}, "begins with seeking has a pose"),
-        ({"first": Stage.OM, "last": Stage.OM}, "begins with manipulating has a target"),
+        ({"first": Stage.S}, "begins with S has a pose"),
+        ({"first": Stage.OM, "last": Stage.OM}, "begins with OM has a target"),
         ({"first": Stage.OM, "target": (0, 0, 0)}, "no game goes from OM to S"),
         ({"first": Stage.OM, "last": Stage.OM, "target": (3, 0, 0)}, "a target is a modality to 2"),
         ({"first": Stage.S, "pose": (0.0,)}, "seven numbers"),
     ],
 )
-def test_deals_that_make_no_game_are_refused(change, said):
+def test_specs_that_make_no_game_are_refused(change, said):
     with pytest.raises(ValueError, match=said):
         EpisodeSpec(**{"goal": "Cup", "start": AgentPose(0, 0, 0, True)} | change)
 
@@ -371,19 +371,19 @@ def test_what_is_new_by_hand(chest):
         assert not game.step(one("Stand")).novelty.place[0]
 
 
-def test_a_drop_anywhere_is_a_placement_where_the_deal_says_so(chest):
+def test_a_drop_anywhere_is_a_placement_where_the_spec_says_so(chest):
     for anywhere in (False, True):
         with World([chest]) as world:
             spec = EpisodeSpec("Cup", AgentPose(0.0, -0.5, 180.0, True), Stage.OH, anywhere=anywhere)
             game = CacheGame(world, lambda *_, spec=spec: spec)
             game.step(one("PlaceAt|2,1,1"))
-            outcome = game.step(one("DropObject"))
-            assert not outcome.hit[0] and outcome.placed[0] == game.placed[0] == anywhere
+            result = game.step(one("DropObject"))
+            assert not result.hit[0] and result.placed[0] == game.placed[0] == anywhere
 
 
 def test_forgiven_actions_fail_and_take_their_time(world):
     game = CacheGame(world, RandomEpisodes(seed=3), forgiving=True)
     before = world.agent_pose(0)
-    outcome = game.step(one("ClaimVisible"))
-    assert not outcome.success[0] and outcome.action[0] == -1
+    result = game.step(one("ClaimVisible"))
+    assert not result.success[0] and result.action[0] == -1
     assert game.time[0, Stage.EM] == 1 and world.agent_pose(0) == before

@@ -39,7 +39,7 @@ def records(kitchen):
 def test_a_record_replays_bit_by_bit(records, kitchen):
     for record in records:
         with World([kitchen], size=SIZE) as world:
-            stages = [int(outcome.stage[0]) for _, outcome in replay(record, world)]
+            stages = [int(result.stage[0]) for _, result in replay(record, world)]
         assert len(stages) == len(record.actions)
         assert [stage for stage in stages if stage == Stage.EM] == [Stage.EM] * 200
         assert stages == record.stages()

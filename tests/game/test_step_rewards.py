@@ -1,4 +1,4 @@
-"""What steps earn, on outcomes made by hand: all branches of the four algorithms, and when a PlaceAt is paid."""
+"""Rewards of steps made by hand: all branches of the four algorithms, and when a PlaceAt is paid."""
 
 from dataclasses import fields
 
@@ -15,6 +15,7 @@ from scrubjay.game.rewards import (
     oh_step_terms,
     om_step_terms,
     place_at_terms,
+    reward_terms,
     s_step_terms,
     step_reward,
     total,
@@ -28,7 +29,7 @@ def step(stage: Stage, action: str, **what) -> dict:
     return {"stage": stage, "action": action_index(action) if action else NOTHING, **what}
 
 
-def outcome(*steps: dict) -> StepResult:
+def result_of(*steps: dict) -> StepResult:
     """The steps of several games together."""
 
     def of(name: str, default) -> np.ndarray:
@@ -91,24 +92,24 @@ BY_HAND = [
 
 @pytest.mark.parametrize(("one", "earned"), BY_HAND)
 def test_a_step_earns_what_its_algorithm_says(one, earned):
-    assert step_reward(outcome(one)) == pytest.approx([earned], abs=1e-12)
+    assert step_reward(result_of(one)) == pytest.approx([earned], abs=1e-12)
 
 
 @given(st.permutations(range(len(BY_HAND))))
 def test_games_do_not_change_what_others_earn(order):
-    paid = step_reward(outcome(*(BY_HAND[k][0] for k in order)))
+    paid = step_reward(result_of(*(BY_HAND[k][0] for k in order)))
     assert paid == pytest.approx([BY_HAND[k][1] for k in order], abs=1e-12)
 
 
 def test_a_place_worth_hiding_at_is_paid_where_something_was_new():
     new = step(EM, "MoveAhead", success=True, new_place=True)
-    steps = outcome(new, new, step(EM, "RotateLeft", success=True), step(S, "MoveAhead", success=True))
+    steps = result_of(new, new, step(EM, "RotateLeft", success=True), step(S, "MoveAhead", success=True))
     assert step_reward(steps, hide=np.array([0.1, 0.0, 0.1, 0.1])) == pytest.approx([0.09, -0.01, -0.01, -0.01])
 
 
 def test_a_place_at_is_paid_when_its_manipulation_ends():
     dropped = dict(success=True, ended=True)
-    steps = outcome(
+    steps = result_of(
         step(OH, "PlaceAt|0,1,1", success=True),
         step(OM, "MoveHandUp", success=True),
         step(OM, "DropObject", placed=True, **dropped),
@@ -125,11 +126,22 @@ def test_a_place_at_is_paid_when_its_manipulation_ends():
 
 def test_the_terms_have_names_and_add_up_to_the_reward():
     for stage, terms_of in ((EM, em_step_terms), (OH, oh_step_terms), (OM, om_step_terms), (S, s_step_terms)):
-        steps = outcome(*(one for one, _ in BY_HAND if one["stage"] == stage))
+        steps = result_of(*(one for one, _ in BY_HAND if one["stage"] == stage))
         terms = terms_of(steps)
         assert "step" in terms and total(terms) == pytest.approx(step_reward(steps))
 
 
-def test_outcomes_made_by_hand_have_all_that_a_game_s_have():
-    made = outcome(BY_HAND[0][0])
+def test_terms_are_logged_by_stage_and_name():
+    """Terms of one batch's games at all stages; a game has none of another stage."""
+    steps = result_of(*(one for one, _ in BY_HAND))
+    terms = reward_terms(steps)
+    assert {"EM/explore", "OH/not_ready", "OM/exact", "S/found"} < set(terms)
+    assert sum(terms.values()) == pytest.approx(step_reward(steps))
+    for name, term in terms.items():
+        assert not term[steps.stage != Stage[name.split("/")[0]]].any()
+    assert not reward_terms(result_of(step(PS, ""))) and step_reward(result_of(step(PS, ""))).tolist() == [0.0]
+
+
+def test_results_made_by_hand_have_all_that_a_game_s_have():
+    made = result_of(BY_HAND[0][0])
     assert {len(getattr(made, f.name)) for f in fields(StepResult) if f.name != "novelty"} == {1}

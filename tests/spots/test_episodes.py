@@ -1,4 +1,4 @@
-"""Searches dealt from hiding spots, in a small room with a drawer and a cabinet."""
+"""Searches sampled from hiding spots, in a small room with a drawer and a cabinet."""
 
 import contextlib
 from collections import Counter
@@ -21,47 +21,47 @@ ON_FLOOR = Spot("Cup", (1.0, -1.0, 0.06, 1.0, 0.0, 0.0, 0.0), (), "floor", "", 0
 BEFORE_DRAWER = replace(ON_FLOOR, pose=(0.5, -1.0, 0.06, 1.0, 0.0, 0.0, 0.0), open=(0, 1))
 
 
-def dealt(compiled, deals: SpotEpisodes, count: int, copies: int = 2) -> list[list[EpisodeSpec]]:
+def sample(compiled, sampler: SpotEpisodes, count: int, copies: int = 2) -> list[list[EpisodeSpec]]:
     """The first games in the worlds of one room, by world."""
     with World([compiled], copies=copies) as world:
-        return [[deals(world, number) for _ in range(count)] for number in range(copies)]
+        return [[sampler(world, number) for _ in range(count)] for number in range(copies)]
 
 
 def in_chest(**spots: tuple[Spot, ...]) -> Spots:
     return Spots("hut", "Cup", 9, {name: spots.get(name, ()) for name in DIFFICULTIES})
 
 
-def test_searches_are_dealt_from_the_spots(chest):
-    deals = SpotEpisodes([in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,))])
-    games = [deal for some in dealt(chest, deals, 40) for deal in some]
-    assert all((deal.first, deal.last, deal.goal) == (Stage.S, Stage.S, "Cup") for deal in games)
-    assert {(deal.pose, deal.open) for deal in games} == {(s.pose, s.open) for s in (ON_FLOOR, BEFORE_DRAWER)}
+def test_searches_are_sampled_from_the_spots(chest):
+    sampler = SpotEpisodes([in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,))])
+    games = [spec for some in sample(chest, sampler, 40) for spec in some]
+    assert all((spec.first, spec.last, spec.goal) == (Stage.S, Stage.S, "Cup") for spec in games)
+    assert {(spec.pose, spec.open) for spec in games} == {(s.pose, s.open) for s in (ON_FLOOR, BEFORE_DRAWER)}
     positions = chest.floor.reachable().positions.tolist()
-    assert all([deal.start.x, deal.start.y] in positions and deal.start.standing for deal in games)
-    assert {deal.start.rotation for deal in games} == {0, 90, 180, 270}
-    assert len({deal.start[:2] for deal in games}) > 30
+    assert all([spec.start.x, spec.start.y] in positions and spec.start.standing for spec in games)
+    assert {spec.start.rotation for spec in games} == {0, 90, 180, 270}
+    assert len({spec.start[:2] for spec in games}) > 30
 
 
 def test_a_worlds_games_depend_on_the_seed_and_its_number_alone(chest):
     spots = [in_chest(easy=(ON_FLOOR, BEFORE_DRAWER))]
-    first, second = dealt(chest, SpotEpisodes(spots), 5)
+    first, second = sample(chest, SpotEpisodes(spots), 5)
     assert first != second
-    deals = SpotEpisodes(spots)
+    sampler = SpotEpisodes(spots)
     with World([chest], copies=2) as world:
-        backwards = [[deals(world, number) for _ in range(5)] for number in (1, 0)]
+        backwards = [[sampler(world, number) for _ in range(5)] for number in (1, 0)]
     assert backwards == [second, first]
-    assert dealt(chest, SpotEpisodes(spots, seed=1), 5)[0] != first
+    assert sample(chest, SpotEpisodes(spots, seed=1), 5)[0] != first
 
 
-def test_only_what_is_asked_for_is_dealt(chest):
+def test_only_what_is_asked_for_is_sampled(chest):
     knife = replace(ON_FLOOR, goal="Knife")
     spots = [in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,)), replace(in_chest(hard=(knife,)), goal="Knife")]
     for chosen, poses in (
         ({"goals": ["Knife"]}, {("Knife", knife.pose)}),
         ({"difficulties": ["easy"]}, {("Cup", ON_FLOOR.pose)}),
     ):
-        (games,) = dealt(chest, SpotEpisodes(spots, **chosen), 10, copies=1)
-        assert {(deal.goal, deal.pose) for deal in games} == poses
+        (games,) = sample(chest, SpotEpisodes(spots, **chosen), 10, copies=1)
+        assert {(spec.goal, spec.pose) for spec in games} == poses
 
 
 def test_goals_and_difficulties_are_equally_likely(chest):
@@ -69,8 +69,8 @@ def test_goals_and_difficulties_are_equally_likely(chest):
     knives = tuple(replace(ON_FLOOR, goal="Knife", share=k / 20) for k in range(20))
     many = (BEFORE_DRAWER,) * 20
     spots = [in_chest(easy=(ON_FLOOR,), hard=many), replace(in_chest(medium=knives), goal="Knife")]
-    (games,) = dealt(chest, SpotEpisodes(spots), 600, copies=1)
-    counts = Counter((deal.goal, deal.open) for deal in games)
+    (games,) = sample(chest, SpotEpisodes(spots), 600, copies=1)
+    counts = Counter((spec.goal, spec.open) for spec in games)
     assert counts["Knife", ()] == pytest.approx(300, abs=50)
     assert counts["Cup", ()] == pytest.approx(150, abs=50) and counts["Cup", (0, 1)] == pytest.approx(150, abs=50)
 
@@ -93,18 +93,18 @@ def test_searches_can_be_played(chest):
         game = CacheGame(world, SpotEpisodes([in_chest(hard=(BEFORE_DRAWER,))]))
         assert game.stage[0] == Stage.S and GOALS[game.goal[0]] == "Cup"
         assert tuple(world.state.pose[0]) == BEFORE_DRAWER.pose and world.state.open[0].all()
-        outcome = game.step(np.array([NAMES.index("ClaimVisible")]))
-        assert outcome.stage[0] == Stage.S
+        result = game.step(np.array([NAMES.index("ClaimVisible")]))
+        assert result.stage[0] == Stage.S
 
 
 def test_rooms_without_spots_are_refused(chest):
     for spots in ([], [in_chest()], [replace(in_chest(easy=(ON_FLOOR,)), scene="hovel")]):
         with pytest.raises(SpotError, match=r"no easy or medium or hard hiding spots of a .* in hut"):
-            dealt(chest, SpotEpisodes(spots), 1)
+            sample(chest, SpotEpisodes(spots), 1)
     with pytest.raises(SpotError, match="no hard hiding spots of a Cup in hut"):
-        dealt(chest, SpotEpisodes([in_chest(easy=(ON_FLOOR,))], ["Cup"], ["hard"]), 1)
+        sample(chest, SpotEpisodes([in_chest(easy=(ON_FLOOR,))], ["Cup"], ["hard"]), 1)
     with pytest.raises(SpotError, match="2 openables, the spot asks for 3"):
-        dealt(chest, SpotEpisodes([in_chest(easy=(replace(ON_FLOOR, open=(3,)),))]), 1)
+        sample(chest, SpotEpisodes([in_chest(easy=(replace(ON_FLOOR, open=(3,)),))]), 1)
     with pytest.raises(SpotError, match=r"unknown difficulties \['absurd'\]"):
         SpotEpisodes([], difficulties=["absurd"])
     with pytest.raises(SpotError, match="unknown goal objects"):

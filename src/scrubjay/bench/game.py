@@ -1,4 +1,4 @@
-"""What the game costs beside the world it is played in."""
+"""The overhead of the game's rules over the world's own step."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ WALKS = np.array([action_index(n) for n in ("MoveAhead", "MoveLeft", "MoveRight"
 
 
 def measure(games: int, rooms: int, steps: int, console: Console) -> dict:
-    """Milliseconds of a step of walking in E&M and S, with and without the rules of the game around it."""
+    """Milliseconds per step of walking in E&M and S, with and without the rules."""
     console.print(f"building {rooms} rooms")
     rng = np.random.default_rng(0)
     with World(build_rooms(spread(rooms)), games // rooms, size=56) as world:
         draws = rng.choice(WALKS, (2, steps, len(world)))
-        dealer = RandomEpisodes()
+        random_episodes = RandomEpisodes()
 
-        def staggered(world: World, number: int) -> EpisodeSpec:
+        def sampler(world: World, number: int) -> EpisodeSpec:
             """Half of the games explore, half seek."""
-            dealt = dealer(world, number)
+            spec = random_episodes(world, number)
             if number % 2:
-                return dealt
-            return EpisodeSpec(dealt.goal, dealt.start, Stage.S, Stage.S, pose=(0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0))
+                return spec
+            return EpisodeSpec(spec.goal, spec.start, Stage.S, Stage.S, pose=(0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0))
 
-        game = CacheGame(world, staggered)
-        # Games of all ages, as in the midst of training: new ones begin now and then, not all at once.
+        game = CacheGame(world, sampler)
+        # Games of all ages, as in training, so that resets are spread over time.
         ages = rng.integers(LIMITS[game.stage] // 2, size=len(world))
         game.time[np.arange(len(world)), game.stage] = ages
         console.print("walking with the rules and without")
@@ -49,10 +49,10 @@ def measure(games: int, rooms: int, steps: int, console: Console) -> dict:
             start = time.perf_counter()
             game.step(action, np.zeros((len(world), 4), int))
             whole += time.perf_counter() - start
-            held = game.stage == Stage.OH
-            if held.any():
-                # Hiding is not what is measured: those games begin again.
-                game.reset(held)
+            hiding = game.stage == Stage.OH
+            if hiding.any():
+                # Hiding is not measured: those games are reset.
+                game.reset(hiding)
     return {
         "games": len(game),
         "step_ms": round(1000 * whole / steps, 3),

@@ -1,1 +1,1 @@
-"""The game of Cache: actions, stages, rewards, records, players."""
+"""The game of Cache: actions, stages, rewards, observations, records, metrics."""

@@ -1,8 +1,8 @@
-"""The paper's measures of exploring, hiding, placing and seeking, one small function each, for one game.
+"""The paper's metrics of exploring, hiding, placing and seeking, one small function each, for one game.
 
-Visited places are integer rows (i, j, quarter, standing), (n, 4): i and j count steps of 0.25 m on the game's grid from
-its start, as `Grid.cells` does, and quarter counts turns of 90 degrees clockwise from the grid's own angle. The
-reachable places are the grid's positions, found with everything closed, each in four rotations and two heights.
+Visited places are integer rows (i, j, quarter, standing), (n, 4): i and j are steps of 0.25 m on the game's grid from
+its start, as in `Grid.cells`, and quarter is in turns of 90 degrees clockwise from the grid's angle. The reachable
+places are the grid's positions, with everything closed, each in four rotations and two heights.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def lattice(grid: Grid, position: np.ndarray, rotation: np.ndarray, standing: np
 
 
 def extrapolated(visited: np.ndarray) -> np.ndarray:
-    """The places (m, 4) a step ahead of visited ones (n, 4), and from there none, one left or one right; each once.
+    """The unique places (m, 4) one step ahead of visited ones (n, 4), and one step left and right of those.
 
-    What is in the way does not matter, and a visited place is among them only if another one leads there.
+    Obstacles do not matter. A visited place is included only if another one leads there.
     """
     quarter = visited[:, 2]
     onward = COMPASS[quarter]
@@ -45,17 +45,17 @@ def extrapolated(visited: np.ndarray) -> np.ndarray:
 
 
 def coverage(visited: np.ndarray, grid: Grid) -> float:
-    """Which share of the reachable positions and heights the places (n, 4) hold, rotation ignored."""
+    """The share of reachable positions and heights that the places (n, 4) cover, ignoring rotation."""
     return len(_without_rotation(visited, grid)) / (HEIGHTS * len(grid))
 
 
 def coverage_plus(visited: np.ndarray, grid: Grid) -> float:
-    """The same of the places that the visited ones (n, 4) lead to."""
+    """The coverage of the places extrapolated from visited ones (n, 4)."""
     return coverage(extrapolated(visited), grid)
 
 
 def opened_share(ever_opened: np.ndarray) -> float:
-    """Which share of the openables (k,) bool was opened; nan in a room without any."""
+    """The share of openables (k,) bool that were opened; NaN in a room without any."""
     return _mean(ever_opened)
 
 
@@ -68,23 +68,23 @@ def visible_from_share(visible: np.ndarray) -> float:
 
 
 def bfs_order(grid: Grid, start: int) -> np.ndarray:
-    """The positions (n,) in the order of the steps to them from one, ties by number."""
+    """The positions (n,) by their distance in steps from `start`, ties by number."""
     return np.argsort(grid.distances(start), kind="stable")
 
 
 def bfs_found(visible_through: np.ndarray) -> bool:
-    """Does a searcher that sees through openables (positions, 2, 4) find the object from any position?"""
+    """Does a breadth-first searcher that sees through openables, (positions, 2, 4) bool, ever see the object?"""
     return bool(visible_through.any())
 
 
 def bfs_steps(grid: Grid, start: int, visible_through: np.ndarray) -> int:
-    """How many positions the searcher looks from until it sees the object; all of them if it never does."""
+    """Positions that the searcher visits until it sees the object; all of them if it never does."""
     seen = np.isin(bfs_order(grid, start), np.nonzero(visible_through)[0])
     return int(seen.argmax()) + 1 if seen.any() else len(grid)
 
 
 def bfs_steps_share(grid: Grid, start: int, visible_through: np.ndarray) -> float:
-    """The same as a share of all positions."""
+    """`bfs_steps` as a share of all positions."""
     return bfs_steps(grid, start, visible_through) / len(grid)
 
 
@@ -92,26 +92,26 @@ def bfs_steps_share(grid: Grid, start: int, visible_through: np.ndarray) -> floa
 
 
 def hit_target(hits: np.ndarray) -> float:
-    """Which share of a game's manipulation episodes (k,) bool put the object where it was to go; nan without any."""
+    """The share of a game's manipulations (k,) bool that hit their target; NaN without any."""
     return _mean(hits)
 
 
-# Seeking, from what the seeker did at each step: (steps,) bool was it a claim, and did it succeed.
+# Seeking: for each of the seeker's steps, was it a claim, and did it succeed, (steps,) bool.
 
 
 def seeker_found(claimed: np.ndarray, succeeded: np.ndarray) -> bool:
-    """Did a claim succeed within the budget?"""
+    """Did a claim succeed within the seeker's budget?"""
     return bool((claimed & succeeded)[:SEEKER_STEPS].any())
 
 
 def seeker_steps(claimed: np.ndarray, succeeded: np.ndarray) -> int:
-    """Steps up to the successful claim, it included; the whole budget if there is none."""
-    found = (claimed & succeeded)[:SEEKER_STEPS]
-    return int(found.argmax()) + 1 if found.any() else SEEKER_STEPS
+    """Steps up to and including the successful claim; the whole budget if there is none."""
+    success = (claimed & succeeded)[:SEEKER_STEPS]
+    return int(success.argmax()) + 1 if success.any() else SEEKER_STEPS
 
 
 def false_claims(claimed: np.ndarray, succeeded: np.ndarray) -> int:
-    """How many claims failed."""
+    """The number of failed claims."""
     return int((claimed & ~succeeded)[:SEEKER_STEPS].sum())
 
 
@@ -119,7 +119,7 @@ def false_claims(claimed: np.ndarray, succeeded: np.ndarray) -> int:
 
 
 class Summary(NamedTuple):
-    """A mean over games, the ends of its 95 % confidence interval, and of how many games."""
+    """A mean over games, its 95 % confidence interval, and the number of games."""
 
     mean: float
     low: float
@@ -128,9 +128,9 @@ class Summary(NamedTuple):
 
 
 def summary(values: np.ndarray) -> Summary:
-    """The mean of a measure over games (n,): Wilson's interval for bool, which are yes or no, else Student's t.
+    """The mean of a metric over games (n,), with Wilson's interval for bool and Student's t for numbers.
 
-    Games in which a measure does not exist (nan) are left out. One number has a mean and no interval.
+    NaN, where a game has no such metric, is left out. A single number has no interval.
     """
     values = np.asarray(values)
     if values.dtype == bool:
@@ -152,7 +152,7 @@ def _wilson(outcomes: np.ndarray) -> Summary:
     share, z = float(outcomes.mean()), float(ndtri((1 + CONFIDENCE) / 2))
     middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z / (1 + z**2 / count) * float(np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)))
-    # At 0 and at 1 one end is exactly there, but for rounding.
+    # At a share of 0 or 1 one end is exactly there, up to rounding.
     return Summary(share, min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share), count)
 
 
@@ -161,7 +161,7 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _without_rotation(places: np.ndarray, grid: Grid) -> np.ndarray:
-    """The reachable ones among places (n, 4) as rows (i, j, standing), each once."""
+    """The unique reachable places among (n, 4), as rows (i, j, standing)."""
     rows = np.unique(places[:, [0, 1, 3]], axis=0)
     low, high = grid.cells.min(0), grid.cells.max(0)
     rows = rows[((rows[:, :2] >= low) & (rows[:, :2] <= high)).all(1)]

@@ -1,4 +1,4 @@
-"""What agents see of B games, as tensors on one device."""
+"""Observations of B games as tensors on one device."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 
 NO_ACTION = len(actions.NAMES)
-"""Stands for no action: at the beginning of an episode, and where nothing landed."""
+"""Stands for no action: the last action at the beginning of an episode, and the PlaceAt where nothing landed."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What the players of B games see; leading axes are (B,), or (T, B) for T steps."""
+    """Observations of B players; leading axes are (B,), or (T, B) for T steps."""
 
     image: torch.Tensor
     """(..., height, width, 3) uint8, as rendered."""
     last_action: torch.Tensor
-    """(...,) int64: its number, or NO_ACTION."""
+    """(...,) int64: an action, or NO_ACTION."""
     last_success: torch.Tensor
     """(...,) bool."""
     standing: torch.Tensor
     """(...,) bool."""
     goal: torch.Tensor
-    """(...,) int64: the number in GOALS."""
+    """(...,) int64: an index into GOALS."""
     stage: torch.Tensor
     """(...,) int64."""
     place: torch.Tensor
     """(..., 4) int64: steps right and ahead of the game's start, quarter turns from its heading, standing."""
     landed: torch.Tensor
-    """(...,) int64: in OH, the PlaceAt that says where the last manipulation put the object, or NO_ACTION."""
+    """(...,) int64: in OH, the PlaceAt action whose target the last manipulation's object landed on, or NO_ACTION."""
     target: torch.Tensor
     """(..., 3) int64: in OM, modality, row and column; 0 elsewhere."""
 
 
 def observe(game: CacheGame, image: torch.Tensor | None = None) -> Observation:
-    """What the players of all games see now, on the renderer's device; `image` takes the place of the rendered one."""
+    """Observes all games, on the renderer's device; `image` replaces the rendered one."""
     image = game.look().rgb if image is None else image
 
     def tensor(values: np.ndarray) -> torch.Tensor:

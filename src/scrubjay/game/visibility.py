@@ -1,7 +1,7 @@
-"""From which places a goal object is seen, by mutual sight: rays between its surface and the eyes, no pictures.
+"""From which places a goal object is visible, by rays between its surface and the eyes, without rendering.
 
-A ray goes through the middle of a pixel onto which a point of the object falls, so what is seen here is what a picture
-would show. Far objects fall on few pixels and cost few rays. Only slivers that no point falls on are missed.
+A ray goes through the center of a pixel that a point of the object projects to, so visible here is what an image would
+show. Distant objects cover few pixels and cost few rays. Only slivers that no point falls on are missed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from scrubjay.sim.render.base import EVERYTHING, WITHOUT_OPENABLES
 from scrubjay.sim.render.triangles import triangles_of
 
 SIZE = 224
-"""Pixels along a picture's side."""
+"""Pixels along an image's side."""
 EDGE = float(np.tan(np.radians(FIELD_OF_VIEW / 2)))
-"""Half a picture's width at a depth of 1."""
+"""Half an image's width at a depth of 1."""
 POSTURES = (True, False)
 """Standing, crouching."""
-LEAST, MOST, CANDIDATES = 24, 1024, 4096
-"""Points on an object's surface that are looked at, and how many random ones they are chosen from."""
-ROUNDS = (0, 6, LEAST, 96, 384, MOST)
-"""How many points have been looked at after each round; pictures that show the object take no part in the next."""
+MIN_POINTS, MAX_POINTS, CANDIDATES = 24, 1024, 4096
+"""Points on an object's surface that are tested, and the random ones they are chosen from."""
+ROUNDS = (0, 6, MIN_POINTS, 96, 384, MAX_POINTS)
+"""Points tested after each round; images that show the object take no part in the next."""
 DENSITY = 1.0
-"""Points for each pixel that the object would cover were all of it seen."""
+"""Points for each pixel that the unoccluded object would cover."""
 
 
 def visible_from(
@@ -43,9 +43,9 @@ def visible_from(
     through_openables: bool = False,
     size: int = SIZE,
 ) -> np.ndarray:
-    """Is any of a goal object in view: (positions, 2 heights, 4 quarters) bool, for is_open (openables,), pose (7,).
+    """Is any part of a goal object in view, (positions, 2, 4) bool, for is_open (openables,) and its pose (7,).
 
-    Heights are standing and crouching; quarters are turns of 90 degrees clockwise from the grid's own angle.
+    The second axis is standing and crouching, the third quarter turns clockwise from the grid's angle.
     """
     model, body = compiled.model, compiled.goals[goal].body
     data = mujoco.MjData(model)
@@ -64,7 +64,7 @@ def visible_from(
     counts = _counts(eyes, points, area, size)
     middle = points.mean(0)
     radius = np.linalg.norm(points - middle, axis=1).max()
-    # Nothing behind the object matters: the rays end there.
+    # Rays end behind the object.
     far = np.linalg.norm(eyes - middle, axis=1) + 2 * radius
     possible = _near_view(eyes, matrices, middle, radius)
     seen = np.zeros((len(eyes), QUARTERS), bool)
@@ -80,14 +80,14 @@ def visible_from(
 
 
 def surface_points(compiled: CompiledRoom, goal: str) -> tuple[np.ndarray, float]:
-    """Points all over a goal object, (MOST, 3) in its body's frame, always the same; and its surface's area."""
+    """Fixed points spread over a goal object, (MAX_POINTS, 3) in its body's frame, and its surface area."""
     triangles = triangles_of(compiled, compiled.goals[goal].body)
     return _spread(triangles.points[triangles.faces].astype(float).tobytes())
 
 
 @lru_cache(maxsize=32)
 def _spread(corners: bytes) -> tuple[np.ndarray, float]:
-    """Points on triangles, each as far as can be from all before it: the first few are spread over the whole too."""
+    """Farthest-point samples of triangles: any first few are spread over the whole surface too."""
     triangles = np.frombuffer(corners).reshape(-1, 3, 3)
     a, b = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
     areas = np.cumsum(np.linalg.norm(np.cross(a, b), axis=1) / 2)
@@ -98,7 +98,7 @@ def _spread(corners: bytes) -> tuple[np.ndarray, float]:
     candidates = triangles[face, 0] + u * a[face] + v * b[face]
     chosen = [0]
     apart = np.full(CANDIDATES, np.inf)
-    while len(chosen) < MOST:
+    while len(chosen) < MAX_POINTS:
         away = candidates - candidates[chosen[-1]]
         apart = np.minimum(apart, np.einsum("ij,ij->i", away, away))
         chosen.append(int(apart.argmax()))
@@ -106,22 +106,22 @@ def _spread(corners: bytes) -> tuple[np.ndarray, float]:
 
 
 def _counts(eyes: np.ndarray, points: np.ndarray, area: float, size: int) -> np.ndarray:
-    """How many of the points each eye looks at, (eyes,): as many as the object's pixels ask for at its distance."""
-    away = np.linalg.norm(eyes[:, None] - points[None, :LEAST], axis=-1).min(1)
+    """How many of the points each eye tests, (eyes,): in proportion to the pixels that the object covers."""
+    away = np.linalg.norm(eyes[:, None] - points[None, :MIN_POINTS], axis=-1).min(1)
     pixel = 2 * EDGE * away / size
-    # A convex body's shadow is on average a quarter of its surface.
-    return np.clip(DENSITY * area / 4 / pixel**2, LEAST, MOST).astype(int)
+    # A convex body's projection is on average a quarter of its surface.
+    return np.clip(DENSITY * area / 4 / pixel**2, MIN_POINTS, MAX_POINTS).astype(int)
 
 
 def _near_view(eyes: np.ndarray, matrices: np.ndarray, middle: np.ndarray, radius: float) -> np.ndarray:
-    """In which of the pictures (eyes, 4) any of a ball could be."""
+    """The images (eyes, 4) in which any of a ball could be, bool."""
     right, up, back = np.moveaxis((middle - eyes)[:, None, None] @ matrices, -1, 0)[..., 0]
     beside = np.maximum(np.abs(right), np.abs(up)) + EDGE * back
     return beside < radius * np.hypot(1, EDGE)
 
 
 def _pixels(eyes: np.ndarray, matrices: np.ndarray, points: np.ndarray, size: int) -> np.ndarray:
-    """On which pixels of pictures, given by eyes (n, 3) and matrices (n, 3, 3), points (k, 3) fall, (n, k).
+    """Pixels (n, k) that points (k, 3) project to in images with eyes (n, 3) and matrices (n, 3, 3).
 
     Pixels are numbered row by row; -1 is out of view.
     """
@@ -134,13 +134,13 @@ def _pixels(eyes: np.ndarray, matrices: np.ndarray, points: np.ndarray, size: in
 
 
 def _unique(pixels: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pictures and the pixels in them that points fell on, for pixels (n, k); in order, each once."""
+    """Unique pairs of image and pixel, in order, from pixels (n, k)."""
     picture, point = np.nonzero(pixels >= 0)
     return np.divmod(np.unique(picture * size**2 + pixels[picture, point]), size**2)
 
 
 def _rays(pixels: np.ndarray, matrices: np.ndarray, size: int) -> np.ndarray:
-    """Unit rays (n, 3) through the middles of pixels (n,) of pictures with matrices (n, 3, 3)."""
+    """Unit rays (n, 3) through the centers of pixels (n,) of images with matrices (n, 3, 3)."""
     row, column = np.divmod(pixels, size)
     x, y = ((2 * column + 1) / size - 1) * EDGE, (1 - (2 * row + 1) / size) * EDGE
     local = np.stack([x, y, -np.ones_like(x)], 1)
@@ -151,17 +151,17 @@ def _rays(pixels: np.ndarray, matrices: np.ndarray, size: int) -> np.ndarray:
 def _first_bodies(
     model, data, eyes: np.ndarray, eye: np.ndarray, rays: np.ndarray, shown: np.ndarray, far: np.ndarray
 ) -> np.ndarray:
-    """The model's bodies that rays (n, 3) meet first, (n,); -1 where there is none nearer than the eye's `far`.
+    """The first bodies (n,) that rays (n, 3) hit; -1 where none is nearer than the eye's `far`.
 
-    They start from eyes by their numbers `eye` (n,), in order.
+    `eye` (n,), sorted, is the index of each ray's eye.
     """
     geom, away = np.empty(len(rays), np.int32), np.empty(len(rays))
     starts = np.searchsorted(eye, np.arange(len(eyes) + 1))
     for number, (start, end) in enumerate(pairwise(starts.tolist())):
         if start < end:
-            some = slice(start, end)
+            part = slice(start, end)
             mujoco.mj_multiRay(
-                model, data, eyes[number], rays[some].ravel(), shown, True, -1, geom[some], away[some], None,
+                model, data, eyes[number], rays[part].ravel(), shown, True, -1, geom[part], away[part], None,
                 end - start, float(far[number]),
             )  # fmt: skip
     return np.where(geom >= 0, model.geom_bodyid[geom], -1)
