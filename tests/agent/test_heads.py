@@ -166,7 +166,7 @@ def test_an_unknown_stage_is_an_error(unknown):
 
 
 def test_stages_of_another_shape_or_type_are_errors():
-    with pytest.raises(ValueError, match=r"stage: \(2,\) is needed, not \(3,\)"):
+    with pytest.raises(ValueError, match=r"stage: expected shape \(2,\), got \(3,\)"):
         asked(made(), dirs_of(2), torch.zeros(3, dtype=torch.long))
     with pytest.raises(ValueError, match="float"):
         check_stage(torch.zeros(3))

@@ -349,7 +349,7 @@ def test_a_wrong_shape_is_an_error_that_says_which(name):
 
 def test_beginnings_that_are_numbers_are_an_error():
     memory = made()
-    with pytest.raises(ValueError, match="begins"):
+    with pytest.raises(ValueError, match="is_first"):
         run(memory, memory.initial_state(2), observed([[EM, S]]), seen(1, 2), torch.zeros(1, 2))
 
 

@@ -243,7 +243,7 @@ def test_gradients_through_writes_and_reads_are_finite_differences():
 def test_a_value_of_the_wrong_length_is_an_error():
     metric_map = made()
     place, value, writes, resets = walk(seed=0, steps=2, games=2)
-    with pytest.raises(ValueError, match=r"value: \(2, 2, 3\) is needed, not \(2, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"value: expected shape \(2, 2, 3\), got \(2, 2, 2\)"):
         metric_map.write(metric_map.initial_state(2), place, value[..., :2], writes, resets)
 
 

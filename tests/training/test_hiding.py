@@ -61,7 +61,7 @@ def eager() -> Agent:
     for stage, name in (("OM", "DropObject"), ("S", "ClaimVisible"), ("OH", "ReadyForSeeker"), ("OH", "CloseObjects")):
         head = agent.heads.stages[stage]
         with torch.no_grad():
-            head.actor.bias[head.numbers.tolist().index(action_index(name))] = 3.0
+            head.actor.bias[head.actions.tolist().index(action_index(name))] = 3.0
     return agent
 
 

@@ -1,7 +1,7 @@
 """The agent: encoder, memory, heads, perspective simulation and visual dynamics, composed.
 
-`act` takes a step of B games, `evaluate` T steps at once with the same numbers, for learning. Both return all that the
-networks made of the images, so that experiments can read SIRs and DIRs out by name (`readings`).
+`act` takes one step of B games. `evaluate` takes T steps at once, for learning, and gives the same outputs. Both return
+all representations; `AgentOutput.features` names them for probing experiments.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from scrubjay.game.actions import NAMES, PLACE_ACTIONS
 from scrubjay.game.observation import Observation
 
 FEATURES = ("sir", "sir_pooled", "dir", "dir_grid", "change")
-"""What can be read out of a step by name."""
+"""Names of the representations that `AgentOutput.features` returns."""
 
 
 @dataclass(frozen=True)
 class AgentOutput:
-    """What the agent made of B games' observations, or of T steps of them; leading axes as in the observation."""
+    """The agent's output for B games, or for T steps of them; leading axes as in the observation."""
 
     state: MemoryState
-    """What it remembers afterwards, (B, ...)."""
+    """The state after the (last) step, (B, ...)."""
     decision: Decision
     dirs: DynamicRepresentation
     encoded: Encoded
-    """Of all images in a row: N = B, or T * B."""
+    """Of all images, flattened: N = B, or T * B."""
 
-    def games(self, some: slice) -> AgentOutput:
-        """What is said of some of the games of T steps; of the images, all."""
-        decision, dirs = tree.index((self.decision, self.dirs), (slice(None), some))
-        return AgentOutput(tree.index(self.state, some), decision, dirs, self.encoded)
+    def games(self, index: slice) -> AgentOutput:
+        """The output of T steps for a slice of the games; `encoded` stays whole."""
+        decision, dirs = tree.index((self.decision, self.dirs), (slice(None), index))
+        return AgentOutput(tree.index(self.state, index), decision, dirs, self.encoded)
 
     def features(self) -> dict[str, torch.Tensor]:
-        """The representations by the names of FEATURES, with the observation's leading axes."""
+        """The representations by name (FEATURES), with the observation's leading axes."""
         lead = self.dirs.flat.shape[:-1]
         return {
             "sir": self.encoded.sir.unflatten(0, lead),
@@ -58,7 +58,7 @@ class AgentOutput:
 
 
 class Agent(nn.Module):
-    """All networks of a player of Cache, hider and seeker in one."""
+    """All networks of a Cache player; the same ones play hider and seeker."""
 
     def __init__(self, config: AgentConfig = PAPER, encoder: nn.Module | None = None) -> None:
         """`encoder` replaces the one that the config names: an `ImageEncoder` of this image size and SIR."""
@@ -67,67 +67,67 @@ class Agent(nn.Module):
         self.encoder = encoder or make_encoder(config)
         self.memory, self.heads = Memory(config), Heads(config)
         self.perspective, self.dynamics = PerspectiveSimulation(config), VisualDynamics(config)
-        # For self-prediction: what is expected of an action, and what was seen, as vectors of the same length.
+        # Self-prediction: the DIR and an action predict a projection of the next SIR.
         self.action_embedding = nn.Embedding(len(NAMES), config.action_embedding)
         self.sir_predictor = nn.Linear(config.lstm + config.action_embedding, config.sir_channels)
         self.sir_projection = nn.Conv2d(config.sir_channels, config.sir_channels, 7)
         self.placement_recall = nn.Linear(config.lstm, 2 * len(PLACE_ACTIONS))
-        """In OH: which PlaceAt was tried last, and where it landed."""
+        """Auxiliary loss in OH: which PlaceAt was tried last, and where the object landed."""
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
-        """What an agent remembers that has seen nothing; `capacity` places fit in its map."""
+        """The state before the first step, with maps that hold `capacity` places."""
         return self.memory.initial_state(games, capacity)
 
-    def act(self, state: MemoryState, observation: Observation, begins: torch.Tensor) -> AgentOutput:
-        """One step of B games; `begins` (B,) bool where it is a game's first."""
+    def act(self, state: MemoryState, observation: Observation, is_first: torch.Tensor) -> AgentOutput:
+        """One step of B games; `is_first` (B,) bool marks the first step of a game and resets its state."""
         encoded = self._encode(observation)
-        dirs, state = self.memory.step(state, encoded.sir, encoded.pooled, observation, begins)
+        dirs, state = self.memory.step(state, encoded.sir, encoded.pooled, observation, is_first)
         return AgentOutput(state, self._decide(dirs, encoded.sir, observation), dirs, encoded)
 
     def evaluate(
         self,
         state: MemoryState,
         observation: Observation,
-        begins: torch.Tensor,
+        is_first: torch.Tensor,
         stages: frozenset[int] = ALL_STAGES,
         targets: torch.Tensor | None = None,
     ) -> AgentOutput:
-        """T steps of B games from the state before them, with gradients: the same as T calls of `act`.
+        """T steps of B games from the state before them, with gradients; equals T calls of `act`.
 
-        `stages` are those that there are steps of, where that is known. With `targets` (T, B, 3) all steps are read a
-        second time, as if these had been OM's: what the agent makes of that follows along B.
+        `stages`: the stages that occur, if known; the others are skipped. With `targets` (T, B, 3), the steps are
+        evaluated a second time with these as OM's targets (hindsight), and the outputs follow along B: (T, 2 B, ...).
         """
         encoded = self._encode(observation)
         sir, pooled = (tensor.unflatten(0, observation.stage.shape) for tensor in (encoded.sir, encoded.pooled))
         if targets is not None:
             state = tree.cat([state, state])
-            sir, pooled, begins = (torch.cat([tensor, tensor], 1) for tensor in (sir, pooled, begins))
-            # Images are large, and were encoded.
+            sir, pooled, is_first = (torch.cat([tensor, tensor], 1) for tensor in (sir, pooled, is_first))
+            # Images are large and already encoded: any small tensor stands in for them.
             blind = replace(observation, image=observation.stage)
             observation = replace(tree.cat([blind, blind], 1), target=torch.cat([observation.target, targets], 1))
-        dirs, state = self.memory.sequence(state, sir, pooled, observation, begins, stages)
+        dirs, state = self.memory.sequence(state, sir, pooled, observation, is_first, stages)
         return AgentOutput(state, self._decide(dirs, sir, observation), dirs, encoded)
 
     def _encode(self, observation: Observation) -> Encoded:
-        """What the encoder makes of all images in a row."""
+        """Encodes all images, with their leading axes flattened."""
         lead = observation.stage.shape
         if observation.image.shape[: len(lead)] != lead:
-            raise ValueError(f"image: leading axes {tuple(lead)} are needed, not {tuple(observation.image.shape)}")
+            raise ValueError(f"image: expected leading axes {tuple(lead)}, got shape {tuple(observation.image.shape)}")
         return self.encoder(observation.image.flatten(0, len(lead) - 1))
 
     def _decide(self, dirs: DynamicRepresentation, sir: torch.Tensor, observation: Observation) -> Decision:
         return self.heads(dirs, self.memory.sir_norm(sir, dim=-3), observation)
 
     def predict_sir(self, flat: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
-        """What is expected to be seen after actions (...,) with DIRs (..., L): (..., C)."""
+        """Predicts the next projected SIR (..., C) from flat DIRs (..., L) and actions (...,)."""
         return self.sir_predictor(torch.cat([flat, self.action_embedding(action).to(flat.dtype)], -1))
 
     def project_sir(self, sir: torch.Tensor) -> torch.Tensor:
-        """What was seen, SIRs (N, C, 7, 7), in the terms of what is expected: (N, C)."""
+        """SIRs (N, C, 7, 7) projected to (N, C), the targets of `predict_sir`."""
         return self.sir_projection(sir).flatten(1)
 
     def recall_placements(self, flat: torch.Tensor) -> torch.Tensor:
-        """Logits (..., 2, 147) of the PlaceAt tried last and of where it landed, from DIRs (..., L)."""
+        """Logits (..., 2, 147) of the last PlaceAt tried and of where the object landed, from flat DIRs (..., L)."""
         return self.placement_recall(flat).unflatten(-1, (2, len(PLACE_ACTIONS)))
 
     def choose_place(
@@ -137,14 +137,12 @@ class Agent(nn.Module):
         games: torch.Tensor,
         generator: torch.Generator | None = None,
     ) -> tuple[torch.Tensor, PlaceChoice, ExploredMaps]:
-        """Where hiders of some games (n,), by number, go in PS: places (n, 4) as the game takes them, and why.
+        """PS: chooses hiding places for games (n,), by index, and returns them with the simulation behind the choice.
 
-        These are steps right and ahead of where the hider is, quarter turns from the start's heading, standing.
+        Places (n, 4) are in the game's action format: steps right and ahead of the hider, quarter turns from the
+        start's heading, standing.
         """
-        entries = Entries(
-            state.metric_map.keys[games], state.metric_map.values[games], state.metric_map.keys[games] >= 0
-        )
-        explored, origin = explored_maps(entries)
+        explored, origin = explored_maps(tree.index(state.metric_map, games).entries)
         choice = self.perspective.choose_place(explored, Uniforms.sample(explored, generator))
         row, column, quarter, standing = choice.place.unbind(-1)
         here = observation.place[games]
@@ -153,7 +151,7 @@ class Agent(nn.Module):
 
 
 def explored_maps(entries: Entries) -> tuple[ExploredMaps, torch.Tensor]:
-    """Maps of B games as perspective simulation takes them, and (B, 2): steps right and ahead of their first cells."""
+    """Maps of B games as dense tensors, and the position (B, 2) of cell (0, 0): steps right and ahead of the start."""
     values, origin = entries.as_tensor()
     size = (values.shape[-2], values.shape[-1])
     ones = Entries(entries.keys, entries.values.new_ones(*entries.keys.shape, 1), entries.written)
@@ -164,7 +162,7 @@ def explored_maps(entries: Entries) -> tuple[ExploredMaps, torch.Tensor]:
 
 
 def save_agent(agent: Agent, folder: str | os.PathLike[str]) -> None:
-    """Writes an agent's weights and its config into a folder."""
+    """Writes an agent's weights and config to a folder."""
     weights.save(agent, agent.config, folder)
 
 

@@ -1,14 +1,14 @@
-"""Images to static image representations (SIRs): the paper's 13-layer U-Net style encoder, or any other in its place.
+"""Images to static image representations (SIRs): the paper's 13-layer U-Net encoder, and the interface for others.
 
-The encoder is the contracting half of a U-Net: five scales, each begun by a convolution of stride 2, all but the first
-followed by a pair of convolutions with a residual connection: 5 + 4 x 2 = 13. What each scale but the last ends with is
-kept for the visual dynamics decoders. Images of 112 pixels reach 7 x 7 one halving earlier, so their last scale has
-stride 1. Activations are not normalized: at fine scales that would cost more memory traffic than the convolutions. The
-filters are, which costs nothing: they have mean 0.
+The encoder is the contracting path of a U-Net with five scales. Each begins with a convolution of stride 2; all but the
+first add a residual pair of convolutions: 5 + 4 x 2 = 13 layers. The outputs of all scales but the last are skip
+connections for the visual dynamics decoder. Images of 112 pixels reach 7 x 7 one halving earlier, so their last scale
+has stride 1. Activations are not normalized: at fine scales that would cost more memory traffic than the convolutions.
+Filters are centered instead (`CenteredConv2d`), which is free.
 
                      paper             small
-    multiply-adds    343 million       18 million an image
-    activations      1.57 MB           0.19 MB an image, the convolutions' outputs in bfloat16
+    multiply-adds    343 million       18 million per image
+    activations      1.57 MB           0.19 MB per image: convolution outputs in bfloat16
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from scrubjay.agent.normalization import CenteredConv2d
 from scrubjay.sim.cells import CELLS
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_DEVIATION = (0.229, 0.224, 0.225)
+IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """What an encoder makes of N images."""
+    """An encoder's output for N images."""
 
     image: torch.Tensor
-    """The images themselves, (N, H, W, 3) uint8."""
+    """The input, (N, H, W, 3) uint8."""
     sir: torch.Tensor
     """The static image representation, (N, C, 7, 7)."""
     pooled: torch.Tensor
-    """The SIR's mean over the cells, (N, C); it goes into the map."""
+    """The SIR averaged over its cells, (N, C); it is written into the metric map."""
     skips: tuple[torch.Tensor, ...]
-    """Features of the four finer scales for decoders, finest first; () where an encoder has none."""
+    """Features of the four finer scales, finest first, for decoders; () if the encoder has none."""
 
 
 class ImageEncoder(Protocol):
-    """Anything that turns rendered images into SIRs."""
+    """The interface of encoders: rendered images to SIRs."""
 
     config: AgentConfig
     has_skips: bool
@@ -55,17 +55,17 @@ class ImageEncoder(Protocol):
 
 
 def check_image(image: torch.Tensor, size: int) -> None:
-    """Raises ValueError unless an image is (N, size, size, 3) uint8."""
+    """Raises ValueError unless images are (N, size, size, 3) uint8."""
     if image.dtype != torch.uint8:
-        raise ValueError(f"image: its type is {image.dtype}; images are torch.uint8, as rendered")
+        raise ValueError(f"image: expected torch.uint8, got {image.dtype}")
     if image.ndim != 4 or tuple(image.shape[1:]) != (size, size, 3):
-        raise ValueError(f"image: its shape is {tuple(image.shape)}; the encoder takes (N, {size}, {size}, 3)")
+        raise ValueError(f"image: expected shape (N, {size}, {size}, 3), got {tuple(image.shape)}")
 
 
 class NormalizeImage(nn.Module):
-    """Rendered images (N, H, W, 3) uint8 to (N, 3, H, W) with ImageNet's mean 0 and deviation 1.
+    """Normalizes images (N, H, W, 3) uint8 by ImageNet's mean and standard deviation, to (N, 3, H, W).
 
-    With `folded`, (N, 12, H / 2, W / 2): the four pixels of each square of two become channels, pixel after pixel.
+    With `folded`, to (N, 12, H / 2, W / 2): space-to-depth of 2 x 2 blocks, pixel by pixel.
     """
 
     scale: torch.Tensor
@@ -74,23 +74,23 @@ class NormalizeImage(nn.Module):
     def __init__(self, folded: bool = False) -> None:
         super().__init__()
         self.folded = folded
-        mean, deviation = torch.tensor(IMAGENET_MEAN), torch.tensor(IMAGENET_DEVIATION)
+        mean, std = torch.tensor(IMAGENET_MEAN), torch.tensor(IMAGENET_STD)
         pixels = 4 if folded else 1
-        self.register_buffer("scale", (1 / (255 * deviation)).repeat(pixels), persistent=False)
-        self.register_buffer("shift", (-mean / deviation).repeat(pixels), persistent=False)
+        self.register_buffer("scale", (1 / (255 * std)).repeat(pixels), persistent=False)
+        self.register_buffer("shift", (-mean / std).repeat(pixels), persistent=False)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         if self.folded:
             image = image.unflatten(2, (-1, 2)).unflatten(1, (-1, 2)).transpose(2, 3).flatten(3)
-        # Going to the type of the convolutions at once keeps the largest tensor of all from being written in float32
-        # first; whole numbers to 255 are exact in both. The permuted view is what PyTorch calls channels_last.
+        # Cast to the convolutions' dtype at once, so that the largest tensor is never written in float32; integers up
+        # to 255 are exact in bfloat16 too. The permuted view is in channels_last memory format.
         kind = image.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.scale.dtype
         return torch.addcmul(self.shift.to(dtype), image.to(dtype), self.scale.to(dtype)).permute(0, 3, 1, 2)
 
 
 class _Scale(nn.Module):
-    """One scale: a convolution that halves the image (or, with stride 1, does not), and a residual pair."""
+    """One scale: a strided convolution, then a residual pair."""
 
     def __init__(self, channels_in: int, channels: int, stride: int = 2) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class _Scale(nn.Module):
         self.second = CenteredConv2d(channels, channels, 3, padding=1)
         initialize(self)
         with torch.no_grad():
-            # A residual pair begins as half of what it could be, so that four of them keep the signal's size.
+            # Half the residual branch at initialization, so that four scales preserve the variance.
             self.second.weight.mul_(0.5)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -117,8 +117,8 @@ class Encoder(nn.Module):
         self.config = config
         widths = (*config.encoder_channels, config.sir_channels)
         strides = (2, 2, 2, config.image_size // (CELLS * 16))
-        # Three channels keep a GPU's units for products of matrices idle: the first convolution, 6 x 6 with stride 2,
-        # is one of 3 x 3 on squares of four pixels.
+        # Three input channels leave tensor cores idle: the stem, 6 x 6 with stride 2, is computed as 3 x 3 on 2 x 2
+        # blocks of pixels.
         self.normalize = NormalizeImage(folded=True)
         self.stem = nn.Conv2d(4 * 3, widths[0], 3, padding=1)
         self.scales = nn.ModuleList(
@@ -129,21 +129,21 @@ class Encoder(nn.Module):
     def forward(self, image: torch.Tensor) -> Encoded:
         check_image(image, self.config.image_size)
         x = F.relu(self.stem(self.normalize(image)))
-        found = [x]
+        features = [x]
         for scale in self.scales:
             x = scale(x)
-            found.append(x)
-        return Encoded(image, sir=x, pooled=x.mean((2, 3)), skips=tuple(found[:-1]))
+            features.append(x)
+        return Encoded(image, sir=x, pooled=x.mean((2, 3)), skips=tuple(features[:-1]))
 
 
 def initialize(module: nn.Module) -> None:
-    """Draws the weights of a module's convolutions for ReLUs (He's way), biases 0, and lays them out channels last."""
+    """He initialization of a module's convolutions, biases 0, weights in channels_last memory format."""
     for part in module.modules():
         if isinstance(part, nn.Conv2d | nn.ConvTranspose2d):
-            # Of a transposed convolution's kernel, an output sees only one in stride x stride.
-            seen = part.stride[0] * part.stride[1] if isinstance(part, nn.ConvTranspose2d) else 1
-            inputs = part.in_channels * part.kernel_size[0] * part.kernel_size[1] / seen
-            nn.init.normal_(part.weight, std=(2 / inputs) ** 0.5)
+            # An output of a transposed convolution sees only one in stride x stride of the kernel's taps.
+            skipped = part.stride[0] * part.stride[1] if isinstance(part, nn.ConvTranspose2d) else 1
+            fan_in = part.in_channels * part.kernel_size[0] * part.kernel_size[1] / skipped
+            nn.init.normal_(part.weight, std=(2 / fan_in) ** 0.5)
             part.weight.data = part.weight.data.contiguous(memory_format=torch.channels_last)
             if part.bias is not None:
                 nn.init.zeros_(part.bias)

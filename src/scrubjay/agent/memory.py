@@ -1,7 +1,7 @@
-"""The agent's memory: a convolutional GRU, an LSTM and the metric map make the DIR of what is seen and remembered.
+"""The agent's memory: a convolutional GRU, an LSTM and the metric map compute the DIR from SIRs and observations.
 
-Every stage's episode begins with empty recurrent states; only the map is carried from exploring to hiding. A
-manipulation (OM) runs inside hiding (OH): the state of OH is put aside meanwhile and taken up again, as it was.
+Recurrent states are reset where a stage begins; only the map carries over from exploring to hiding. A manipulation (OM)
+runs inside hiding (OH): OH's recurrent state is suspended meanwhile and then restored unchanged.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from scrubjay.sim.cells import CELLS
 
 NO_STAGE = -1
 """The stage before a game's first step."""
-# Plain numbers: torch.compile takes a comparison of a tensor with an enumeration's member for false.
+# ints: under torch.compile, a tensor compared with an enum member is silently False.
 EM, OH, OM, S = int(Stage.EM), int(Stage.OH), int(Stage.OM), int(Stage.S)
 ALL_STAGES = frozenset(Stage)
 
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """The states of the recurrent networks in B games; leading axes as given."""
+    """The states of the recurrent networks in B games."""
 
     grid: torch.Tensor
-    """(..., G + 1, 7, 7): the convolutional GRU's, the change map W its last channel."""
+    """(B, G + 1, 7, 7): the convolutional GRU's; its last channel is the change map W."""
     hidden: torch.Tensor
-    """(..., L): the LSTM's output."""
+    """(B, L): the LSTM's output."""
     cell: torch.Tensor
-    """(..., L): the LSTM's cell."""
+    """(B, L): the LSTM's cell."""
 
-    def masked(self, shares: torch.Tensor) -> RecurrentState:
-        """A share (B,) of the states in each game: all of them, or nothing."""
+    def masked(self, mask: torch.Tensor) -> RecurrentState:
+        """The states times a mask (B,) of 0 and 1: resets games where it is 0."""
         return RecurrentState(
-            self.grid * shares[:, None, None, None], self.hidden * shares[:, None], self.cell * shares[:, None]
+            self.grid * mask[:, None, None, None], self.hidden * mask[:, None], self.cell * mask[:, None]
         )
 
     def where(self, games: torch.Tensor, other: RecurrentState) -> RecurrentState:
-        """These states in some games (B,), and others elsewhere."""
+        """These states where `games` (B,) bool, `other` elsewhere."""
         return RecurrentState(
             torch.where(games[:, None, None, None], self.grid, other.grid),
             torch.where(games[:, None], self.hidden, other.hidden),
@@ -55,14 +55,14 @@ class RecurrentState:
 
 @dataclass(frozen=True)
 class MemoryState:
-    """All that an agent remembers of B games from one step to the next."""
+    """The memory's state in B games between two steps."""
 
     recurrent: RecurrentState
-    """Of the stage under way."""
+    """Of the current stage."""
     suspended: RecurrentState
     """Of OH, while OM runs."""
     stage: torch.Tensor
-    """(B,) int64: of the last step, or NO_STAGE."""
+    """(B,) int64: the last step's, or NO_STAGE."""
     metric_map: MapState
 
 
@@ -71,7 +71,7 @@ class DynamicRepresentation:
     """The dynamic image representation; leading axes (B,) or (T, B)."""
 
     flat: torch.Tensor
-    """(..., L): the LSTM's output, from which actors and critics read."""
+    """(..., L): the LSTM's output, which actors and critics read."""
     grid: torch.Tensor
     """(..., G, 7, 7): the convolutional GRU's state."""
     change: torch.Tensor
@@ -79,9 +79,9 @@ class DynamicRepresentation:
 
 
 class Tiled(nn.Module):
-    """A 3 x 3 convolution, padded with 0, of numbers that are the same in all 7 x 7 cells.
+    """A zero-padded 3 x 3 convolution of a vector tiled over all 7 x 7 cells.
 
-    A cell's result depends only on which of the kernel's nine taps fall inside the image, so the taps are multiplied
+    A cell's output depends only on which of the kernel's nine taps fall inside the image, so each tap is multiplied
     once instead of 49 times.
     """
 
@@ -95,19 +95,19 @@ class Tiled(nn.Module):
         inside = along[:, None, :, None] & along[None, :, None, :]
         self.register_buffer("inside", inside.reshape(9, CELLS**2).float(), persistent=False)
 
-    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+    def forward(self, vector: torch.Tensor) -> torch.Tensor:
         """(..., inputs) to (..., outputs, 7, 7)."""
-        taps = self.taps(numbers).unflatten(-1, (-1, 9))
+        taps = self.taps(vector).unflatten(-1, (-1, 9))
         return (taps @ self.inside.to(taps.dtype)).unflatten(-1, (CELLS, CELLS))
 
 
 class ObservationEmbedding(nn.Module):
-    """Embeddings of what an agent is told beside the image."""
+    """Embeds the observation's inputs other than the image."""
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
         self.action = nn.Embedding(2 * (NO_ACTION + 1), config.action_embedding)
-        """One for each action, or none, and its success."""
+        """Index 2 * action + success; NO_ACTION included."""
         self.standing = nn.Embedding(2, config.standing_embedding)
         self.goal = nn.Embedding(len(GOALS), config.goal_embedding)
         side = 2 * CELLS - 1
@@ -115,24 +115,25 @@ class ObservationEmbedding(nn.Module):
         self.length = 2 * config.action_embedding + config.standing_embedding + config.goal_embedding
 
     def vector(self, observation: Observation) -> torch.Tensor:
-        """(..., length): last action and success, where an object landed, standing, goal."""
+        """(..., length): the last action and its success, where the object landed, standing, goal."""
         last = self.action(observation.last_action * 2 + observation.last_success.long())
         landed = self.action(observation.landed * 2 + 1)
         landed = landed * (observation.landed != NO_ACTION)[..., None]
         return torch.cat([last, landed, self.standing(observation.standing.long()), self.goal(observation.goal)], -1)
 
     def target_planes(self, observation: Observation) -> torch.Tensor:
-        """(..., 8, 7, 7): the part of the learned tensor whose middle lies on OM's target cell; 0 in other stages."""
-        # [m, :, i, j] is the window for cell (i, j): the further down the cell, the higher up the window begins.
+        """(..., 8, 7, 7): a crop of the learned tensor, centered on OM's target cell; 0 in other stages."""
+        # windows[m, i, j] is the crop for cell (i, j): the further down the cell, the higher up the crop begins.
         windows = self.target.unfold(2, CELLS, 1).unfold(3, CELLS, 1).flip(2, 3).permute(0, 2, 3, 1, 4, 5)
         modality, row, column = observation.target.unbind(-1)
-        chosen = nn.functional.embedding((modality * CELLS + row) * CELLS + column, windows.flatten(0, 2).flatten(1))
-        chosen = chosen * (observation.stage == OM)[..., None]
-        return chosen.unflatten(-1, (-1, CELLS, CELLS))
+        index = (modality * CELLS + row) * CELLS + column
+        planes = nn.functional.embedding(index, windows.flatten(0, 2).flatten(1))
+        planes = planes * (observation.stage == OM)[..., None]
+        return planes.unflatten(-1, (-1, CELLS, CELLS))
 
 
 class Memory(nn.Module):
-    """Turns SIRs and observations into DIRs; state goes in and comes out."""
+    """SIRs and observations to DIRs; the state goes in and comes out."""
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
@@ -150,12 +151,12 @@ class Memory(nn.Module):
         )
         self.lstm_gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm, bias=False)
         self.gate_norm = nn.GroupNorm(4, 4 * config.lstm)
-        """Each gate's numbers, taken together, keep mean 0 and deviation 1, so that no gate is shut for good."""
-        # The LSTM begins by keeping what it has, so that errors reach back over many steps from the first.
+        """Layer norm of each gate's pre-activations, so that no gate saturates for good."""
+        # The forget gate's bias is 1, so that gradients reach back over many steps from the beginning.
         nn.init.ones_(self.gate_norm.bias[config.lstm : 2 * config.lstm])
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
-        """Nothing remembered."""
+        """Zero recurrent states and empty maps."""
         config, like = self.config, self.metric_map.initial_hidden
 
         def empty() -> RecurrentState:
@@ -169,115 +170,113 @@ class Memory(nn.Module):
         self,
         state: MemoryState,
         sir: torch.Tensor,
-        summary: torch.Tensor,
+        pooled: torch.Tensor,
         observation: Observation,
-        begins: torch.Tensor,
+        is_first: torch.Tensor,
     ) -> tuple[DynamicRepresentation, MemoryState]:
-        """One step of B games, like `sequence` without its leading axis."""
-        one = tree.index(observation, None)
-        dirs, state = self.sequence(state, sir[None], summary[None], one, begins[None])
+        """One step of B games: `sequence` without the time axis."""
+        inputs = tree.index((sir, pooled, observation, is_first), None)
+        dirs, state = self.sequence(state, *inputs)
         return tree.index(dirs, 0), state
 
     def sequence(
         self,
         state: MemoryState,
         sir: torch.Tensor,
-        summary: torch.Tensor,
+        pooled: torch.Tensor,
         observation: Observation,
-        begins: torch.Tensor,
+        is_first: torch.Tensor,
         stages: frozenset[int] = ALL_STAGES,
     ) -> tuple[DynamicRepresentation, MemoryState]:
         """T steps of B games: the DIRs (T, B, ...) and the state after the last step.
 
-        `sir` is (T, B, C, 7, 7), `summary` (T, B, C) its pooled vector, which is written into the map with the goal's
-        embedding. `begins` (T, B) bool says where a game begins; stages begin where the observation's changes. OM
-        reads the map and does not write: it stays at OH's place, and OH finds its map as it was. Nor does PS write.
-        `stages` are those that there are steps of, where that is known: without OH, nothing has to be put aside.
+        `sir` is (T, B, C, 7, 7). `pooled` (T, B, C) is written into the map together with the goal's embedding.
+        `is_first` (T, B) bool marks the first steps of games; stages begin where the observation's stage changes. OM
+        reads the map without writing: it stays at OH's place, and OH finds its map unchanged. PS does not write either.
+        `stages`: the stages that occur, if known; without OH there is nothing to suspend.
         """
-        self._check(state, sir, summary, observation, begins)
+        self._check(state, sir, pooled, observation, is_first)
         stage, place = observation.stage, observation.place
-        before = torch.cat([state.stage[None], stage[:-1]])
-        entered = begins | (stage != before)
-        aside = (before == OH) & (stage == OM)
-        back = (before == OM) & (stage == OH)
+        previous = torch.cat([state.stage[None], stage[:-1]])
+        entered = is_first | (stage != previous)
+        suspend = (previous == OH) & (stage == OM)
+        resume = (previous == OM) & (stage == OH)
 
-        value = torch.cat([summary, self.embedding.goal(observation.goal)], -1)
+        value = torch.cat([pooled, self.embedding.goal(observation.goal)], -1)
         writes = (stage == EM) | (stage == OH) | (stage == S)
-        emptied = begins | entered & ((stage == EM) | (stage == S))
-        entries, metric_map = self.metric_map.write(state.metric_map, place, value, writes, emptied)
-        around, entries = self.map_reader.read_around(entries, place), _lightened(entries)
-        driven = self._driven(sir, observation)
+        clears = is_first | entered & ((stage == EM) | (stage == S))
+        entries, metric_map = self.metric_map.write(state.metric_map, place, value, writes, clears)
+        around, entries = self.map_reader.read_around(entries, place), _cast_for_autocast(entries)
+        gates = self._input_gates(sir, observation)
 
-        now, kept = state.recurrent, state.suspended
-        goes_on = (~entered).to(now.cell.dtype)
-        states, inputs = [], []
+        recurrent, suspended = state.recurrent, state.suspended
+        continues = (~entered).to(recurrent.cell.dtype)
+        states, lstm_inputs = [], []
         for step in range(len(stage)):
-            before_it, now = now, now.masked(goes_on[step])
+            before, recurrent = recurrent, recurrent.masked(continues[step])
             if OH in stages:
-                kept = before_it.where(aside[step], kept).masked((~begins[step]).to(now.cell.dtype))
-                now = kept.where(back[step], now)
-            now, its_inputs = self._advance(now, driven[step], around[step], entries.at(step))
-            states.append(now)
-            inputs.append(its_inputs)
+                kept = (~is_first[step]).to(recurrent.cell.dtype)
+                suspended = before.where(suspend[step], suspended).masked(kept)
+                recurrent = suspended.where(resume[step], recurrent)
+            recurrent, lstm_input = self._advance(recurrent, gates[step], around[step], entries.at(step))
+            states.append(recurrent)
+            lstm_inputs.append(lstm_input)
         if torch.is_grad_enabled():
             self.sir_norm.update(sir.movedim(2, -1))
-            self.lstm_norm.update(torch.stack(inputs))
-        grid = torch.stack([each.grid for each in states])
-        flat = torch.stack([each.hidden for each in states])
-        return DynamicRepresentation(flat, grid[:, :, :-1], grid[:, :, -1]), MemoryState(
-            now, kept, stage[-1], metric_map
-        )
+            self.lstm_norm.update(torch.stack(lstm_inputs))
+        grid = torch.stack([state.grid for state in states])
+        flat = torch.stack([state.hidden for state in states])
+        dirs = DynamicRepresentation(flat, grid[:, :, :-1], grid[:, :, -1])
+        return dirs, MemoryState(recurrent, suspended, stage[-1], metric_map)
 
-    def _driven(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
-        """What the inputs give to the convolutional GRU's gates, all steps at once: (T, B, 3 (G + 1), 7, 7)."""
-        seen = torch.cat([self.sir_norm(sir, dim=2), self.embedding.target_planes(observation).to(sir.dtype)], 2)
-        return self.sir_conv(seen.flatten(0, 1)).unflatten(0, sir.shape[:2]) + self.embedding_conv(
-            self.embedding.vector(observation)
-        )
+    def _input_gates(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
+        """The inputs' share of the convolutional GRU's gates, for all steps at once: (T, B, 3 (G + 1), 7, 7)."""
+        planes = torch.cat([self.sir_norm(sir, dim=2), self.embedding.target_planes(observation).to(sir.dtype)], 2)
+        from_planes = self.sir_conv(planes.flatten(0, 1)).unflatten(0, sir.shape[:2])
+        return from_planes + self.embedding_conv(self.embedding.vector(observation))
 
     def _advance(
-        self, last: RecurrentState, driven: torch.Tensor, around: torch.Tensor, entries: Entries
+        self, last: RecurrentState, gates: torch.Tensor, around: torch.Tensor, entries: Entries
     ) -> tuple[RecurrentState, torch.Tensor]:
-        """One step of the recurrent networks, and what the LSTM was given beside its own last output."""
-        driven = driven + self.hidden_conv(last.hidden[:, : self.config.tiled])
-        grid = gru_cell(driven, self.grid_conv(last.grid), last.grid)
+        """One step of the recurrent networks, and the LSTM's input before normalization (B, G + map_read)."""
+        gates = gates + self.hidden_conv(last.hidden[:, : self.config.tiled])
+        grid = gru_cell(gates, self.grid_conv(last.grid), last.grid)
         pooled = grid[:, :-1].mean((2, 3))
-        inputs = torch.cat(
-            [part.to(pooled.dtype) for part in (pooled, around, self.map_reader.attend(entries, pooled))], 1
-        )
-        gates = self.gate_norm(self.lstm_gates(torch.cat([self.lstm_norm(inputs), last.hidden], 1)))
-        enter, keep, new, show = gates.to(last.cell.dtype).chunk(4, 1)
-        cell = torch.sigmoid(keep) * last.cell + torch.sigmoid(enter) * torch.tanh(new)
-        return RecurrentState(grid, torch.sigmoid(show) * torch.tanh(cell), cell), inputs
+        parts = (pooled, around, self.map_reader.attend(entries, pooled))
+        lstm_input = torch.cat([part.to(pooled.dtype) for part in parts], 1)
+        gates = self.gate_norm(self.lstm_gates(torch.cat([self.lstm_norm(lstm_input), last.hidden], 1)))
+        input_gate, forget_gate, new, output_gate = gates.to(last.cell.dtype).chunk(4, 1)
+        cell = torch.sigmoid(forget_gate) * last.cell + torch.sigmoid(input_gate) * torch.tanh(new)
+        return RecurrentState(grid, torch.sigmoid(output_gate) * torch.tanh(cell), cell), lstm_input
 
     def _check(
         self,
         state: MemoryState,
         sir: torch.Tensor,
-        summary: torch.Tensor,
+        pooled: torch.Tensor,
         observation: Observation,
-        begins: torch.Tensor,
+        is_first: torch.Tensor,
     ) -> None:
-        """ValueError that names what has a wrong shape or type."""
+        """Raises ValueError that names the argument of a wrong shape or type."""
         lead = tuple(observation.stage.shape)
         channels = self.config.sir_channels
         shapes = {
             "sir": (sir, (*lead, channels, CELLS, CELLS)),
-            "summary": (summary, (*lead, channels)),
+            "pooled": (pooled, (*lead, channels)),
             "place": (observation.place, (*lead, 4)),
             "target": (observation.target, (*lead, 3)),
-            "begins": (begins, lead),
-            "the state's stage": (state.stage, lead[1:]),
+            "is_first": (is_first, lead),
+            "state.stage": (state.stage, lead[1:]),
         }
         for name, (tensor, shape) in shapes.items():
             if tuple(tensor.shape) != shape:
-                raise ValueError(f"{name}: {shape} is needed, not {tuple(tensor.shape)}")
-        if begins.dtype != torch.bool:
-            raise ValueError(f"begins: true or false is needed, not {begins.dtype}")
+                raise ValueError(f"{name}: expected shape {shape}, got {tuple(tensor.shape)}")
+        if is_first.dtype != torch.bool:
+            raise ValueError(f"is_first: expected torch.bool, got {is_first.dtype}")
 
 
-def _lightened(entries: Entries) -> Entries:
-    """Entries in the precision that products are made in, so that they are converted once and not at every step."""
+def _cast_for_autocast(entries: Entries) -> Entries:
+    """Entries in autocast's dtype, so that they are converted once and not at every step."""
     kind = entries.values.device.type
     if not torch.is_autocast_enabled(kind):
         return entries
