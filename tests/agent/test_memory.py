@@ -331,20 +331,20 @@ def test_the_memory_compiles_as_one_graph_and_stays_the_same():
     assert_same(compiled(memory.initial_state(2, 3), *inputs, observation, begins)[0], plain)
 
 
-@pytest.mark.parametrize("name", ["sir", "summary", "begins", "the state's stage"])
+@pytest.mark.parametrize("name", ["sir", "pooled", "is_first", r"state\.stage"])
 def test_a_wrong_shape_is_an_error_that_says_which(name):
     memory, observation = made(), observed([[EM, S]] * 3)
-    (sir, summary), begins, state = seen(3, 2), torch.zeros(3, 2, dtype=torch.bool), memory.initial_state(2)
+    (sir, pooled), is_first, state = seen(3, 2), torch.zeros(3, 2, dtype=torch.bool), memory.initial_state(2)
     if name == "sir":
         sir = sir[..., :5]
-    elif name == "summary":
-        summary = summary[:, :1]
-    elif name == "begins":
-        begins = begins[:2]
+    elif name == "pooled":
+        pooled = pooled[:, :1]
+    elif name == "is_first":
+        is_first = is_first[:2]
     else:
         state = memory.initial_state(3)
     with pytest.raises(ValueError, match=name):
-        memory.sequence(state, sir, summary, observation, begins)
+        memory.sequence(state, sir, pooled, observation, is_first)
 
 
 def test_beginnings_that_are_numbers_are_an_error():

@@ -193,5 +193,5 @@ def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="mental_channels must be a multiple of 4, not 10"):
         MentalSeeker(replace(CONFIG, mental_channels=10))
     maps = torch.zeros(1, 2, *FLOOR.shape, CONFIG.mental_channels, dtype=torch.float64)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="does not fit"):
         seeker().simulate(maps, FLOOR[None], torch.zeros(1, 4, dtype=torch.long), torch.rand(3, 1, 3, 2, 2))

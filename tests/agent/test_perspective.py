@@ -178,12 +178,12 @@ def test_a_hiding_is_known_fifteen_positions_away_and_depends_on_what_was_hidden
 
 def test_impossible_maps_are_refused():
     maps = explored()
-    with pytest.raises(ValueError, match="visited must be"):
+    with pytest.raises(ValueError, match="visited: expected shape"):
         ExploredMaps(maps.values, maps.visited[..., :-1], maps.start)
-    with pytest.raises(ValueError, match="start must be"):
+    with pytest.raises(ValueError, match="start: expected shape"):
         ExploredMaps(maps.values, maps.visited, maps.start[:, :2])
     elsewhere = ExploredMaps(maps.values, torch.zeros_like(maps.visited), maps.start)
-    with pytest.raises(ValueError, match="start must be a position that was visited"):
+    with pytest.raises(ValueError, match="start: must be a visited position"):
         simulation().choose_place(elsewhere, draws(maps))
 
 

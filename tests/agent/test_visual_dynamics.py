@@ -146,13 +146,13 @@ def test_places_stay_exact_in_bfloat16():
 def test_what_does_not_fit_is_refused():
     encoder, dynamics = Encoder(TINY), VisualDynamics(TINY)
     two, one = encoder(images(2, SIZE)), encoder(images(1, SIZE))
-    with pytest.raises(ValueError, match=r"skips: their channels are \(\); the decoder takes \(4, 8, 8, 16\)"):
+    with pytest.raises(ValueError, match=r"skips: expected channels \(4, 8, 8, 16\), got \(\)"):
         dynamics(replace(two, skips=()), torch.tensor([1, 2]), two)
-    with pytest.raises(ValueError, match=r"action: one int64 for each of 2 images, not \(2,\) torch.float32"):
+    with pytest.raises(ValueError, match=r"action: expected \(2,\) torch.int64, got \(2,\) torch.float32"):
         dynamics(two, torch.ones(2), two)
-    with pytest.raises(ValueError, match=r"action: .*not \(1,\)"):
+    with pytest.raises(ValueError, match=r"action: .*got \(1,\)"):
         dynamics(two, torch.tensor([1]), two)
-    with pytest.raises(ValueError, match="after: its SIR"):
+    with pytest.raises(ValueError, match="after: expected SIRs"):
         dynamics(two, torch.tensor([1, 2]), one)
 
 

@@ -1,8 +1,8 @@
-"""The mental seeker: an LSTM that walks about an imagined map and tells what a seeker would do, and what would succeed.
+"""The mental seeker: an LSTM that searches an imagined map and predicts a seeker's actions and their success.
 
-What it observes is a slice of a map M^e: the numbers at its position. They are four groups, one for each heading, and
-are turned so that the group of the heading it faces comes first. Whether an action succeeds is drawn from its own
-predictions; a move also needs a position that the hider visited, since the map knows of no other floor.
+It observes a slice of a map M^e: the features at its position, in four groups, one per heading, rotated so that the
+group of its own heading comes first. Whether an action succeeds is sampled from its own predictions; a move also needs
+a position that the hider visited, since the map knows no other floor.
 """
 
 from __future__ import annotations
@@ -20,50 +20,51 @@ from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 from scrubjay.rooms.directions import QUARTERS
 
 SEEKER_ACTIONS = tuple(np.flatnonzero(ALLOWED[Stage.S]).tolist())
-"""The 58 actions of a seeker by their numbers among the 219; here they are 0 to 57, in this order."""
+"""Indices among the 219 actions of a seeker's 58; in this module they are 0 to 57, in this order."""
 NO_SEEKER_ACTION = len(SEEKER_ACTIONS)
 """The last action at the first step."""
 POSE_EMBEDDING = 8
-CHECK_EVERY = 10
-"""Steps after which the trajectories that found the object are put aside."""
+COMPACT_EVERY = 10
+"""Steps between removals of finished trajectories from the batch."""
 
 
-def _seeker_table(values: dict[str, int], otherwise: int) -> torch.Tensor:
-    """A number for each of the 58 actions, by name."""
-    table = torch.full((len(SEEKER_ACTIONS),), otherwise)
+def _seeker_table(values: dict[str, int], default: int) -> torch.Tensor:
+    """(58,): a value per action, given by name."""
+    table = torch.full((len(SEEKER_ACTIONS),), default)
     for name, value in values.items():
         table[SEEKER_ACTIONS.index(action_index(name))] = value
     return table
 
 
 MOVES = _seeker_table({"MoveAhead": 0, "MoveRight": 1, "MoveLeft": 3}, -1)
-"""Quarter turns between where a player faces and where it moves; -1 for what is no move."""
+"""Direction of a move in quarter turns from the heading; -1 for other actions."""
 TURNS = _seeker_table({"RotateRight": 1, "RotateLeft": 3}, 0)
+"""Quarter turns of the heading."""
 STANDS = _seeker_table({"Crouch": 0, "Stand": 1}, -1)
-"""Standing afterwards; -1 for as before."""
+"""Standing after the action; -1 for unchanged."""
 SEEKER_CLAIM = SEEKER_ACTIONS.index(action_index("ClaimVisible"))
 SEEKER_INDEX = torch.full((len(NAMES) + 1,), -1)
-"""(220,): the number among the 58 of each of the 219 actions, -1 for actions of other stages, and for no action."""
+"""(220,): the index among the 58 of each of the 219 actions and of NO_ACTION; -1 for actions of other stages."""
 SEEKER_INDEX[list(SEEKER_ACTIONS)] = torch.arange(len(SEEKER_ACTIONS))
 SEEKER_INDEX[-1] = NO_SEEKER_ACTION
 
 
 @dataclass(frozen=True)
 class SeekerPrediction:
-    """What the mental seeker says at each step of seekers' trajectories."""
+    """Predictions along seekers' trajectories."""
 
     policy: torch.Tensor
-    """(T, B, 58) logits of what the seeker does."""
+    """(T, B, 58): action logits."""
     success: torch.Tensor
-    """(T, B, 58) logits of whether each action would succeed."""
+    """(T, B, 58): logits that each action would succeed."""
 
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Mental trajectories: R in each of K imagined maps of B games."""
+    """Simulated trajectories: R in each of K imagined maps of B games."""
 
     steps: torch.Tensor
-    """(B, K, R) how many steps were taken, the successful claim included; the limit where there was none."""
+    """(B, K, R): steps taken, the successful claim included; the limit if the object was not found."""
     found: torch.Tensor
     """(B, K, R) bool."""
     paths: torch.Tensor
@@ -71,27 +72,31 @@ class Rollouts:
 
 
 @dataclass(frozen=True)
-class _Walkers:
-    """Trajectories under way, one in each row of every tensor."""
+class _Batch:
+    """The trajectories still running, one per row; all (R,) but the LSTM's state."""
 
-    number: torch.Tensor
-    """Which of all trajectories it is."""
-    map_at: torch.Tensor
+    index: torch.Tensor
+    """The trajectory's index among all."""
+    map_offset: torch.Tensor
     """Where its map begins among the positions of all maps."""
-    floor_at: torch.Tensor
+    floor_offset: torch.Tensor
     """Where its game begins among the free directions of all games."""
     position: torch.Tensor
+    """row * w + column."""
     quarter: torch.Tensor
+    """Heading in quarter turns."""
     standing: torch.Tensor
     last: torch.Tensor
-    """The last action and its success, as the embedding numbers them."""
-    output: torch.Tensor
+    """2 * last action + its success: the index in the action embedding."""
+    hidden: torch.Tensor
+    """(R, H): the LSTM's output."""
     cell: torch.Tensor
+    """(R, H): the LSTM's cell."""
     found: torch.Tensor
 
 
 class MentalSeeker(nn.Module):
-    """An LSTM on slices of imagined maps, with a policy over the 58 actions and predictions of their success."""
+    """An LSTM over slices of imagined maps, with a policy over the 58 actions and predictions of their success."""
 
     moves: torch.Tensor
     turns: torch.Tensor
@@ -113,138 +118,133 @@ class MentalSeeker(nn.Module):
     def predict(
         self, maps: torch.Tensor, places: torch.Tensor, last_action: torch.Tensor, last_success: torch.Tensor
     ) -> SeekerPrediction:
-        """Goes the way of real seekers through maps (B, h, w, C): places (T, B, 4) are row, column, quarter, standing.
+        """Predictions along given trajectories (teacher forcing) in maps (B, h, w, C).
 
-        last_action (T, B) is 0..57 or NO_SEEKER_ACTION, last_success (T, B) bool. Off the map slices are 0.
+        places (T, B, 4): row, column, quarter, standing; last_action (T, B): 0..57 or NO_SEEKER_ACTION; last_success
+        (T, B) bool. Outside the map, slices are 0.
         """
         games, height, width, _ = maps.shape
         row, column, quarter, standing = places.unbind(-1)
-        known = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        position = torch.where(known, row * width + column, 0)
-        map_at = torch.arange(games, device=maps.device) * height * width
-        seen = self._slices(maps, (map_at + position).flatten(), quarter.flatten()).view(*known.shape, self.channels)
-        seen = torch.where(known[..., None], seen, 0)
-        output, _ = self.lstm(self._input(seen, quarter, standing, 2 * last_action + last_success.long()))
-        return SeekerPrediction(self.policy(output), self.success(output))
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        position = torch.where(inside, row * width + column, 0)
+        map_offset = torch.arange(games, device=maps.device) * height * width
+        slices = self._slices(maps, (map_offset + position).flatten(), quarter.flatten())
+        slices = torch.where(inside[..., None], slices.view(*inside.shape, self.channels), 0)
+        hidden, _ = self.lstm(self._input(slices, quarter, standing, 2 * last_action + last_success.long()))
+        return SeekerPrediction(self.policy(hidden), self.success(hidden))
 
     @torch.no_grad()
     def simulate(
         self, maps: torch.Tensor, floor: torch.Tensor, start: torch.Tensor, uniforms: torch.Tensor
     ) -> Rollouts:
-        """Lets R seekers search each of K maps of B games, all at once.
+        """Simulates R seekers in each of K maps of B games, as one batch.
 
-        maps (B, K, h, w, C); floor (B, h, w) bool, where one may walk; start (B, 4) row, column, quarter, standing;
-        uniforms (limit, B, K, R, 2) in [0, 1), which choose each step's action and its success.
+        maps (B, K, h, w, C); floor (B, h, w) bool: the walkable positions; start (B, 4): row, column, quarter,
+        standing; uniforms (limit, B, K, R, 2) in [0, 1): they sample each step's action and its success.
         """
         limit, games, copies, repeats, _ = uniforms.shape
         if maps.shape[:2] != (games, copies) or maps.shape[2:4] != floor.shape[1:]:
             raise ValueError(
-                f"maps {tuple(maps.shape)} do not fit floor {tuple(floor.shape)} and {games} x {copies} maps"
+                f"maps: shape {tuple(maps.shape)} does not fit floor {tuple(floor.shape)} and {games} x {copies} maps"
             )
         shape = (games, copies, repeats)
         uniforms, maps = uniforms.reshape(limit, -1, 2), maps.flatten(0, 1).contiguous()
-        walkers = self._at_start(shape, floor, start, maps.dtype)
+        batch = self._start_batch(shape, floor, start, maps.dtype)
         free = _free_directions(floor).flatten()
-        way = torch.tensor([-floor.shape[2], 1, floor.shape[2], -1], device=maps.device)
-        steps = torch.zeros_like(walkers.number)
-        found = torch.zeros_like(walkers.found)
+        strides = torch.tensor([-floor.shape[2], 1, floor.shape[2], -1], device=maps.device)
+        steps = torch.zeros_like(batch.index)
+        found = torch.zeros_like(batch.found)
         paths = torch.full((limit, len(steps)), -1, dtype=torch.int32, device=maps.device)
         for step in range(limit):
-            if step and step % CHECK_EVERY == 0:
-                # The only place where the host waits for the device.
-                walkers = tree.index(walkers, (~walkers.found).nonzero()[:, 0])
-                if not len(walkers.number):
+            if step and step % COMPACT_EVERY == 0:
+                # The only synchronization with the device.
+                batch = tree.index(batch, (~batch.found).nonzero()[:, 0])
+                if not len(batch.index):
                     break
-            paths[step, walkers.number] = torch.where(walkers.found, -1, walkers.position).int()
-            steps[walkers.number] += (~walkers.found).long()
-            walkers = self._step(walkers, maps, free, way, uniforms[step, walkers.number])
-            found[walkers.number] = walkers.found
+            paths[step, batch.index] = torch.where(batch.found, -1, batch.position).int()
+            steps[batch.index] += (~batch.found).long()
+            batch = self._step(batch, maps, free, strides, uniforms[step, batch.index])
+            found[batch.index] = batch.found
         return Rollouts(steps.view(shape), found.view(shape), paths.view(limit, *shape))
 
-    def _at_start(
+    def _start_batch(
         self, shape: tuple[int, int, int], floor: torch.Tensor, start: torch.Tensor, dtype: torch.dtype
-    ) -> _Walkers:
-        """As many walkers as games x maps x repeats, each where its game starts."""
+    ) -> _Batch:
+        """games x maps x repeats trajectories, each at its game's start."""
         (games, copies, repeats), (height, width) = shape, floor.shape[1:]
-        number = torch.arange(games * copies * repeats, device=floor.device)
-        game = number // (copies * repeats)
+        index = torch.arange(games * copies * repeats, device=floor.device)
+        game = index // (copies * repeats)
         row, column, quarter, standing = start[game].unbind(-1)
-        blank = torch.zeros(len(number), self.lstm.hidden_size, device=floor.device, dtype=dtype)
-        return _Walkers(
-            number=number,
-            map_at=number // repeats * (height * width),
-            floor_at=game * (QUARTERS * height * width),
+        blank = torch.zeros(len(index), self.lstm.hidden_size, device=floor.device, dtype=dtype)
+        return _Batch(
+            index=index,
+            map_offset=index // repeats * (height * width),
+            floor_offset=game * (QUARTERS * height * width),
             position=row * width + column,
             quarter=quarter,
             standing=standing,
-            last=torch.full_like(number, 2 * NO_SEEKER_ACTION),
-            output=blank,
+            last=torch.full_like(index, 2 * NO_SEEKER_ACTION),
+            hidden=blank,
             cell=blank,
-            found=torch.zeros_like(number, dtype=torch.bool),
+            found=torch.zeros_like(index, dtype=torch.bool),
         )
 
     def _step(
         self,
-        walkers: _Walkers,
+        batch: _Batch,
         maps: torch.Tensor,
         free: torch.Tensor,
-        way: torch.Tensor,
+        strides: torch.Tensor,
         uniforms: torch.Tensor,
-    ) -> _Walkers:
-        """One action of each walker, its action and success chosen by uniforms (R, 2).
+    ) -> _Batch:
+        """One step of each trajectory; uniforms (R, 2) sample its action and success.
 
-        Walkers that found the object go on until they are put aside, and nobody looks.
+        Finished trajectories keep stepping, unrecorded, until they are removed.
         """
-        seen = self._slices(maps, walkers.map_at + walkers.position, walkers.quarter)
-        observed = self._input(seen, walkers.quarter, walkers.standing, walkers.last)
-        output, cell = self._lstm_step(observed, walkers.output, walkers.cell)
-        action = _chosen(self.policy(output), uniforms[:, 0])
-        chance = self.success(output).gather(1, action[:, None])[:, 0].to(uniforms.dtype).sigmoid()
-        success = uniforms[:, 1] < chance
+        slices = self._slices(maps, batch.map_offset + batch.position, batch.quarter)
+        inputs = self._input(slices, batch.quarter, batch.standing, batch.last)
+        hidden, cell = torch.lstm_cell(inputs, (batch.hidden, batch.cell), *self.lstm.all_weights[0])
+        action = _sample_categorical(self.policy(hidden), uniforms[:, 0])
+        probability = self.success(hidden).gather(1, action[:, None])[:, 0].to(uniforms.dtype).sigmoid()
+        success = uniforms[:, 1] < probability
 
-        heading = (walkers.quarter + self.moves[action]) % QUARTERS
+        heading = (batch.quarter + self.moves[action]) % QUARTERS
         moves = self.moves[action] >= 0
-        success &= ~moves | free[walkers.floor_at + walkers.position * QUARTERS + heading]
+        success &= ~moves | free[batch.floor_offset + batch.position * QUARTERS + heading]
         stands = self.stands[action]
         return replace(
-            walkers,
-            position=walkers.position + torch.where(success & moves, way[heading], 0),
-            quarter=(walkers.quarter + torch.where(success, self.turns[action], 0)) % QUARTERS,
-            standing=torch.where(success & (stands >= 0), stands, walkers.standing),
+            batch,
+            position=batch.position + torch.where(success & moves, strides[heading], 0),
+            quarter=(batch.quarter + torch.where(success, self.turns[action], 0)) % QUARTERS,
+            standing=torch.where(success & (stands >= 0), stands, batch.standing),
             last=2 * action + success.long(),
-            output=output,
+            hidden=hidden,
             cell=cell,
-            found=walkers.found | (success & (action == SEEKER_CLAIM)),
+            found=batch.found | (success & (action == SEEKER_CLAIM)),
         )
 
     def _slices(self, maps: torch.Tensor, at: torch.Tensor, quarter: torch.Tensor) -> torch.Tensor:
-        """(R, C): the numbers at places of maps (N, h, w, C), at (R,) counted through all maps, the heading's first."""
+        """(R, C): features at positions `at` (R,) of maps (N, h, w, C), counted through all maps; own heading first."""
         groups = maps.reshape(-1, self.channels // QUARTERS)
-        turned = (quarter[:, None] + torch.arange(QUARTERS, device=maps.device)) % QUARTERS
-        return groups[at[:, None] * QUARTERS + turned].flatten(1)
+        headings = (quarter[:, None] + torch.arange(QUARTERS, device=maps.device)) % QUARTERS
+        return groups[at[:, None] * QUARTERS + headings].flatten(1)
 
     def _input(
-        self, seen: torch.Tensor, quarter: torch.Tensor, standing: torch.Tensor, last: torch.Tensor
+        self, slices: torch.Tensor, quarter: torch.Tensor, standing: torch.Tensor, last: torch.Tensor
     ) -> torch.Tensor:
-        """The LSTM's input (..., C + 8 + 16): a slice, where the seeker faces from, what it did last."""
-        parts = (seen, self.pose_embedding(2 * quarter + standing), self.action_embedding(last))
-        return torch.cat([part.to(seen.dtype) for part in parts], -1)
-
-    def _lstm_step(
-        self, observed: torch.Tensor, output: torch.Tensor, cell: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """One step of the LSTM: (R, input), (R, H), (R, H) -> (R, H), (R, H)."""
-        return torch.lstm_cell(observed, (output, cell), *self.lstm.all_weights[0])
+        """The LSTM's input (..., C + 8 + 16): the slice, the pose's and the last action's embeddings."""
+        parts = (slices, self.pose_embedding(2 * quarter + standing), self.action_embedding(last))
+        return torch.cat([part.to(slices.dtype) for part in parts], -1)
 
 
 def _free_directions(floor: torch.Tensor) -> torch.Tensor:
-    """(B, h, w, 4): whether the next position north, east, south and west is floor (B, h, w) too."""
-    wider = F.pad(floor, (1, 1, 1, 1))
-    beside = (wider[:, :-2, 1:-1], wider[:, 1:-1, 2:], wider[:, 2:, 1:-1], wider[:, 1:-1, :-2])
-    return torch.stack(beside, -1)
+    """(B, h, w, 4): whether the neighbors north, east, south and west are floor (B, h, w)."""
+    padded = F.pad(floor, (1, 1, 1, 1))
+    neighbors = (padded[:, :-2, 1:-1], padded[:, 1:-1, 2:], padded[:, 2:, 1:-1], padded[:, 1:-1, :-2])
+    return torch.stack(neighbors, -1)
 
 
-def _chosen(logits: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
-    """Draws from softmax(logits) (R, A) by one uniform number (R,) each."""
-    heap = logits.to(uniforms.dtype).softmax(-1).cumsum(-1)
-    return (uniforms[:, None] >= heap[:, :-1]).sum(-1)
+def _sample_categorical(logits: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
+    """Samples softmax(logits) (R, A) by inverting its CDF at uniforms (R,)."""
+    cdf = logits.to(uniforms.dtype).softmax(-1).cumsum(-1)
+    return (uniforms[:, None] >= cdf[:, :-1]).sum(-1)

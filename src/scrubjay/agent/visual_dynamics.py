@@ -1,11 +1,10 @@
-"""Visual dynamics: what an action would change in an image, whether it would succeed, and which action was taken.
+"""Visual dynamics: forward model (the image after an action), action success, and inverse model (the action taken).
 
-The largest part imagines the image after an action from the image before it. It follows U-Nets and spatial
-transformers: 3 convolutions join SIR and action and aim a coarse flow, then each of five scales has 2 transposed
-convolutions (13 in all, 10 of them transposed). The first makes the features larger and the flow finer; the flow then
-moves the encoder's features of that scale (at the last, the image itself) to where they would be seen after the
-action, and the second takes them in. A 1 x 1 convolution paints what no flow can bring. Flow and paint begin at zero:
-untrained, it imagines that nothing changes.
+The forward model follows U-Nets and spatial transformers: 3 convolutions fuse SIR and action and predict a coarse flow,
+then each of five scales has 2 transposed convolutions (13 layers, 10 of them transposed). The first upsamples features
+and refines the flow; the flow warps the encoder's skip features of that scale (at the last, the image itself), and the
+second merges them in. A 1 x 1 convolution adds a residual for what no flow can bring into view. Flow and residual start
+at zero: untrained, the model predicts no change.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ from scrubjay.sim.cells import CELLS
 
 @dataclass(frozen=True)
 class DynamicsOutput:
-    """What is said of N triplets (image before, action, image after)."""
+    """Predictions for N triplets (image before, action, image after)."""
 
     images: tuple[torch.Tensor, ...]
-    """The image after, imagined from the image before and the action: five (N, 3, n, n), coarsest first, 0 to 1."""
+    """The image after, predicted at five sizes (N, 3, n, n), coarsest first, 0 to 1; from image before and action."""
     changed: torch.Tensor
-    """Logits (N, H, W) of whether a pixel changes; from the image before and the action."""
+    """(N, H, W): logits that a pixel changes; from image before and action."""
     confidence: torch.Tensor
-    """The error (N, H, W) that the largest of `images` is expected to have; from the image before and the action."""
+    """(N, H, W): the predicted error of the largest image; from image before and action."""
     would_succeed: torch.Tensor
-    """Logits (N,) of whether the action succeeds; from the image before and the action."""
+    """(N,): logits that the action succeeds; from image before and action."""
     inverse: torch.Tensor
-    """Logits (N, 219) of which action was taken; from both images."""
+    """(N, 219): logits of the action taken; from both images."""
 
 
 def image_sizes(config: AgentConfig) -> tuple[int, ...]:
-    """The five sizes at which images are imagined, coarsest first: 14 to 224, or 7 to 112."""
+    """The five sizes of predicted images, coarsest first: 14 to 224, or 7 to 112."""
     return tuple(config.image_size >> halvings for halvings in (4, 3, 2, 1, 0))
 
 
 def scaled_images(image: torch.Tensor, config: AgentConfig) -> tuple[torch.Tensor, ...]:
-    """Images (N, H, W, 3) uint8 at the five sizes, each (N, 3, n, n) float from 0 to 1: what `images` should be."""
+    """Images (N, H, W, 3) uint8 average-pooled to the five sizes, (N, 3, n, n) float, 0 to 1: targets for `images`."""
     full = image.permute(0, 3, 1, 2).float() / 255
     return tuple(F.avg_pool2d(full, config.image_size // size) for size in image_sizes(config))
 
 
 class ActionPlanes(nn.Module):
-    """Actions (N,) as planes (N, action_embedding + 1, 7, 7): an embedding, tiled, and the cell an action points at."""
+    """Actions (N,) as planes (N, action_embedding + 1, 7, 7): a tiled embedding, and a one-hot of the action's cell."""
 
     cells: torch.Tensor
 
@@ -59,7 +58,7 @@ class ActionPlanes(nn.Module):
         self.embedding = nn.Embedding(len(NAMES), config.action_embedding)
         cells = torch.zeros(len(NAMES), CELLS * CELLS)
         for number in range(len(NAMES)):
-            # A tiled embedding alone can hardly say "here" to convolutions, which treat all cells alike.
+            # A tiled embedding alone cannot mark a cell for convolutions, which treat all cells alike.
             if OPEN_CELL[number] >= 0:
                 cells[number, OPEN_CELL[number]] = 1
             if PLACE_AT[number] >= 0:
@@ -72,7 +71,7 @@ class ActionPlanes(nn.Module):
 
 
 class _Upscale(nn.Module):
-    """A decoder's scale: larger features and finer flow, then the skip's features, moved along the flow, joined in."""
+    """One decoder scale: upsamples features, refines the flow, and merges in the warped skip features."""
 
     def __init__(self, before: int, skip: int, planes: int, channels: int, stride: int) -> None:
         super().__init__()
@@ -88,22 +87,22 @@ class _Upscale(nn.Module):
     def forward(
         self, x: torch.Tensor, flow: torch.Tensor, planes: torch.Tensor, skip: torch.Tensor | None, image: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The scale's features, flow, and imagined image; without a skip the image takes its place."""
+        """The scale's features, flow and predicted image; without a skip, the warped image is merged instead."""
         size = image.shape[2:]
         x = self.upsample(x)
         x, finer = F.leaky_relu(x[:, :-2]), x[:, -2:]
-        # bfloat16 cannot tell neighboring pixels apart: places are float32.
+        # float32: bfloat16 cannot tell neighboring pixels apart.
         flow = F.interpolate(flow, size=size, mode="bilinear", align_corners=False) + finer.float()
-        moved = warp(image, flow)
-        brought = moved if skip is None else warp(skip, flow)
-        # Skips know nothing of the action; each scale is told again, or it would be lost among them.
-        told = F.interpolate(self.action_conv(planes), size=size)
-        x = F.leaky_relu(self.merge(torch.cat((x, brought.to(x.dtype)), dim=1)) + told)
-        return x, flow, moved + self.residual(x).float()
+        warped = warp(image, flow)
+        warped_skip = warped if skip is None else warp(skip, flow)
+        # Skips carry no action, so each scale is conditioned on it again.
+        condition = F.interpolate(self.action_conv(planes), size=size)
+        x = F.leaky_relu(self.merge(torch.cat((x, warped_skip.to(x.dtype)), dim=1)) + condition)
+        return x, flow, warped + self.residual(x).float()
 
 
 def warp(x: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
-    """Features (N, C, H, W) taken from where a flow (N, 2, H, W) points: x and y, half the image's size being 1."""
+    """Samples features (N, C, H, W) bilinearly along a flow (N, 2, H, W) of x and y; half the image's size is 1."""
     rows, columns = ((2 * torch.arange(size, device=x.device) + 1) / size - 1 for size in x.shape[2:])
     here = torch.stack(torch.meshgrid(columns, rows, indexing="xy"), dim=-1)
     grid = here + flow.permute(0, 2, 3, 1)
@@ -111,7 +110,7 @@ def warp(x: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
 
 
 class ForwardDynamics(nn.Module):
-    """The image after an action, where pixels change, and how far the image is trusted, from the image before."""
+    """Predicts the image after an action, the pixels that change, and the prediction's error."""
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
@@ -139,21 +138,21 @@ class ForwardDynamics(nn.Module):
     ) -> tuple[tuple[torch.Tensor, ...], torch.Tensor, torch.Tensor]:
         """`images`, `changed` and `confidence` of DynamicsOutput."""
         planes = planes.to(encoded.sir.dtype)
-        # Leaky, because the last scales are narrow: a channel that dies there is missed.
+        # Leaky: the last scales are narrow, and a dead channel would be missed there.
         x = F.leaky_relu(self.first(torch.cat((encoded.sir, planes), dim=1)))
         x = F.leaky_relu(self.second(x))
         flow = self.flow_head(x).float()
-        imagined = []
+        images = []
         before = scaled_images(encoded.image, self.config)
         for scale, skip, image in zip(self.scales, (*reversed(encoded.skips), None), before, strict=True):
-            x, flow, seen = scale(x, flow, planes, skip, image)
-            imagined.append(seen)
+            x, flow, predicted = scale(x, flow, planes, skip, image)
+            images.append(predicted)
         changed, confidence = self.pixel_head(x).float().unbind(1)
-        return tuple(imagined), changed, confidence
+        return tuple(images), changed, confidence
 
 
 class VisualDynamics(nn.Module):
-    """All that visual dynamics replay asks of triplets: image before, action, image after."""
+    """The predictions that visual dynamics replay trains, from triplets (image before, action, image after)."""
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
@@ -161,8 +160,8 @@ class VisualDynamics(nn.Module):
         sir = config.sir_channels
         self.action_planes = ActionPlanes(config)
         self.forward_dynamics = ForwardDynamics(config)
-        self.success_head = _over_cells(sir + config.action_embedding + 1, sir, 1)
-        self.inverse_head = _over_cells(2 * sir, sir, len(NAMES))
+        self.success_head = _conv_head(sir + config.action_embedding + 1, sir, 1)
+        self.inverse_head = _conv_head(2 * sir, sir, len(NAMES))
 
     def forward(self, before: Encoded, action: torch.Tensor, after: Encoded) -> DynamicsOutput:
         """Actions (N,) int64 between two sets of N encoded images."""
@@ -176,16 +175,17 @@ class VisualDynamics(nn.Module):
     def _check(self, before: Encoded, action: torch.Tensor, after: Encoded) -> None:
         channels = tuple(skip.shape[1] for skip in before.skips)
         if channels != self.config.encoder_channels:
-            raise ValueError(f"skips: their channels are {channels}; the decoder takes {self.config.encoder_channels}")
+            raise ValueError(f"skips: expected channels {self.config.encoder_channels}, got {channels}")
         if action.dtype != torch.int64 or action.shape != before.sir.shape[:1]:
-            found = f"{tuple(action.shape)} {action.dtype}"
-            raise ValueError(f"action: one int64 for each of {len(before.sir)} images, not {found}")
+            raise ValueError(
+                f"action: expected ({len(before.sir)},) torch.int64, got {tuple(action.shape)} {action.dtype}"
+            )
         if after.sir.shape != before.sir.shape:
-            raise ValueError(f"after: its SIR is {tuple(after.sir.shape)}, that before {tuple(before.sir.shape)}")
+            raise ValueError(f"after: expected SIRs {tuple(before.sir.shape)}, got {tuple(after.sir.shape)}")
 
 
-def _over_cells(channels_in: int, channels: int, outputs: int) -> nn.Sequential:
-    """Planes (N, channels_in, 7, 7) to (N, outputs, 1, 1), by convolutions; the last sees where each cell is."""
+def _conv_head(channels_in: int, channels: int, outputs: int) -> nn.Sequential:
+    """Convolutions from (N, channels_in, 7, 7) to (N, outputs, 1, 1); the last has a weight per cell."""
     narrow = max(channels // 4, 8)
     last = nn.Conv2d(narrow, outputs, CELLS)
     net = nn.Sequential(
@@ -195,6 +195,6 @@ def _over_cells(channels_in: int, channels: int, outputs: int) -> nn.Sequential:
     )
     initialize(net)
     with torch.no_grad():
-        # Logits near 0: before it has seen anything, the network is sure of nothing.
+        # Initial logits near 0.
         last.weight.mul_(0.1)
     return net

@@ -1,7 +1,7 @@
-"""A network's weights in a folder: tensors in safetensors, and beside them their config as JSON.
+"""Weights in a folder: tensors in a safetensors file, and their config in a JSON file beside it.
 
-The JSON file names the weights' file, which is named after its contents. So a folder always holds one whole pair, even
-after a crash while a newer one is written over it, and neither file can pass for the other's. Nothing in them is run.
+The JSON file names the weights file, whose name is a digest of its contents. So a folder always holds one consistent
+pair, even after a crash while it is overwritten. Loading executes no code from either file.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ RENAMED_SINCE_3 = {
     r"recognises": "sir_projection",
     r"recalls": "placement_recall",
 }
-"""Modules of version 3, as regular expressions, and their names since."""
+"""Module names in version 3, as regular expressions, and since."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
 
 
 def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str]) -> None:
-    """Writes a module's weights and their config into a folder, in place of those that it held."""
+    """Writes a module's weights and config to a folder, replacing those that it held."""
     folder = Path(folder)
     data = safetensors.save({name: tensor.cpu().contiguous() for name, tensor in module.state_dict().items()})
     name = f"weights-{_digest(data)}.safetensors"
@@ -90,16 +90,16 @@ def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str])
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.Tensor]]:
-    """The config and the tensors, by name and on the CPU, that `save` wrote; WeightsError says what is wrong.
+    """The config and the tensors by name, on the CPU, that `save` wrote; WeightsError says what is wrong.
 
-    Of a training run's folder, those of its newest checkpoint. Tensors of version 3 get their present names.
+    A training run's folder gives its newest checkpoint. Tensors of version 3 get their present names.
     """
     folder = Path(folder)
     path = [folder / CONFIG_FILE, *sorted(folder.glob(f"checkpoints/[0-9]*/{CONFIG_FILE}"))][-1]
     try:
         about = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise WeightsError(f"{path}: not a weights' config: {error}") from error
+        raise WeightsError(f"{path}: not a config of weights: {error}") from error
     version = about.get("version") if isinstance(about, dict) else None
     if version not in (3, VERSION):
         raise WeightsError(
@@ -110,28 +110,28 @@ def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.T
     name = about.get("weights")
     match = WEIGHTS_FILE.fullmatch(name) if isinstance(name, str) else None
     if match is None:
-        raise WeightsError(f"{path}: weights: {name!r} is not the name of a weights' file")
+        raise WeightsError(f"{path}: weights: {name!r} is not the name of a weights file")
     tensors = _tensors(path.with_name(match[0]), match[1])
     return config, tensors if version == VERSION else {_renamed(name): tensor for name, tensor in tensors.items()}
 
 
 def fill(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
-    """Copies tensors into a module that has exactly these; otherwise WeightsError, and the module stays as it was."""
+    """Copies tensors into a module; WeightsError, before anything changes, unless names, shapes and dtypes agree."""
     own = module.state_dict()
     if missing := sorted(own.keys() - state.keys()):
-        raise WeightsError(f"{missing[0]}: missing, with {len(missing) - 1} more; the network has it")
+        raise WeightsError(f"{missing[0]}: missing from the file, with {len(missing) - 1} more")
     if unknown := sorted(state.keys() - own.keys()):
-        raise WeightsError(f"{unknown[0]}: unknown, with {len(unknown) - 1} more; the network has no such tensor")
+        raise WeightsError(f"{unknown[0]}: unknown to the network, with {len(unknown) - 1} more")
     for name, tensor in own.items():
         if state[name].shape != tensor.shape:
-            raise WeightsError(f"{name}: its shape is {tuple(state[name].shape)}, the network's {tuple(tensor.shape)}")
+            raise WeightsError(f"{name}: expected shape {tuple(tensor.shape)}, got {tuple(state[name].shape)}")
         if state[name].dtype != tensor.dtype:
-            raise WeightsError(f"{name}: its type is {state[name].dtype}, the network's {tensor.dtype}")
+            raise WeightsError(f"{name}: expected {tensor.dtype}, got {state[name].dtype}")
     module.load_state_dict(state)
 
 
 def _renamed(name: str) -> str:
-    """The name of today of a tensor in a file of version 3."""
+    """The present name of a tensor in a file of version 3."""
     for old, new in RENAMED_SINCE_3.items():
         name, count = re.subn(rf"^{old}(?=\.|$)", new, name)
         if count:
@@ -159,7 +159,7 @@ def _tensors(path: Path, digest: str) -> dict[str, torch.Tensor]:
     except OSError as error:
         raise WeightsError(f"{path}: {error}") from error
     if _digest(data) != digest:
-        raise WeightsError(f"{path}: damaged: its contents are not those that it is named after")
+        raise WeightsError(f"{path}: damaged: its contents do not match the digest in its name")
     try:
         return safetensors.load(data)
     except SafetensorError as error:
