@@ -1,4 +1,4 @@
-"""The agent as a whole: acting, evaluating, choosing a place, its readings and its weights."""
+"""The agent as a whole: acting, evaluating, choosing a place, features and weights."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -61,9 +61,9 @@ def test_acting_step_by_step_is_evaluating_at_once(agent, played):
     for name in ("logits", "value", "hittable"):
         one = torch.stack([getattr(step.decision, name) for step in steps])
         torch.testing.assert_close(one, getattr(whole.decision, name), atol=1e-4, rtol=1e-3)
-    readings = whole.features()
-    assert set(readings) == set(FEATURES)
-    for name, values in readings.items():
+    features = whole.features()
+    assert set(features) == set(FEATURES)
+    for name, values in features.items():
         one = torch.stack([step.features()[name] for step in steps])
         torch.testing.assert_close(one, values, atol=1e-4, rtol=1e-3)
 
@@ -106,7 +106,7 @@ def test_hiders_choose_places_where_they_have_been(agent, chest):
         assert outcome.success.all() and (game.relative_place() == chosen).all()
 
 
-def test_maps_are_surveyed_with_the_start_where_it_is(agent):
+def test_explored_maps_have_the_start_where_it_is(agent):
     """Two places: the start, and one step to the left and two ahead of it, crouching, facing left."""
     state = agent.memory.metric_map.initial_state(1, 4)
     place = torch.tensor([[[0, 0, 0, 1]], [[-1, 2, 3, 0]]])

@@ -132,14 +132,14 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     _, state = run(memory, memory.initial_state(games, 5), observed([[EM, OM, S]] * 3), seen(3, games))
     observation, (sir, summary) = observed([[EM, OM, S]], seed=1), seen(1, games, seed=1)
     with torch.no_grad():
-        for usual in (memory.sir_norm, memory.lstm_norm):
-            usual.mean.normal_(), usual.variance.uniform_(0.2, 2)
+        for norm in (memory.sir_norm, memory.lstm_norm):
+            norm.mean.normal_(), norm.variance.uniform_(0.2, 2)
         memory.gate_norm.weight.uniform_(0.5, 2), memory.gate_norm.bias.normal_()
     dirs, after = run(memory, state, observation, (sir, summary))
 
-    def in_usual_terms(numbers: torch.Tensor, usual: RunningNorm) -> torch.Tensor:
+    def standardized(numbers: torch.Tensor, norm: RunningNorm) -> torch.Tensor:
         """Each column of (N, n) in deviations from its mean, 5 at most."""
-        columns = zip(numbers.T, usual.mean.tolist(), usual.variance.tolist(), strict=True)
+        columns = zip(numbers.T, norm.mean.tolist(), norm.variance.tolist(), strict=True)
         return torch.stack([((x - mean) / variance**0.5).clamp(-5, 5) for x, mean, variance in columns], 1)
 
     def tiled(numbers: torch.Tensor) -> torch.Tensor:
@@ -149,7 +149,7 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
         return module.taps.weight.unflatten(0, (-1, 3, 3)).permute(0, 3, 1, 2)
 
     told, target = memory.embedding.vector(observation)[0], memory.embedding.target_planes(observation)[0]
-    pixels = in_usual_terms(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.sir_norm)
+    pixels = standardized(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.sir_norm)
     image = pixels.view(games, 7, 7, -1).movedim(-1, 1)
     assert (sir[0] - image).abs().max() > 0.1
     inputs = torch.cat([image, target, tiled(told), tiled(state.recurrent.hidden[:, : TINY.tiled])], 1)
@@ -168,7 +168,7 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     )
     read = torch.cat([pooled, around, recalled], 1)
     assert read.shape[1] == TINY.gru_channels + TINY.map_read
-    given_ = torch.cat([in_usual_terms(read, memory.lstm_norm), state.recurrent.hidden], 1)
+    given_ = torch.cat([standardized(read, memory.lstm_norm), state.recurrent.hidden], 1)
     gates = (given_ @ memory.lstm_gates.weight.T).view(games, 4, TINY.lstm)
     apart = gates - gates.mean(-1, keepdim=True)
     level = apart / ((apart**2).mean(-1, keepdim=True) + 1e-5).sqrt()

@@ -49,10 +49,10 @@ def walk_alone(made: MentalSeeker, maps, floor, start, uniforms) -> tuple[int, b
         places.append((row, column, quarter, standing))
         path.append(row * width + column)
         past = (torch.tensor(past)[:, None] for past in (places, actions, successes))
-        foreseen = made.predict(maps[None], *past)
-        chance = foreseen.policy[-1, 0].softmax(0)
+        prediction = made.predict(maps[None], *past)
+        chance = prediction.policy[-1, 0].softmax(0)
         action = next((a for a in range(len(chance)) if by_action < chance[: a + 1].sum()), len(chance) - 1)
-        success = bool(by_success < foreseen.success[-1, 0, action].sigmoid())
+        success = bool(by_success < prediction.success[-1, 0, action].sigmoid())
         name = NAMES[SEEKER_ACTIONS[action]]
         if name.startswith("Move"):
             heading = (quarter + {"MoveAhead": 0, "MoveRight": 1, "MoveLeft": -1}[name]) % 4

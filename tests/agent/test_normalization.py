@@ -1,4 +1,4 @@
-"""What is usual against numpy, filters without a mean, and that an agent goes on seeing while it learns to act."""
+"""Running statistics against NumPy, centered filters, and that representations do not collapse as an agent learns."""
 
 import numpy as np
 import pytest
@@ -16,120 +16,120 @@ from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.training.actor_critic import ActorCriticObjective, actor_critic_losses, prefixed, total_loss
 
 
-def statistics(usual: RunningNorm) -> dict[str, torch.Tensor]:
-    return {name: tensor.clone() for name, tensor in usual.state_dict().items()}
+def statistics(norm: RunningNorm) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in norm.state_dict().items()}
 
 
-def watched(usual: RunningNorm, numbers: np.ndarray, chosen: np.ndarray | None = None) -> None:
-    usual.update(torch.from_numpy(numbers), None if chosen is None else torch.from_numpy(chosen))
-    usual.commit()
+def commit(norm: RunningNorm, numbers: np.ndarray, chosen: np.ndarray | None = None) -> None:
+    norm.update(torch.from_numpy(numbers), None if chosen is None else torch.from_numpy(chosen))
+    norm.commit()
 
 
-def test_what_is_usual_is_the_mean_and_variance_of_all_so_far():
+def test_statistics_are_the_mean_and_variance_of_all_batches_so_far():
     """For the first 50 batches; of numbers whose mean and deviation are very different, and drift."""
-    rng, usual, seen = np.random.default_rng(0), RunningNorm(3), np.empty((0, 3))
+    rng, norm, seen = np.random.default_rng(0), RunningNorm(3), np.empty((0, 3))
     for batch in range(50):
         numbers = rng.normal([0, 100, -3], [1, 0.1, 20], (4, 5, 3)) + 0.1 * batch
-        watched(usual, numbers)
+        commit(norm, numbers)
         seen = np.concatenate([seen, numbers.reshape(-1, 3)])
-        assert usual.mean.numpy() == pytest.approx(seen.mean(0), rel=1e-4, abs=1e-4)
-        assert usual.variance.numpy() == pytest.approx(seen.var(0), rel=1e-3)
-    assert usual.batches == 50
+        assert norm.mean.numpy() == pytest.approx(seen.mean(0), rel=1e-4, abs=1e-4)
+        assert norm.variance.numpy() == pytest.approx(seen.var(0), rel=1e-3)
+    assert norm.batches == 50
     # From now on a batch weighs one in fifty.
     numbers = rng.normal(7, 2, (20, 3))
     mean = 0.98 * seen.mean(0) + 0.02 * numbers.mean(0)
     square = 0.98 * (seen**2).mean(0) + 0.02 * (numbers**2).mean(0)
     for _ in range(2):
-        watched(usual, numbers)
-        assert usual.mean.numpy() == pytest.approx(mean, rel=1e-4, abs=1e-4)
-        assert usual.variance.numpy() == pytest.approx(square - mean**2, rel=1e-3)
+        commit(norm, numbers)
+        assert norm.mean.numpy() == pytest.approx(mean, rel=1e-4, abs=1e-4)
+        assert norm.variance.numpy() == pytest.approx(square - mean**2, rel=1e-3)
         mean = 0.98 * mean + 0.02 * numbers.mean(0)
         square = 0.98 * square + 0.02 * (numbers**2).mean(0)
     assert MIN_RATE == 0.02
 
 
-def test_what_is_usual_by_hand():
+def test_running_statistics_by_hand():
     """1 and 3, then 8 and 8: mean 2 and 5, variance 1, then (16 + 4 + 9 + 9) / 4."""
-    usual = RunningNorm(1)
-    watched(usual, np.array([[1.0], [3.0]]))
-    assert (usual.mean.item(), usual.variance.item()) == (2, 1)
-    watched(usual, np.array([[8.0], [8.0]]))
-    assert (usual.mean.item(), usual.variance.item()) == pytest.approx((5, 9.5))
-    assert usual(torch.tensor([[5.0], [5 + 9.5**0.5], [1000.0]])).flatten().tolist() == pytest.approx([0, 1, 5])
+    norm = RunningNorm(1)
+    commit(norm, np.array([[1.0], [3.0]]))
+    assert (norm.mean.item(), norm.variance.item()) == (2, 1)
+    commit(norm, np.array([[8.0], [8.0]]))
+    assert (norm.mean.item(), norm.variance.item()) == pytest.approx((5, 9.5))
+    assert norm(torch.tensor([[5.0], [5 + 9.5**0.5], [1000.0]])).flatten().tolist() == pytest.approx([0, 1, 5])
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), share=st.floats(0, 1))
-def test_only_chosen_numbers_are_watched(seed, share):
-    rng, usual = np.random.default_rng(seed), RunningNorm(2)
+def test_masked_values_do_not_count(seed, share):
+    rng, norm = np.random.default_rng(seed), RunningNorm(2)
     seen = np.empty((0, 2))
     for batches in range(1, 4):
         numbers, chosen = rng.normal(5, 3, (6, 4, 2)), np.zeros((6, 4), bool)
         # As many in every batch, so that all numbers weigh the same.
         chosen.reshape(-1)[rng.permutation(24)[: 1 + int(share * 23)]] = True
-        watched(usual, np.where(chosen[..., None], numbers, 1e4), chosen)
+        commit(norm, np.where(chosen[..., None], numbers, 1e4), chosen)
         seen = np.concatenate([seen, numbers[chosen]])
-        assert usual.batches == batches
-        assert usual.mean.numpy() == pytest.approx(seen.mean(0), rel=1e-4, abs=1e-4)
-        assert usual.variance.numpy() == pytest.approx(seen.var(0), rel=1e-3, abs=1e-5)
+        assert norm.batches == batches
+        assert norm.mean.numpy() == pytest.approx(seen.mean(0), rel=1e-4, abs=1e-4)
+        assert norm.variance.numpy() == pytest.approx(seen.var(0), rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.parametrize("batches", [0, 3])
 def test_a_batch_with_nothing_chosen_changes_nothing(batches):
-    rng, usual = np.random.default_rng(0), RunningNorm(2)
+    rng, norm = np.random.default_rng(0), RunningNorm(2)
     for _ in range(batches):
-        watched(usual, rng.normal(size=(5, 2)))
-    before = statistics(usual)
-    watched(usual, rng.normal(size=(5, 2)), np.zeros(5, bool))
-    torch.testing.assert_close(statistics(usual), before, rtol=0, atol=0)
+        commit(norm, rng.normal(size=(5, 2)))
+    before = statistics(norm)
+    commit(norm, rng.normal(size=(5, 2)), np.zeros(5, bool))
+    torch.testing.assert_close(statistics(norm), before, rtol=0, atol=0)
 
 
-def test_before_anything_is_usual_numbers_stay_as_they_are_unless_they_are_far():
-    usual, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2) * 3
-    assert torch.equal(usual(numbers, dim=1), numbers.clamp(-CLIP, CLIP)) and numbers.abs().max() > CLIP
-    assert torch.equal(usual.denormalize(numbers.movedim(1, -1)), numbers.movedim(1, -1))
+def test_before_the_first_commit_values_are_only_clipped():
+    norm, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2) * 3
+    assert torch.equal(norm(numbers, dim=1), numbers.clamp(-CLIP, CLIP)) and numbers.abs().max() > CLIP
+    assert torch.equal(norm.denormalize(numbers.movedim(1, -1)), numbers.movedim(1, -1))
 
 
-def test_watching_alone_changes_nothing_and_is_taken_up_once():
-    usual, numbers = RunningNorm(2), torch.randn(5, 2) * 3 + 1
-    before = usual(numbers)
-    usual.update(numbers)
-    assert torch.equal(usual(numbers), before) and usual.batches == 0
-    usual.commit()
-    assert not torch.equal(usual(numbers), before) and usual.batches == 1
-    after = statistics(usual)
-    usual.commit()
-    torch.testing.assert_close(statistics(usual), after, rtol=0, atol=0)
+def test_an_update_alone_changes_nothing_and_is_committed_once():
+    norm, numbers = RunningNorm(2), torch.randn(5, 2) * 3 + 1
+    before = norm(numbers)
+    norm.update(numbers)
+    assert torch.equal(norm(numbers), before) and norm.batches == 0
+    norm.commit()
+    assert not torch.equal(norm(numbers), before) and norm.batches == 1
+    after = statistics(norm)
+    norm.commit()
+    torch.testing.assert_close(statistics(norm), after, rtol=0, atol=0)
 
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), mean=st.floats(-100, 100), size=st.floats(0.01, 100))
 def test_the_way_back_leads_to_the_same_numbers(seed, mean, size):
-    rng, usual = np.random.default_rng(seed), RunningNorm(3)
-    watched(usual, rng.normal(mean, size, (50, 3)))
-    near = usual.mean + usual.std * torch.from_numpy(rng.uniform(-CLIP, CLIP, (20, 3))).float()
-    torch.testing.assert_close(usual.denormalize(usual(near)), near, rtol=1e-4, atol=1e-4 * size)
-    further = usual.mean + 2 * CLIP * usual.std
-    torch.testing.assert_close(usual(further), torch.full((3,), CLIP))
+    rng, norm = np.random.default_rng(seed), RunningNorm(3)
+    commit(norm, rng.normal(mean, size, (50, 3)))
+    near = norm.mean + norm.std * torch.from_numpy(rng.uniform(-CLIP, CLIP, (20, 3))).float()
+    torch.testing.assert_close(norm.denormalize(norm(near)), near, rtol=1e-4, atol=1e-4 * size)
+    further = norm.mean + 2 * CLIP * norm.std
+    torch.testing.assert_close(norm(further), torch.full((3,), CLIP))
 
 
 def test_numbers_are_measured_along_any_axis_and_in_their_own_type():
-    usual, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2).bfloat16()
-    usual.update(torch.randn(30, 3) * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor([0.0, 1.0, -1.0]))
-    usual.commit()
-    found = usual(numbers, dim=1)
+    norm, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2).bfloat16()
+    norm.update(torch.randn(30, 3) * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor([0.0, 1.0, -1.0]))
+    norm.commit()
+    found = norm(numbers, dim=1)
     assert found.dtype == torch.bfloat16
-    assert torch.equal(found, usual(numbers.movedim(1, -1)).movedim(-1, 1))
+    assert torch.equal(found, norm(numbers.movedim(1, -1)).movedim(-1, 1))
 
 
 def test_numbers_that_never_change_do_not_become_large():
-    usual = RunningNorm(1)
-    watched(usual, np.full((9, 1), 4.0))
-    assert usual.std.item() == pytest.approx(MIN_STD) and usual(torch.tensor([4.0])).item() == 0
-    assert usual(torch.tensor([4 + MIN_STD / 2])).item() == pytest.approx(0.5, rel=1e-2)
+    norm = RunningNorm(1)
+    commit(norm, np.full((9, 1), 4.0))
+    assert norm.std.item() == pytest.approx(MIN_STD) and norm(torch.tensor([4.0])).item() == 0
+    assert norm(torch.tensor([4 + MIN_STD / 2])).item() == pytest.approx(0.5, rel=1e-2)
 
 
-def test_all_parts_of_a_module_adapt():
+def test_all_norms_of_a_module_are_committed():
     module = nn.ModuleDict({"one": RunningNorm(1), "other": nn.Sequential(RunningNorm(1), nn.Linear(1, 1))})
     module["one"].update(torch.tensor([[2.0]]))
     module["other"][0].update(torch.tensor([[3.0]]))
@@ -137,10 +137,10 @@ def test_all_parts_of_a_module_adapt():
     assert module["one"].mean.item() == 2 and module["other"][0].mean.item() == 3
 
 
-def test_what_is_usual_travels_with_the_weights(tmp_path):
+def test_running_statistics_are_saved_with_the_weights(tmp_path):
     agent = Agent(SMALL)
-    for number, usual in enumerate(part for part in agent.modules() if isinstance(part, RunningNorm)):
-        usual.update(torch.randn(40, len(usual.mean)) * (number + 2) + number)
+    for number, norm in enumerate(part for part in agent.modules() if isinstance(part, RunningNorm)):
+        norm.update(torch.randn(40, len(norm.mean)) * (number + 2) + number)
     commit_norms(agent)
     save_agent(agent, tmp_path)
     again = dict(load_agent(tmp_path).named_modules())
@@ -151,39 +151,39 @@ def test_what_is_usual_travels_with_the_weights(tmp_path):
         *(f"heads.stages.{s}.return_norm" for s in ("EM", "OH", "OM", "S")),
     }
     for name in names:
-        usual = agent.get_submodule(name)
-        assert usual.batches == 1 and usual.mean.any()
-        torch.testing.assert_close(statistics(again[name]), statistics(usual), rtol=0, atol=0)
+        norm = agent.get_submodule(name)
+        assert norm.batches == 1 and norm.mean.any()
+        torch.testing.assert_close(statistics(again[name]), statistics(norm), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_a_centerd_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
+def test_a_centered_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
     torch.manual_seed(0)
-    centerd, plain = (kind(4, 6, 3, stride, padding=1) for kind in (CenteredConv2d, nn.Conv2d))
+    centered, plain = (kind(4, 6, 3, stride, padding=1) for kind in (CenteredConv2d, nn.Conv2d))
     with torch.no_grad():
-        nn.init.normal_(centerd.weight, 0.3)
-        for mine, one in zip(plain.weight, centerd.weight, strict=True):
+        nn.init.normal_(centered.weight, 0.3)
+        for mine, one in zip(plain.weight, centered.weight, strict=True):
             mine.copy_(one - one.sum() / (4 * 3 * 3))
-        plain.bias.copy_(centerd.bias)
+        plain.bias.copy_(centered.bias)
     x = torch.randn(2, 4, 10, 10)
-    torch.testing.assert_close(centerd(x), plain(x), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(centered(x), plain(x), rtol=1e-4, atol=1e-5)
     # More of everything is nothing new, but for the border, beyond which there is nothing.
-    shifted = centerd(x + 100)
+    shifted = centered(x + 100)
     inner = slice(1, -1) if stride == 1 else slice(1, None)
-    torch.testing.assert_close(shifted[..., inner, inner], centerd(x)[..., inner, inner], rtol=1e-3, atol=1e-3)
-    assert (shifted - centerd(x))[..., 0, :].abs().max() > 1
+    torch.testing.assert_close(shifted[..., inner, inner], centered(x)[..., inner, inner], rtol=1e-3, atol=1e-3)
+    assert (shifted - centered(x))[..., 0, :].abs().max() > 1
 
 
-def test_learning_leaves_centerd_filters_centerd():
+def test_learning_leaves_centered_filters_centered():
     torch.manual_seed(0)
-    centerd = CenteredConv2d(3, 5, 3, padding=1)
-    optimizer = torch.optim.Adam(centerd.parameters(), 0.1)
+    centered = CenteredConv2d(3, 5, 3, padding=1)
+    optimizer = torch.optim.Adam(centered.parameters(), 0.1)
     x = torch.rand(4, 3, 8, 8)
     for _ in range(20):
         optimizer.zero_grad()
-        (centerd(x) - 3).square().mean().backward()
+        (centered(x) - 3).square().mean().backward()
         optimizer.step()
-    torch.testing.assert_close(centerd(x + 9)[..., 1:-1, 1:-1], centerd(x)[..., 1:-1, 1:-1], rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(centered(x + 9)[..., 1:-1, 1:-1], centered(x)[..., 1:-1, 1:-1], rtol=1e-3, atol=1e-3)
 
 
 def looking(steps: int, games: int, seed: int) -> Observation:
@@ -198,7 +198,7 @@ def looking(steps: int, games: int, seed: int) -> Observation:
     return Observation(image, last, ~no, ~no, same, same, place, same + NO_ACTION, target)
 
 
-def test_a_memory_watches_what_it_is_given_when_there_are_gradients():
+def test_a_memory_updates_its_norms_when_there_are_gradients():
     torch.manual_seed(0)
     agent, observation = Agent(SMALL), looking(3, 4, seed=0)
     begins, memory = torch.zeros(3, 4, dtype=torch.bool), agent.memory
@@ -213,10 +213,10 @@ def test_a_memory_watches_what_it_is_given_when_there_are_gradients():
     assert torch.equal(said.dirs.flat, before.dirs.flat)
     commit_norms(agent)
     sir = said.encoded.sir.detach().movedim(1, -1).reshape(-1, SMALL.sir_channels).numpy()
-    for usual, numbers in ((memory.sir_norm, sir), (memory.lstm_norm, torch.cat(given_).numpy())):
-        assert usual.batches == 1
-        assert usual.mean.numpy() == pytest.approx(numbers.mean(0), rel=1e-3, abs=1e-5)
-        assert usual.variance.numpy() == pytest.approx(numbers.var(0), rel=1e-3, abs=1e-6)
+    for norm, numbers in ((memory.sir_norm, sir), (memory.lstm_norm, torch.cat(given_).numpy())):
+        assert norm.batches == 1
+        assert norm.mean.numpy() == pytest.approx(numbers.mean(0), rel=1e-3, abs=1e-5)
+        assert norm.variance.numpy() == pytest.approx(numbers.var(0), rel=1e-3, abs=1e-6)
 
 
 def test_demands_that_all_games_share_leave_the_dir_different_between_games():
@@ -225,7 +225,7 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
     observation, every = looking(steps, games, seed=0), torch.ones(steps, games, dtype=torch.bool)
     begins, target = torch.zeros_like(every), torch.full((steps, games), 10.0)
 
-    def differences(adapts: bool) -> float:
+    def differences(commits: bool) -> float:
         """The deviation of a DIR's numbers over games, in multiples of their size, after 24 steps of Adam."""
         torch.manual_seed(0)
         agent = Agent(SMALL)
@@ -244,12 +244,12 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
             optimizer.zero_grad()
             total_loss(prefixed("em", losses), ActorCriticObjective().actor_critic_weights("em")).backward()
             optimizer.step()
-            if adapts:
+            if commits:
                 commit_norms(agent)
         with torch.no_grad():
             flat = agent.evaluate(state, observation, begins).dirs.flat[-1]
         return (flat.std(0).mean() / flat.abs().mean()).item()
 
-    with_it, without = differences(adapts=True), differences(adapts=False)
+    with_it, without = differences(commits=True), differences(commits=False)
     # With other seeds 0.034 to 0.050 and 0.003 to 0.005; 0.1 before the first step.
     assert with_it > 0.02 and without < 0.01, (with_it, without)

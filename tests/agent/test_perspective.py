@@ -1,4 +1,4 @@
-"""Perspective simulation: which places are select_candidates, maps in windows of any size, and a toy that it learns."""
+"""Perspective simulation: candidates, maps in windows of any size, and a toy that it learns."""
 
 from dataclasses import replace
 
@@ -248,13 +248,13 @@ def mental_losses(
     last_success = torch.cat([torch.zeros(1, games, dtype=torch.bool), success[:-1]])
     where = torch.stack([torch.zeros_like(at), at, torch.full_like(at, EAST), torch.ones_like(at)], -1)
     m_e = made.imagine(survey, maps.inside, place, outcome[:, None, None])[:, 0]
-    foreseen = made.seeker.predict(m_e, where, last_action, last_success)
+    prediction = made.seeker.predict(m_e, where, last_action, last_success)
 
     took_place = time <= end
-    policy = F.cross_entropy(foreseen.policy.flatten(0, 1), action.flatten(), reduction="none").view(action.shape)
-    taken = foreseen.success.gather(2, action[..., None])[..., 0]
+    policy = F.cross_entropy(prediction.policy.flatten(0, 1), action.flatten(), reduction="none").view(action.shape)
+    taken = prediction.success.gather(2, action[..., None])[..., 0]
     success_loss = F.binary_cross_entropy_with_logits(taken, success.float(), reduction="none")
-    claim = F.binary_cross_entropy_with_logits(foreseen.success[..., SEEKER_CLAIM], here.float(), reduction="none")
+    claim = F.binary_cross_entropy_with_logits(prediction.success[..., SEEKER_CLAIM], here.float(), reduction="none")
     return F.cross_entropy(p[:, 0], outcome) + ((policy + success_loss + claim) * took_place).sum() / took_place.sum()
 
 

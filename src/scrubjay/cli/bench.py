@@ -96,12 +96,12 @@ def agent(
         compiled: Use torch.compile on the encoder.
         out: Output folder for agent.jsonl, a table of how each figure scales.
     """
-    from scrubjay.bench.agent import growth, measure
+    from scrubjay.bench.agent import measure, sweep
     from scrubjay.sim.render.make import check_device
 
     check_device(device)
     if out:
-        growth(preset, device, seconds, out, err)
+        sweep(preset, device, seconds, out, err)
     print_json(measure(preset, device, games, seconds, compiled, err))
 
 
