@@ -105,7 +105,7 @@ def markdown_report(rows: list[dict], about: dict) -> str:
     text += [
         "",
         "Acting: a step of encoder, memory, map and heads. Learning: forward and backward over sequences, with the",
-        f"auxiliary losses. Imagining: perspective simulation, {SEEKERS_PER_GAME:,} seekers per game, 100 steps at most.",
+        f"auxiliary losses. Imagining: perspective simulation with {SEEKERS_PER_GAME:,} seekers per game.",
     ]
     return "\n".join(text) + "\n"
 
