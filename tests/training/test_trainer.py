@@ -1,7 +1,10 @@
 """Training runs: they go on where they stopped, exactly, and say what is wrong with folders that cannot be used."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -388,3 +391,24 @@ def test_configs_come_back_from_json():
         from_json(json.dumps({**json.loads(to_json(TrainConfig())), "extra": 1}))
     with pytest.raises(ValueError, match="unknown preset"):
         TrainConfig.preset("nothing")
+
+
+def test_workers_do_not_run_a_plain_script_again(tmp_path):
+    """Spawned processes would import the main script, and one without a guard would start workers of its own."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\n"
+        "from scrubjay.training.config import TrainConfig\n"
+        "from scrubjay.training.hogwild import train_asynchronously\n"
+        "from scrubjay.training.run import Run\n"
+        "print('once', flush=True)\n"
+        "config = TrainConfig.preset('demo', scenes=('FloorPlan401',), copies=2, unroll_length=4, minibatch_games=2,\n"
+        "                            updates=2, checkpoint_interval=2, replay_size=64)\n"
+        "print(train_asynchronously(Run.begin(sys.argv[1], config), 1).update)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "run")], capture_output=True, text=True, timeout=300,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["once", "2"]

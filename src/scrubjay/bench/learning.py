@@ -1,4 +1,4 @@
-"""How many steps of play an agent learns from in a second, rendering, game, acting and learning included."""
+"""Training speed in environment steps per second: rendering, game, agent and learning included."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from scrubjay.training.rollout import Rollout
 from scrubjay.training.trainer import Trainer
 
 KINDS = ("rgb", "ids", "depth")
-"""What is drawn of every step."""
+"""Images rendered at every step."""
 CHUNK = 320
 """Sequences of 32 that make one step of the optimizer with the paper's numbers; fewer of longer ones."""
 
 
 def measure(training: TrainConfig, device: str, updates: int, console: Console) -> dict:
-    """Steps a second of a training, what each part of an update takes, and the memory."""
+    """Steps per second, milliseconds of each part of an update, and GPU memory."""
     console.print(f"building {len(training.scenes)} rooms")
     with contextlib.closing(Trainer(training, device)) as trainer:
         collector, replay = trainer.start_segment()
@@ -43,7 +43,7 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
         _wait(device)
         seconds = (time.perf_counter() - start) / updates
         steps = training.games * training.unroll_length
-        # The parts one after another, each waited for: what overlaps in training is counted in full here.
+        # Parts one after another, each synchronized: what overlaps in training is counted in full here.
         with _timed(parts, "collect", device):
             rollout = collector.collect(training.unroll_length)
         with _timed(parts, "learn", device):
@@ -54,16 +54,16 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
         if replay is not None:
             with _timed(parts, "replay", device):
                 trainer.train_dynamics(replay)
-        # What collecting consists of.
+        # The parts of collecting.
         with _timed(parts, "render", device):
             for _ in range(training.unroll_length):
                 for world in trainer.worlds:
                     world.view(KINDS)
         with _timed(parts, "act", device), torch.no_grad():
-            for number, acting in enumerate(collector.actors):
-                seen = observe(collector.games[number])
+            for number, actor in enumerate(collector.actors):
+                observation = observe(collector.games[number])
                 for _ in range(training.unroll_length):
-                    acting(seen, collector.begins[number], update_state=False)
+                    actor(observation, collector.begins[number], update_state=False)
         with _timed(parts, "game", device):
             for number, game in enumerate(collector.games):
                 _play(game, rollout, sum(map(len, collector.games[:number])), whole=bool(collector.hiding_buffers))
@@ -86,10 +86,9 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
 
 
 def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:
-    """Plays as long as a rollout is, without an agent.
+    """Steps a game through a rollout's actions, from its game `first` on, without an agent.
 
-    Actions that were chosen a while ago, from the `first` game on, do as well as others. Whole games are at other
-    stages by now, so that there they are drawn anew.
+    Whole games are at other stages by now: there a random player acts.
     """
     player, everyone = RandomPlayer(0), np.ones(len(game), bool)
     for actions in rollout.action[:, first : first + len(game)].cpu().numpy():
@@ -109,13 +108,13 @@ def trainings(preset: str, numbers: str, **changes: Any) -> TrainConfig:
 
 
 def rooms(count: int) -> tuple[str, ...]:
-    """Some of the train rooms, of all types."""
+    """`count` train rooms of all types."""
     return TRAIN[:: max(1, len(TRAIN) // count)][:count]
 
 
 @contextlib.contextmanager
 def _timed(parts: dict[str, float], name: str, device: str) -> Iterator[None]:
-    """Notes how long something took on the device and around it."""
+    """Adds the seconds of a block, with the device synchronized."""
     _wait(device)
     start = time.perf_counter()
     yield
