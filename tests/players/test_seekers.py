@@ -85,7 +85,7 @@ def test_the_ground_truth_knows_which_steps_succeed_whatever_is_open(chest):
             game = CacheGame(world, lambda *_, spec=spec: spec)
             truth = GroundTruth(game, 0)
             passable = truth.passable()
-            free = world._walking.free(
+            free = world._floors.free(
                 np.zeros(len(truth.grid), int), truth.grid.positions, np.tile(truth.is_open, (len(truth.grid), 1))
             )
             for number, (x, y) in enumerate((truth.grid.cells - truth.origin).tolist()):

@@ -13,7 +13,7 @@ from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import TIMESTEP, compile_room
 from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import OPENING_SECONDS, Physics, Situation
-from scrubjay.sim.physics_pool import Processes
+from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.quaternion import about, matrices, multiplied
 from scrubjay.sim.world import World
@@ -103,11 +103,11 @@ def test_what_an_opening_leaves_alone_the_engine_leaves_alone(scene):
 
 def test_a_world_asks_the_engine_only_where_something_is_touched(chest):
     """A tomato lies on the floor, far from the drawer, and then in it."""
-    engines = Processes(1)
-    with World([chest], engines=engines) as world:
+    physics = PhysicsProcesses(1)
+    with World([chest], physics=physics) as world:
         world.set_agent_pose(0, AgentPose(0.0, 0.25, 0.0, True))
         world.state.goal[:], world.state.pose[0, :3] = GOALS.index("Tomato"), (-1.5, -1.5, 0.045)
-        engines.close()
+        physics.close()
         before = world.state.copy()
         assert world.open(np.array([0]))[0] and world.state.open[0].tolist() == [True, False]
         assert world.close_near(np.ones(1, bool))[0] and not world.state.open.any()

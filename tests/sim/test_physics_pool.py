@@ -17,7 +17,7 @@ from scrubjay.game import actions
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.sim.build import build_room
-from scrubjay.sim.physics_pool import Processes
+from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.world import World
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
@@ -33,10 +33,10 @@ def rooms():
 
 
 @pytest.fixture
-def engines():
-    engines = Processes(2)
-    yield engines
-    engines.close()
+def physics():
+    physics = PhysicsProcesses(2)
+    yield physics
+    physics.close()
 
 
 def holding(world: World) -> World:
@@ -54,15 +54,15 @@ def everyone(world: World) -> np.ndarray:
     return np.ones(len(world), bool)
 
 
-def test_random_play_is_the_same_bit_by_bit(rooms, engines):
+def test_random_play_is_the_same_bit_by_bit(rooms, physics):
     stories = []
-    for chosen in (None, engines):
-        with World(rooms, copies=4, engines=chosen) as world:
+    for chosen in (None, physics):
+        with World(rooms, copies=4, physics=chosen) as world:
             stories.append(random_play(world, np.random.default_rng(5), 120))
     assert stories[0] == stories[1]
 
 
-def test_games_are_the_same_bit_by_bit(rooms, engines):
+def test_games_are_the_same_bit_by_bit(rooms, physics):
     """Manipulations by random hands, from their first step to the pixels of what they dropped."""
     hands = [
         number
@@ -70,9 +70,9 @@ def test_games_are_the_same_bit_by_bit(rooms, engines):
         if actions.ALLOWED[Stage.OM, number] and (not name.startswith("OpenAt") or name in ("OpenAt|4,4", "OpenAt|6,4"))
     ]
     stories = []
-    for chosen in (None, engines):
+    for chosen in (None, physics):
         rng = np.random.default_rng(2)
-        with World(rooms, copies=4, size=28, engines=chosen) as world:
+        with World(rooms, copies=4, size=28, physics=chosen) as world:
             game, story = CacheGame(world, Manipulate().sampler(3)), []
             for _ in range(25):
                 outcome = game.step(rng.choice(hands, len(game)))
@@ -81,18 +81,18 @@ def test_games_are_the_same_bit_by_bit(rooms, engines):
     assert stories[0] == stories[1]
 
 
-def test_two_worlds_share_processes_and_leave_them_open(rooms, engines):
-    with World(rooms, engines=engines) as one, World(rooms[1:], copies=2, engines=engines) as other:
+def test_two_worlds_share_processes_and_leave_them_open(rooms, physics):
+    with World(rooms, physics=physics) as one, World(rooms[1:], copies=2, physics=physics) as other:
         for world in (one, other, one):
             assert holding(world).drop(everyone(world)).all()
-    with World(rooms, engines=engines) as world:
+    with World(rooms, physics=physics) as world:
         assert holding(world).drop(everyone(world)).all()
 
 
-def test_a_room_that_is_replaced_is_played_in(rooms, engines, chest):
+def test_a_room_that_is_replaced_is_played_in(rooms, physics, chest):
     poses = []
-    for chosen in (None, engines):
-        with World(rooms, engines=chosen) as world:
+    for chosen in (None, physics):
+        with World(rooms, physics=chosen) as world:
             holding(world).drop(everyone(world))
             world.replace(1, chest)
             assert rooms[1] not in getattr(chosen, "_numbers", {})
@@ -101,10 +101,10 @@ def test_a_room_that_is_replaced_is_played_in(rooms, engines, chest):
     assert poses[0] == poses[1]
 
 
-def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, engines):
-    with World(rooms, copies=4, engines=engines) as world:
+def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, physics):
+    with World(rooms, copies=4, physics=physics) as world:
         before = holding(world).state.copy()
-        os.kill(engines.pool.children[0].process.pid, signal.SIGKILL)
+        os.kill(physics.pool.children[0].process.pid, signal.SIGKILL)
         with pytest.raises(PhysicsError, match="ended unexpectedly, with exit code -9"):
             world.drop(everyone(world))
         assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
@@ -112,9 +112,9 @@ def test_a_process_that_dies_is_an_error_and_changes_nothing(rooms, engines):
             world.drop(everyone(world))
 
 
-def test_a_process_that_dies_at_work_is_an_error(rooms, engines):
-    others = [child.process for child in engines.pool.children]
-    with World(rooms, copies=40, engines=engines) as world:
+def test_a_process_that_dies_at_work_is_an_error(rooms, physics):
+    others = [child.process for child in physics.pool.children]
+    with World(rooms, copies=40, physics=physics) as world:
         holding(world).drop(everyone(world))
         holding(world)
         killer = threading.Timer(0.05, others[1].kill)
@@ -127,15 +127,15 @@ def test_a_process_that_dies_at_work_is_an_error(rooms, engines):
     assert all(process.poll() is not None for process in others), "the others end, too"
 
 
-def test_what_goes_wrong_in_a_process_is_told(rooms, engines):
-    with World(rooms, engines=engines) as world, pytest.raises(PhysicsError, match="AssertionError"):
-        engines.run(rooms, "drop", world.state)
+def test_what_goes_wrong_in_a_process_is_told(rooms, physics):
+    with World(rooms, physics=physics) as world, pytest.raises(PhysicsError, match="AssertionError"):
+        physics.run(rooms, "drop", world.state)
 
 
-def test_an_interruption_ends_the_processes(rooms, engines):
+def test_an_interruption_ends_the_processes(rooms, physics):
     """Their answers would be taken for those to the next question."""
-    processes = [child.process for child in engines.pool.children]
-    with World(rooms, copies=40, engines=engines) as world:
+    processes = [child.process for child in physics.pool.children]
+    with World(rooms, copies=40, physics=physics) as world:
         holding(world).drop(everyone(world))
         holding(world)
         timer = threading.Timer(0.05, lambda: signal.raise_signal(signal.SIGINT))
@@ -148,12 +148,12 @@ def test_an_interruption_ends_the_processes(rooms, engines):
 
 
 def test_closing_ends_the_processes_and_can_be_done_twice(rooms):
-    engines = Processes(2)
-    processes = [child.process for child in engines.pool.children]
-    with World(rooms, engines=engines) as world:
+    physics = PhysicsProcesses(2)
+    processes = [child.process for child in physics.pool.children]
+    with World(rooms, physics=physics) as world:
         holding(world).drop(everyone(world))
-        engines.close()
-        engines.close()
+        physics.close()
+        physics.close()
         assert [process.poll() for process in processes] == [0, 0]
         world.replace(0, rooms[0])
         with pytest.raises(PhysicsError, match="closed"):
@@ -162,17 +162,17 @@ def test_closing_ends_the_processes_and_can_be_done_twice(rooms):
 
 def test_there_is_at_least_one_process():
     with pytest.raises(ValueError, match="at least one process, not 0"):
-        Processes(0)
+        PhysicsProcesses(0)
 
 
 PLAYING = """
 import os, signal, sys, time
 from scrubjay.sim.build import build_room
-from scrubjay.sim.physics_pool import Processes
+from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.world import World
 import numpy as np
 
-world = World([build_room("FloorPlan401")], 4, engines=Processes(2))
+world = World([build_room("FloorPlan401")], 4, physics=PhysicsProcesses(2))
 assert world.hold(np.full(4, 4)).all() and world.drop(np.ones(4, bool)).all()
 print("playing", flush=True)
 """
@@ -237,24 +237,24 @@ def test_training_is_the_same_with_few_cores_and_with_many(monkeypatch):
     for cores in (2, 5):
         with_cores(monkeypatch, cores)
         trainer = Trainer(MANIPULATING)
-        assert (trainer.engines is not None) == (cores == 5)
+        assert (trainer.physics is not None) == (cores == 5)
         trainer.run(lambda row: None, lambda: False, lambda: None)
-        assert trainer.engines is None or trainer.engines._numbers, "no physics was needed, so nothing was tested"
+        assert trainer.physics is None or trainer.physics._numbers, "no physics was needed, so nothing was tested"
         trainer.close()
         weights.append([parameter.detach().numpy().tobytes() for parameter in trainer.agent.parameters()])
     assert weights[0] == weights[1]
-    assert trainer.engines is not None and not trainer.engines.pool.children
+    assert trainer.physics is not None and not trainer.physics.pool.children
 
 
 def test_a_run_whose_physics_dies_says_so(monkeypatch, tmp_path):
     with_cores(monkeypatch, 5)
-    begin = Processes.__init__
+    begin = PhysicsProcesses.__init__
 
-    def killed(engines: Processes, count: int) -> None:
-        begin(engines, count)
-        engines.pool.children[0].process.kill()
+    def killed(physics: PhysicsProcesses, count: int) -> None:
+        begin(physics, count)
+        physics.pool.children[0].process.kill()
 
-    monkeypatch.setattr(Processes, "__init__", killed)
+    monkeypatch.setattr(PhysicsProcesses, "__init__", killed)
     run = Run.begin(tmp_path / "run", MANIPULATING)
     with pytest.raises(TrainingError, match=r"exit code -9.*the last checkpoint is intact"):
         train(run)

@@ -1,59 +1,51 @@
-"""Clear space: whether anything solid is near an object on its way, or on the way of its own, for B worlds at once.
+"""Broad-phase collision tests for B worlds at once: bounding boxes of solids against the goal object's bounding sphere.
 
-Most movements of a hand happen in free air, and most things that open are nowhere near the goal object. Where no
-solid's box meets the ball around the object, the engine has nothing to say, and the action is arithmetic.
+Most hand movements are in free air, and most openings are far from the goal object. Where no box meets the sphere, the
+action needs no physics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
 
 from scrubjay.rooms.floor import SWEEP
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import SOLID, CompiledRoom
+from scrubjay.sim.compile import SOLID, CompiledRoom, cached_per_room
 
-APART = 0.02
-"""How far an opening part must stay away from an object; between two moments of its way it strays less from a box."""
+MARGIN = 0.02
+"""Meters between an opening part and the object; more than a part leaves its boxes between two sampled moments."""
 
 
 @dataclass(frozen=True)
 class _Boxes:
-    """A room's upright boxes: low and high corners (n, 3)."""
+    """A room's axis-aligned boxes: low and high corners (n, 3)."""
 
     low: np.ndarray
     high: np.ndarray
     openable: np.ndarray
-    """(n, 2): the openable and open or not."""
+    """(n, 2): the openable whose part it is, and 1 for the open part, 0 for the closed; -1 for what never moves."""
     swept: list[np.ndarray]
-    """For each openable the low and high corners (2, k, 3) of what its solids pass on their way."""
-
-
-_KNOWN: WeakKeyDictionary[CompiledRoom, _Boxes] = WeakKeyDictionary()
-"""Boxes of rooms that were asked for before: when one room of many is swapped, the others cost nothing."""
+    """For each openable the low and high corners (2, k, 3) of the boxes that its solids sweep."""
 
 
 class Broadphase:
-    """Boxes around the solids of R rooms, with openables' parts as they are when closed, open, and on their way."""
+    """Boxes around the solids of R rooms, with openables' parts closed, open, and moving between."""
 
     def __init__(self, rooms: Sequence[CompiledRoom]) -> None:
-        for room in rooms:
-            if room not in _KNOWN:
-                _KNOWN[room] = _boxes(room)
-        boxes = [_KNOWN[room] for room in rooms]
+        boxes = [_boxes(room) for room in rooms]
         most = max(len(one.low) for one in boxes)
         self.low = np.full((len(rooms), most, 3), np.inf, np.float32)
         self.high = np.full((len(rooms), most, 3), -np.inf, np.float32)
         self.openable = np.full((len(rooms), most, 2), -1)
-        """For each box the openable whose part it is and whether it is the open one, or -1 for what never moves."""
+        """As in `_Boxes`."""
         openables = max(1, *(len(one.swept) for one in boxes))
         steps = max([passed.shape[1] for one in boxes for passed in one.swept], default=1)
         self.swept = np.empty((2, len(rooms), openables, steps, 3), np.float32)
-        """Low and high corners of the boxes that each openable's solids pass on their way."""
+        """Low and high corners of the boxes that each openable's solids sweep."""
         self.swept[0], self.swept[1] = np.inf, -np.inf
         for number, one in enumerate(boxes):
             some = np.s_[number, : len(one.low)]
@@ -61,15 +53,15 @@ class Broadphase:
             for openable, passed in enumerate(one.swept):
                 self.swept[:, number, openable, : passed.shape[1]] = passed
         self.radius = np.array([_radius(rooms[0], kind) for kind in GOALS])
-        """Of the balls around the goal objects."""
+        """Of the goal objects' bounding spheres."""
 
     def clear(
         self, room: np.ndarray, is_open: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray
     ) -> np.ndarray:
-        """Is there nothing solid near objects (b,) on their straight ways from starts to ends (b, 3)?"""
+        """Whether objects (b,) move straight from starts to ends (b, 3) through free space, (b,) bool."""
         margin = self.radius[goal][:, None]
         low, high = np.minimum(start, end) - margin, np.maximum(start, end) + margin
-        # The room's box for box, so that nothing larger than (b, boxes) is made.
+        # Axis by axis, so that no array is larger than (b, boxes).
         met = np.ones((len(room), self.low.shape[1]), bool)
         for axis in range(3):
             met &= self.low[room, :, axis] <= high[:, axis, None]
@@ -79,12 +71,13 @@ class Broadphase:
         return ~(met & there).any(1)
 
     def untouched(self, room: np.ndarray, openable: np.ndarray, goal: np.ndarray, center: np.ndarray) -> np.ndarray:
-        """Do openables (b,) leave objects at (b, 3) alone on their way? What rests on a part is not left alone."""
+        """Whether openables (b,) move without touching objects at (b, 3), (b,) bool. Resting on a part is touching."""
         low, high = self.swept[:, room, openable]
         gap = np.maximum(np.maximum(low - center[:, None], center[:, None] - high), 0)
-        return np.linalg.norm(gap, axis=2).min(1) > self.radius[goal] + APART
+        return np.linalg.norm(gap, axis=2).min(1) > self.radius[goal] + MARGIN
 
 
+@cached_per_room
 def _boxes(room: CompiledRoom) -> _Boxes:
     model, data = room.model, mujoco.MjData(room.model)
     solid = model.geom_group == SOLID
@@ -92,7 +85,7 @@ def _boxes(room: CompiledRoom) -> _Boxes:
     owner = np.full(model.nbody, -1)
     for number, openable in enumerate(room.openables):
         owner[openable.bodies] = number
-    found = []
+    states = []
     for is_open in (0, 1):
         for openable in room.openables:
             data.qpos[openable.qpos] = openable.travel * is_open
@@ -101,14 +94,14 @@ def _boxes(room: CompiledRoom) -> _Boxes:
         chosen = np.flatnonzero(solid & ~goals & (moving | (is_open == 0)))
         reach = _reach(model, data, chosen)
         which = owner[model.geom_bodyid[chosen]]
-        found.append((data.geom_xpos[chosen] - reach, data.geom_xpos[chosen] + reach,
-                      np.stack([which, np.where(which >= 0, is_open, -1)], 1)))  # fmt: skip
-    low, high, owners = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        states.append((data.geom_xpos[chosen] - reach, data.geom_xpos[chosen] + reach,
+                       np.stack([which, np.where(which >= 0, is_open, -1)], 1)))  # fmt: skip
+    low, high, owners = (np.concatenate(parts) for parts in zip(*states, strict=True))
     return _Boxes(low, high, owners, _swept(room, data, np.flatnonzero(solid & moving), owner[model.geom_bodyid]))
 
 
 def _swept(room: CompiledRoom, data: mujoco.MjData, geoms: np.ndarray, owner: np.ndarray) -> list[np.ndarray]:
-    """For each openable boxes (2, k, 3), each around one of its solids at two moments of its way and between."""
+    """For each openable boxes (2, k, 3), each around one of its solids between two sampled moments."""
     lows, highs = [], []
     for moment in range(SWEEP + 1):
         for openable in room.openables:
@@ -123,7 +116,7 @@ def _swept(room: CompiledRoom, data: mujoco.MjData, geoms: np.ndarray, owner: np
 
 
 def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.ndarray:
-    """Half sizes (n, 3) of the upright boxes around boxes and capsules."""
+    """Half sizes (n, 3) of the axis-aligned boxes around boxes and capsules."""
     size = model.geom_size[geoms].copy()
     capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE
     radius, half = size[capsule, 0], size[capsule, 1]
@@ -132,7 +125,7 @@ def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.
 
 
 def _radius(room: CompiledRoom, kind: str) -> float:
-    """Of the ball about a goal object's center that holds all its solids, with a millimeter to spare."""
+    """Of the sphere about a goal object's center that bounds its solids, plus a millimeter."""
     model = room.model
     geoms = room.goals[kind].geoms
     capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE

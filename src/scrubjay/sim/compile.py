@@ -1,14 +1,18 @@
 """Compiles a room into one MuJoCo model.
 
-Seen and touched are apart: surfaces are meshes without contacts, one geom per part and material; solids are boxes and
-capsules that no camera sees. Everything fixed belongs to the world body. Each moving part of an openable is a body on a
-joint too heavy to be pushed: openables stand where they are put. The five goal objects are free bodies, parked far
-above the room until one is held.
+Visual and collision geometry are separate: surfaces are meshes without contacts, one geom per part and material; solids
+are invisible boxes and capsules. Everything fixed belongs to the world body. Each moving part of an openable is a body
+on a joint too heavy for contacts to move. The five goal objects are free bodies, parked far above the room until one is
+held.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
@@ -21,19 +25,19 @@ from scrubjay.rooms.materials import materials
 from scrubjay.rooms.room import GOALS, Room, Thing
 
 FIXED, MOVING, GOAL, SOLID = 0, 1, 2, 3
-"""Geom groups. Renderers leave some out: openables' moving parts, or all but the goal object."""
+"""Geom groups. Some images omit openables' moving parts, or all but the goal object."""
 
 PARKED_HEIGHT = 100.0
-"""Where unused goal objects wait: so steeply above every camera that none sees them."""
+"""Of unused goal objects: outside every camera's view."""
 
 TIMESTEP = 0.004
 UNPUSHABLE = 1e6
 LEAST_GYRATION = 0.04
 BRIGHTEST = 1.25
-"""The most light that falls on any surface."""
+"""Upper bound of the light on any surface."""
 FLOOR_PIXEL = 0.0125
 SHADE, SHADE_REACH = 0.4, 0.12
-"""How dark the floor is right beside a thing, and within how many meters that fades."""
+"""Contact shade of the floor beside things, and the meters over which it fades."""
 GOAL_BOXES = {
     "Bread": (0.15, 0.28, 0.13, 0.5),
     "Cup": (0.10, 0.10, 0.14, 0.3),
@@ -111,6 +115,22 @@ class CompiledRoom:
     @property
     def visual_geoms(self) -> int:
         return int((self.model.geom_group != SOLID).sum())
+
+
+Derived = TypeVar("Derived")
+
+
+def cached_per_room(function: Callable[[CompiledRoom], Derived]) -> Callable[[CompiledRoom], Derived]:
+    """Caches what is derived from a room while the room lives, so that replacing one of many recomputes only one."""
+    cache: WeakKeyDictionary[CompiledRoom, Derived] = WeakKeyDictionary()
+
+    @wraps(function)
+    def cached(room: CompiledRoom) -> Derived:
+        if room not in cache:
+            cache[room] = function(room)
+        return cache[room]
+
+    return cached
 
 
 def compile_room(room: Room) -> CompiledRoom:

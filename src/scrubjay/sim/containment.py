@@ -1,32 +1,28 @@
-"""What contains an object, for B worlds at once: the volumes of R rooms, as they are when closed and when open."""
+"""Which thing contains an object, for B worlds at once: the containing volumes of R rooms, closed and open."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
 
-from scrubjay.sim.compile import CompiledRoom
-
-_KNOWN: WeakKeyDictionary[CompiledRoom, _Frames] = WeakKeyDictionary()
-"""Of rooms that were asked for before."""
+from scrubjay.sim.compile import CompiledRoom, cached_per_room
 
 
 @dataclass(frozen=True)
 class _Frames:
-    """A room's n volumes, the smallest first."""
+    """A room's n volumes, smallest first."""
 
     thing: np.ndarray
-    """(n,): whose volume it is."""
+    """(n,): the thing it belongs to."""
     openable: np.ndarray
     """(n,): the openable with which it moves, or -1."""
     middle: np.ndarray
     """(2, n, 3): closed and open."""
     rotation: np.ndarray
-    """(2, n, 3, 3): its axes are the columns."""
+    """(2, n, 3, 3): columns are its axes."""
     half: np.ndarray
     """(n, 3)."""
 
@@ -35,23 +31,20 @@ class Containment:
     """The volumes of R rooms."""
 
     def __init__(self, rooms: Sequence[CompiledRoom]) -> None:
-        for room in rooms:
-            if room not in _KNOWN:
-                _KNOWN[room] = _frames(room)
-        found = [_KNOWN[room] for room in rooms]
-        # At least one, so that rooms without volumes can be asked; what is filled up contains nothing.
-        shape = (len(rooms), max(1, *(len(frames.thing) for frames in found)))
+        stacked = [_frames(room) for room in rooms]
+        # At least one, so that rooms without volumes can be looked up; the padding contains nothing.
+        shape = (len(rooms), max(1, *(len(frames.thing) for frames in stacked)))
         self.thing, self.openable = np.full(shape, -1), np.full(shape, -1)
         self.middle, self.rotation = np.zeros((*shape, 2, 3)), np.zeros((*shape, 2, 3, 3))
         self.half = np.full((*shape, 3), -1.0)
-        for number, frames in enumerate(found):
+        for number, frames in enumerate(stacked):
             some = np.s_[number, : len(frames.thing)]
             self.thing[some], self.openable[some], self.half[some] = frames.thing, frames.openable, frames.half
             self.middle[some] = frames.middle.swapaxes(0, 1)
             self.rotation[some] = frames.rotation.swapaxes(0, 1)
 
     def containing(self, room: np.ndarray, is_open: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """The things whose smallest volumes have points (b, 3) in them, (b,); -1 where none has."""
+        """The things whose volumes contain points (b, 3), (b,); the smallest volume counts, -1 for none."""
         openable = self.openable[room]
         moved = (openable >= 0) & np.take_along_axis(is_open, np.maximum(openable, 0), 1)
         volume, when = np.arange(openable.shape[1]), moved.astype(int)
@@ -61,6 +54,7 @@ class Containment:
         return np.where(inside.any(1), self.thing[room, inside.argmax(1)], -1)
 
 
+@cached_per_room
 def _frames(room: CompiledRoom) -> _Frames:
     model, volumes, data = room.model, room.volumes, mujoco.MjData(room.model)
     order = np.argsort(volumes.half.prod(1), kind="stable")

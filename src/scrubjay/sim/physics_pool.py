@@ -43,7 +43,7 @@ class PhysicsPool(Protocol):
     def close(self) -> None: ...
 
 
-class Threads:
+class PhysicsThreads:
     """Physics in threads of this process."""
 
     def __init__(self, count: int | None = None) -> None:
@@ -73,7 +73,7 @@ class Threads:
         self._pool.shutdown()
 
 
-class Processes:
+class PhysicsProcesses:
     """Physics in child processes, each with all rooms in use. Worlds may share them, one after another.
 
     They end with this process, and when any of them fails.
@@ -121,7 +121,7 @@ class Processes:
 
 
 class _Engines(dict[int, Physics]):
-    """A child's engines, by the numbers of their rooms; serves the requests of `Processes`."""
+    """A child's engines, by the numbers of their rooms; serves the requests of `PhysicsProcesses`."""
 
     def __call__(self, request: str, *arguments: Any) -> tuple[np.ndarray, State] | None:
         if request == "run":

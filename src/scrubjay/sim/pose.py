@@ -51,12 +51,12 @@ def hand_directions(rotation: np.ndarray) -> np.ndarray:
 
 
 def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """How far points (..., 3) are from the upright axes of agents at positions (..., 2)."""
+    """Distances of points (..., 3) from the vertical axes of agents at positions (..., 2)."""
     return np.linalg.norm(point[..., :2] - position, axis=-1)
 
 
 def in_view(eye: np.ndarray, matrix: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Is a point (..., 3) inside the camera's square frustum?"""
+    """Whether points (..., 3) are inside the camera's square frustum."""
     local = np.einsum("...ji,...j->...i", matrix, point - eye)
     edge = np.tan(np.radians(FIELD_OF_VIEW / 2))
     depth = -local[..., 2]

@@ -1,4 +1,4 @@
-"""Walking in many rooms at once: the floors of R rooms stacked, so that B worlds are looked up together."""
+"""The floors of R rooms, stacked so that B worlds are looked up at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Floors:
 
     def __init__(self, floors: Sequence[Floor]) -> None:
         self.origins = np.stack([floor.origin for floor in floors])
-        # A margin of no clearance, so that outside a room nothing is free.
+        # Padded with zero clearance, so that nothing outside a room is free.
         shape = np.max([floor.map.shape for floor in floors], axis=0) + 2
         self.maps = np.zeros((len(floors), *shape), np.float32)
         for stacked, floor in zip(self.maps, floors, strict=True):
@@ -45,17 +45,17 @@ class Floors:
         return fits
 
     def swept_by(self, room: np.ndarray, points: np.ndarray, openable: np.ndarray) -> np.ndarray:
-        """Would a body be hit by an openable (B,) on its way to open or closed?"""
+        """Whether an openable (B,) would hit the body while it opens or closes."""
         return distance(points[:, None], self.swept[room, openable]).min(1) < BODY_RADIUS
 
     def reach(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """How far bodies' axes are from each openable's parts, (B, openables)."""
+        """Distances from the bodies' axes to each openable's parts, (B, openables)."""
         return distance(points[:, None, None], self.within[room]).min(2)
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
-    """Arrays (n, k, 6) as one (R, most n, most k, 6), filled up with rectangles infinitely far away."""
-    # At least one row, so that rooms without openables can be asked about none.
+    """Stacks arrays (n, k, 6) as (R, max n, max k, 6), padded with rectangles far away."""
+    # At least one row, so that rooms without openables can be looked up.
     shape = np.maximum(np.max([array.shape[:2] for array in arrays], axis=0), 1)
     stack = np.zeros((len(arrays), *shape, 6))
     stack[..., :2], stack[..., 2] = 1e6, 1.0

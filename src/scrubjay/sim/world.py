@@ -1,7 +1,7 @@
-"""B rooms that can be acted in and looked at, always with a leading batch axis.
+"""A batch of B worlds to act in and to render; all arrays have a leading batch axis.
 
-State is a few numbers a world; pictures are a function of it. Actions take one number for each world, with -1 for the
-worlds that do nothing, and return which of them succeeded; a failed action changes nothing.
+The state is a few numbers per world, and images are a function of it. Actions take one integer per world, -1 for no
+action, and return which succeeded, (B,) bool; a failed action changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
-from scrubjay.sim.physics_pool import PhysicsPool, Threads
+from scrubjay.sim.physics_pool import PhysicsPool, PhysicsThreads
 from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
 from scrubjay.sim.quaternion import about, multiplied
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
@@ -36,7 +36,7 @@ HAND_TURNS = ("-X", "+X", "-Y", "+Y", "-Z", "+Z")
 
 
 class World:
-    """Rooms to act in. World b is copy `b % copies` of room `b // copies`."""
+    """A batch of rooms to act in. World b is copy `b % copies` of room `b // copies`."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class World:
         device: str = "cpu",
         threads: int | None = None,
         shadows: bool = False,
-        engines: PhysicsPool | None = None,
+        physics: PhysicsPool | None = None,
     ) -> None:
-        """Rooms by name, as data or compiled; see `make_renderer` for renderers and devices.
+        """Takes rooms by name, as data or compiled; see `make_renderer` for renderers and devices.
 
-        Physics runs in `threads` of the world's own, or on `engines`, which whoever made them closes.
+        Physics runs in `threads` threads of its own, or in a shared pool `physics`, which the caller closes.
         """
         if not rooms or copies < 1:
             raise ValueError("a world needs at least one room and one copy of it")
@@ -61,8 +61,8 @@ class World:
         self.rooms = [_compiled(room) for room in rooms]
         self.copies, self.size, self._device = copies, size, device
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
-        self._engines: PhysicsPool = engines or Threads(threads)
-        self._shared_engines = engines is not None
+        self._physics: PhysicsPool = physics or PhysicsThreads(threads)
+        self._shared_physics = physics is not None
         self._make_renderer = lambda: make_renderer(renderer, self.rooms, copies, size, device, shadows)
         self._renderer: Renderer | None = None
         self._gather()
@@ -73,15 +73,15 @@ class World:
 
     @property
     def renderer(self) -> Renderer:
-        """Made when first looked through: acting needs no pixels."""
+        """Created on first use, since acting needs no pixels."""
         if self._renderer is None:
             self._renderer = self._make_renderer()
         return self._renderer
 
     def replace(self, number: int, room: str | Room | CompiledRoom) -> None:
-        """Puts another room in one's place, while the others play on; its copies start anew."""
+        """Replaces a room and resets its copies; the other worlds keep their state."""
         before, self.rooms[number] = self.rooms[number], _compiled(room)
-        self._engines.forget(before)
+        self._physics.forget(before)
         self._gather()
         fresh = initial_state(
             self._first_positions(), max(self.state.open.shape[1], self.openable_count.max(initial=1))
@@ -98,8 +98,8 @@ class World:
             self._renderer.replace(number, self.rooms[number])
 
     def close(self) -> None:
-        if not self._shared_engines:
-            self._engines.close()
+        if not self._shared_physics:
+            self._physics.close()
         if self._renderer is not None:
             self._renderer.close()
 
@@ -119,7 +119,7 @@ class World:
         """Moves an agent. Raises ValueError where a body cannot stand."""
         point = np.array([[pose.x, pose.y]], float)
         here = slice(world, world + 1)
-        if not self._walking.free(self.room_of[here], point, self.state.open[here])[0]:
+        if not self._floors.free(self.room_of[here], point, self.state.open[here])[0]:
             scene = self.rooms[self.room_of[world]].room.scene
             raise ValueError(f"no body can stand at ({pose.x:.2f}, {pose.y:.2f}) in {scene}")
         self.state.position[world] = point
@@ -127,30 +127,30 @@ class World:
         self.state.standing[world] = pose.standing
 
     def grid(self, world: int) -> Grid:
-        """The positions that an agent can reach from where it is, on the grid as it is turned."""
+        """The positions that an agent can reach from its own, on a grid aligned with its rotation."""
         angle = self.state.rotation[world] % 90
         return self.rooms[self.room_of[world]].floor.grid(self.state.position[world], angle)
 
     def move(self, direction: np.ndarray) -> np.ndarray:
-        """Steps of 0.25 m ahead, left or right (0, 1, 2)."""
+        """Moves by 0.25 m ahead, left or right (0, 1, 2)."""
         direction = self._checked(direction, MOVES)
         turn = np.array([0.0, -90.0, 90.0])[direction]
         step = GRID * facing_vector(self.state.rotation + turn)
         here = self.state.position
         free = (direction != NOTHING) & ~self.state.held
         for share in (0.5, 1.0):
-            free &= self._walking.free(self.room_of, here + share * step, self.state.open)
+            free &= self._floors.free(self.room_of, here + share * step, self.state.open)
         self.state.position = np.where(free[:, None], here + step, here)
         return free
 
     def rotate(self, direction: np.ndarray) -> np.ndarray:
-        """Quarter turns to the left or the right (0, 1); a held object turns along unless it would collide."""
+        """Turns left or right by 90 degrees (0, 1); fails if a held object would collide."""
         direction = self._checked(direction, ("left", "right"))
         rotation = (self.state.rotation + np.array([-90.0, 90.0])[direction]) % 360
         return self._change_body(direction != NOTHING, rotation, self.state.standing)
 
     def stand(self, upright: np.ndarray) -> np.ndarray:
-        """Crouches or stands up (0, 1); an agent that already does fails."""
+        """Crouches or stands up (0, 1); fails if the agent already does."""
         upright = self._checked(upright, ("crouch", "stand"))
         wanted = upright == 1
         changes = (upright != NOTHING) & (wanted != self.state.standing)
@@ -164,7 +164,7 @@ class World:
     # Openables.
 
     def open(self, openable: np.ndarray) -> np.ndarray:
-        """Opens a thing, by its number among the room's openables, unless it would hit the agent."""
+        """Opens things by their numbers among the rooms' openables; fails if one would hit the agent."""
         most = self.openable_count[self.room_of]
         openable = np.asarray(openable)
         if openable.shape != (len(self),) or (openable < NOTHING).any() or (openable >= np.maximum(most, 1)).any():
@@ -172,7 +172,7 @@ class World:
             raise ValueError(f"openables are numbers from -1 to {last}, one for each of {len(self)} worlds")
         worlds = (openable != NOTHING) & (most > 0)
         worlds &= ~self.state.open[np.arange(len(self)), openable]
-        worlds &= ~self._walking.swept_by(self.room_of, self.state.position, openable)
+        worlds &= ~self._floors.swept_by(self.room_of, self.state.position, openable)
         some = np.flatnonzero(worlds)
         some = some[self._untouched(some, openable[some])]
         self.state.open[some, openable[some]] = True
@@ -180,9 +180,9 @@ class World:
         return free | self._simulate(worlds & ~free, "swing", openable, np.ones(len(self), bool))
 
     def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
-        """Opens what is at or near the center of an image cell, if it is within reach; rows and columns 0 to 6.
+        """Opens what is at or near the center of an image cell, if within reach; rows and columns are 0 to 6.
 
-        A view with ids and depth of the worlds as they are saves taking one.
+        `view`, with ids and depth of the current state, saves rendering one.
         """
         row, column = (self._checked(index, range(cells.CELLS)) for index in (row, column))
         view = view or self.view(("ids", "depth"))
@@ -195,9 +195,9 @@ class World:
         worlds = np.asarray(worlds, bool)
         near = self.state.open & worlds[:, None]
         some = np.flatnonzero(near.any(1))
-        near[some] &= self._walking.reach(self.room_of[some], self.state.position[some]) <= REACH
+        near[some] &= self._floors.reach(self.room_of[some], self.state.position[some]) <= REACH
         pairs = np.nonzero(near)
-        near[pairs] = ~self._walking.swept_by(self.room_of[pairs[0]], self.state.position[pairs[0]], pairs[1])
+        near[pairs] = ~self._floors.swept_by(self.room_of[pairs[0]], self.state.position[pairs[0]], pairs[1])
         pairs = np.nonzero(near)
         touched = np.isin(np.arange(len(self)), pairs[0][~self._untouched(*pairs)])
         free = near.any(1) & ~touched
@@ -205,15 +205,15 @@ class World:
         return free | self._simulate(touched, "close", near)
 
     def _untouched(self, world: np.ndarray, openable: np.ndarray) -> np.ndarray:
-        """Of worlds (n,) and openables (n,) of theirs: does nothing happen to the goal object when they move?"""
+        """Whether openables (n,) of worlds (n,) move without touching the goal object, (n,) bool."""
         s = self.state
-        away = self._clearings.untouched(self.room_of[world], openable, s.goal[world], s.pose[world, :3])
+        away = self._broadphase.untouched(self.room_of[world], openable, s.goal[world], s.pose[world, :3])
         return away | (s.goal[world] == NOTHING)
 
     # The hand.
 
     def hold(self, goal: np.ndarray) -> np.ndarray:
-        """Takes a goal object, by its number in GOALS, into the hand at its default position, or near it."""
+        """Puts a goal object, by its number in GOALS, into the hand at its default position, or near it."""
         goal = self._checked(goal, GOALS)
         s, worlds = self.state, goal != NOTHING
         eye, _ = cameras(s.position, s.rotation, s.standing)
@@ -232,7 +232,7 @@ class World:
         if not worlds.any():
             return worlds
         way = hand_directions(s.rotation)[direction, np.arange(len(self))]
-        # In clear space it goes as far as arm and view allow, in steps; else the engine says how far.
+        # In free space it moves in steps as far as arm and view allow; elsewhere physics decides.
         steps = np.arange(1, round(HAND_STEP / SWEPT_STEP) + 1) * SWEPT_STEP
         points = s.pose[:, None, :3] + steps[:, None] * way[:, None]
         eye, matrix = cameras(s.position, s.rotation, s.standing)
@@ -262,19 +262,19 @@ class World:
         return free | self._simulate(worlds & ~free, "rotate_hand", axis, degrees)
 
     def drop(self, worlds: np.ndarray) -> np.ndarray:
-        """Lets go of the held object and waits until it rests."""
+        """Drops the held object and simulates until it rests."""
         return self._simulate(np.asarray(worlds, bool) & self.state.held, "drop")
 
     def remove(self, worlds: np.ndarray) -> None:
-        """Takes the goal object out of the room."""
+        """Removes the goal object from the room."""
         worlds = np.asarray(worlds, bool)
         self.state.goal[worlds], self.state.held[worlds] = NOTHING, False
 
     def contained(self, worlds: np.ndarray | bool = True) -> np.ndarray:
-        """The id of the thing that contains the goal object, (B,); -1 where none does, or where it is not asked for."""
+        """The id of the thing that contains the goal object, (B,); -1 for none, and outside `worlds`."""
         s, found = self.state, np.full(len(self), NOTHING)
         some = np.flatnonzero((s.goal != NOTHING) & ~s.held & worlds)
-        found[some] = self._spaces.containing(self.room_of[some], s.open[some], s.pose[some, :3])
+        found[some] = self._containment.containing(self.room_of[some], s.open[some], s.pose[some, :3])
         return found
 
     # Pictures.
@@ -282,51 +282,51 @@ class World:
     def view(
         self, kinds: Sequence[str] = ("rgb",), groups: Sequence[int] = EVERYTHING, worlds: np.ndarray | None = None
     ) -> View:
-        """What the agents' cameras see: any of rgb, depth, ids, normals; in some worlds, (B,) bool, or in all."""
+        """Renders the agents' views: any of rgb, depth, ids, normals; of `worlds` (B,) bool only, or of all."""
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
         return self.renderer.draw(Shot.of(self.state, self._some(worlds)), kinds, groups)
 
     def goal_pixels(self, worlds: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """The goal objects' pixels as seen, and those with all else invisible: masks (n, size, size) as of `view`."""
+        """Masks (n, size, size) of the goal objects' visible pixels, and of those with all else invisible."""
         seen, alone = (self.view(("ids",), groups, worlds) for groups in (EVERYTHING, GOAL_ALONE))
         return self.goal_mask(seen, worlds), self.goal_mask(alone, worlds)
 
     def goal_mask(self, view: View, worlds: np.ndarray | None = None) -> torch.Tensor:
-        """Where in a view of these worlds, with ids, the goal objects are, (n, size, size)."""
+        """Mask (n, size, size) of the goal objects in a view of these worlds with ids."""
         goal = np.where(self.state.goal == NOTHING, -2, self._thing_count[self.room_of] + self.state.goal)
         return cells.pixels_of(view.ids, goal[self._some(worlds)])
 
     # Inside.
 
     def _gather(self) -> None:
-        """What is looked up for all worlds together, from the rooms as they are now."""
+        """Stacks the rooms' lookup tables, so that all worlds are looked up at once."""
         self.openable_count = np.array([len(room.openables) for room in self.rooms])
         self.reachable = [room.floor.reachable() for room in self.rooms]
-        self._walking = Floors([room.floor for room in self.rooms])
-        self._clearings = Broadphase(self.rooms)
-        self._spaces = Containment(self.rooms)
+        self._floors = Floors([room.floor for room in self.rooms])
+        self._broadphase = Broadphase(self.rooms)
+        self._containment = Containment(self.rooms)
         self._thing_count = np.array([len(room.room.things) for room in self.rooms])
         self.openable_of_thing = torch.from_numpy(cells.openable_table(self.rooms)[self.room_of])
         self._openables = self.openable_of_thing.to(self._device)
 
     def _some(self, worlds: np.ndarray | None) -> np.ndarray:
-        """The numbers of the worlds asked for, which are all if none are named."""
+        """The numbers of the worlds in a mask (B,) bool; all for None."""
         if worlds is None:
             return np.arange(len(self))
         worlds = np.asarray(worlds)
         if worlds.shape != (len(self),) or worlds.dtype != bool:
-            raise ValueError(f"a yes or no for each of {len(self)} worlds is needed, not {worlds.dtype} {worlds.shape}")
+            raise ValueError(f"worlds must be a bool array ({len(self)},), not {worlds.dtype} {worlds.shape}")
         return np.flatnonzero(worlds)
 
     def _first_positions(self) -> np.ndarray:
         return np.stack([self.reachable[room].positions[0] for room in self.room_of])
 
     def _clear(self, worlds: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """In which of some worlds objects on their ways meet nothing."""
+        """In which worlds objects move from `start` to `end` through free space."""
         some, free = np.flatnonzero(worlds), np.zeros(len(self), bool)
         if len(some):
-            free[some] = self._clearings.clear(
+            free[some] = self._broadphase.clear(
                 self.room_of[some], self.state.open[some], goal[some], start[some], end[some]
             )
         return free
@@ -334,14 +334,14 @@ class World:
     def _simulate(
         self, worlds: np.ndarray, method: str, *arguments: np.ndarray, goal: np.ndarray | None = None
     ) -> np.ndarray:
-        """Runs a method of `Physics` for the worlds that need it, with their rows of its arguments; who succeeded."""
+        """Runs a method of `Physics` in `worlds`, with their rows of its arguments; returns which succeeded."""
         some = np.flatnonzero(worlds)
         if len(some):
             now = tree.index(self.state, some)
             if goal is not None:
                 now.goal = goal[some]
             rooms = [self.rooms[number] for number in self.room_of[some]]
-            done = self._engines.run(rooms, method, now, *(values[some] for values in arguments))
+            done = self._physics.run(rooms, method, now, *(values[some] for values in arguments))
             some = some[done]
             tree.index_put_(self.state, some, tree.index(now, done))
         return np.isin(np.arange(len(self)), some)
@@ -358,7 +358,7 @@ class World:
         return action
 
     def _point(self, pixel: np.ndarray, depth: np.ndarray) -> np.ndarray:
-        """Where pixels (B,) of a depth (B,) are in their rooms, (B, 3)."""
+        """Positions (B, 3) of pixels (B,) with depths (B,)."""
         eye, matrix = cameras(self.state.position, self.state.rotation, self.state.standing)
         x = (pixel % self.size + 0.5) / self.size * 2 - 1
         y = 1 - (pixel // self.size + 0.5) / self.size * 2

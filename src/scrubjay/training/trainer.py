@@ -30,7 +30,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSampler
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.physics_pool import Processes
+from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.world import World
 from scrubjay.training.actor_critic import Losses, Metrics, Weights, prefixed, total_loss
 from scrubjay.training.config import TrainConfig
@@ -84,14 +84,14 @@ class Trainer:
         copies = [len(part) for part in np.array_split(np.arange(config.copies), worlds)]
         size = self.agent.config.image_size
         processes = physics_processes(config.task, self.group)
-        self.engines = Processes(processes) if processes else None
-        self.worlds = [World(self.rooms, count, size=size, device=device, engines=self.engines) for count in copies]
+        self.physics = PhysicsProcesses(processes) if processes else None
+        self.worlds = [World(self.rooms, count, size=size, device=device, physics=self.physics) for count in copies]
 
     def close(self) -> None:
         for world in self.worlds:
             world.close()
-        if self.engines:
-            self.engines.close()
+        if self.physics:
+            self.physics.close()
 
     def autocast(self) -> torch.autocast:
         """bfloat16 on a GPU."""

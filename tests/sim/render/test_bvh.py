@@ -99,13 +99,13 @@ def test_rows_are_lent_and_taken_back():
     import torch
 
     rows = Rows("cpu", numbers=(2, torch.float32))
-    first, second, third = rows.lend(1000), rows.lend(20000), rows.lend(5)
+    first, second, third = rows.allocate(1000), rows.allocate(20000), rows.allocate(5)
     assert len({*first, *second, *third}) == 21005
     rows.write(second, numbers=np.ones((20000, 2)))
     assert rows.columns["numbers"][second.start : second.stop].sum() == 40000
     size = len(rows)
-    rows.take_back(second)
-    assert rows.lend(20000) == second and len(rows) == size
+    rows.release(second)
+    assert rows.allocate(20000) == second and len(rows) == size
 
 
 def test_swapping_rooms_piles_nothing_up():

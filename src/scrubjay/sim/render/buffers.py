@@ -1,4 +1,4 @@
-"""What the ray caster reads, in a few large arrays on its device, whose rows are lent to rooms and come back."""
+"""The ray caster's geometry and materials: a few large arrays on its device, whose rows are allocated to rooms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrubjay.sim.render.triangles import Triangles
 
 
 class Rows:
-    """Arrays of a common length that grows; runs of rows are lent and taken back."""
+    """Arrays of a common, growing length, whose rows are allocated in runs."""
 
     def __init__(self, device: str, **columns: tuple[int, torch.dtype]) -> None:
         self.columns = {
@@ -28,8 +28,8 @@ class Rows:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def lend(self, count: int) -> range:
-        """The first free run that is long enough; where there is none, there will be twice as many rows."""
+    def allocate(self, count: int) -> range:
+        """Allocates the first free run that is long enough; doubles the arrays if there is none."""
         for i, span in enumerate(self.spans):
             if len(span) >= count:
                 self.spans[i] = range(span.start + count, span.stop)
@@ -37,11 +37,11 @@ class Rows:
         size, more = len(self), max(len(self), count, 1 << 14)
         for name, column in self.columns.items():
             self.columns[name] = torch.cat([column, column.new_zeros((more, column.shape[1]))])
-        self.take_back(range(size, size + more))
-        return self.lend(count)
+        self.release(range(size, size + more))
+        return self.allocate(count)
 
-    def take_back(self, rows: range) -> None:
-        """Joins a run with its free neighbors."""
+    def release(self, rows: range) -> None:
+        """Frees a run and merges it with its free neighbors."""
         spans = sorted([*self.spans, rows], key=lambda span: span.start)
         self.spans = spans[:1]
         for span in spans[1:]:
@@ -59,7 +59,7 @@ class Rows:
 
 
 class Shared:
-    """Things made once for each key and numbered. The number of one that nobody holds any more is given out again."""
+    """Objects shared by key, reference-counted and numbered; numbers of freed ones are reused."""
 
     def __init__(self) -> None:
         self.made: list = []
@@ -67,7 +67,7 @@ class Shared:
         self._holders: list[int] = []
 
     def number(self, key: tuple, make: Callable[[], object]) -> int:
-        """The number of what a key stands for, made if it is not there."""
+        """The number of a key's object, which is made on first use."""
         if key not in self._numbers:
             taken = set(self._numbers.values())
             number = next((n for n in range(len(self.made)) if n not in taken), len(self.made))
@@ -88,7 +88,7 @@ class Shared:
 
 
 class Store:
-    """Faces and nodes of all that is loaded, and the materials and textures that they share."""
+    """Faces and nodes of all that is loaded, and their shared materials and textures."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -99,7 +99,7 @@ class Store:
         self.materials, self.textures = Shared(), Shared()
 
     def write(self, loaded, trees: Trees, triangles: Triangles, openable: np.ndarray, compiled: CompiledRoom) -> None:
-        """Writes trees and their triangles, in the order of the trees' leaves, into the rows lent for them."""
+        """Writes trees and their triangles, in leaf order, into the rows allocated for them."""
         names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
         loaded.materials = set(names.values())
         loaded.textures = {int(self.materials.made[name].texture) for name in loaded.materials} - {-1}
@@ -115,9 +115,9 @@ class Store:
         self.nodes.write(loaded.nodes, boxes=trees.moved(loaded.nodes.start, loaded.rows.start))
 
     def free(self, loaded) -> None:
-        """Takes back a room's rows, and the materials and textures that no other room uses."""
-        self.faces.take_back(loaded.rows)
-        self.nodes.take_back(loaded.nodes)
+        """Frees a room's rows, and the materials and textures that no other room uses."""
+        self.faces.release(loaded.rows)
+        self.nodes.release(loaded.nodes)
         self.materials.let_go(loaded.materials)
         self.textures.let_go(loaded.textures)
 
@@ -162,7 +162,7 @@ class Store:
         return self.textures.number((shape, blake2b(pixels.tobytes()).digest()), lambda: self._picture(pixels))
 
     def _picture(self, pixels: np.ndarray) -> wp.Texture2D:
-        """A picture on the device, with all its smaller versions."""
+        """A texture on the device, with all mip levels."""
         opaque = np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, np.uint8)], -1)
         return wp.Texture2D(opaque, filter_mode=wp.TextureFilterMode.LINEAR, address_mode=wp.TextureAddressMode.WRAP,
                             num_mip_levels=0, device=self.device)  # fmt: skip

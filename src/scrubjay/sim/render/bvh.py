@@ -1,7 +1,7 @@
-"""Bounding-volume trees over triangles, built level by level for many trees at once, in arrays.
+"""Bounding volume hierarchies over triangles, built in NumPy level by level for many trees at once.
 
-Each step splits all nodes of one depth: triangles are sorted into bins along each axis, and a node is cut where the
-surface-area heuristic says that rays have least to do on both sides.
+Each step splits all nodes of one depth: triangles are binned along each axis, and a node is split where the
+surface-area heuristic is least.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LEAF = 2
-"""Triangles at which a node is not split further."""
+"""Nodes with at most this many triangles are leaves."""
 BINS = 12
 LEAF_BITS = 3
 """Of a leaf's reference, which hold its count; the rest is its first triangle."""
@@ -68,7 +68,7 @@ def build(corners: np.ndarray, counts: list[int]) -> Trees:
 
 
 def _bounds(order, start, size, low, high) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes (k, 3) around runs of triangles; an empty run's is turned inside out, so that no ray meets it."""
+    """The boxes (k, 3) around runs of triangles; an empty run's is inverted, so that no ray hits it."""
     lower = np.full((len(start), 3), np.inf)
     upper = -lower
     there = size > 0
@@ -104,7 +104,7 @@ def _split(order, start, size, low, high, middle) -> tuple[np.ndarray, np.ndarra
         better = cost < best
         best = np.where(better, cost, best)
         goes_right = np.where(better[run], bins > cut[run], goes_right)
-    # Where every middle is the same no plane divides them: half go left.
+    # Where all centers coincide no plane divides them: half go left.
     stuck = ~np.isfinite(best)
     rank = np.arange(len(index)) - runs[run]
     goes_right = np.where(stuck[run], rank >= (size[run] + 1) // 2, goes_right) & (size[run] > LEAF)

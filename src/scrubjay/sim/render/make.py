@@ -29,9 +29,9 @@ def make_renderer(
 ) -> Renderer:
     """A renderer by name: 'opengl', 'warp', or 'auto', the fastest that works on the device.
 
-    `culled` leaves out surfaces seen from behind, so that one can look into a room from outside. A device is never
-    exchanged for a slower one: what cannot be done on it is an error, raised before anything is allocated. `shadows`,
-    cast by the first lamp, are drawn by Warp alone.
+    `culled` enables back-face culling, to look into a room from outside. There is no fallback to another device: a
+    device that cannot render is an error, raised before anything is allocated. Only Warp renders `shadows`, which the
+    first lamp casts.
     """
     check_request(name, device, len(rooms), copies, size)
     if shadows and name == "opengl":
@@ -48,7 +48,7 @@ def make_renderer(
 
 
 def check_request(name: str, device: str, rooms: int, copies: int, size: int) -> None:
-    """Raises an error that names the remedy where a renderer cannot be had, before anything is made or allocated."""
+    """Raises an error that says what to do if the renderer is not available, before anything is allocated."""
     if name not in NAMES:
         raise ValueError(f"unknown renderer {name!r}; there are {', '.join(NAMES)}")
     check_device(device)
@@ -59,7 +59,7 @@ def check_request(name: str, device: str, rooms: int, copies: int, size: int) ->
 
 
 def check_device(device: str) -> None:
-    """Raises RendererError where a device is not there, and says what would help."""
+    """Raises RendererError if the device is not available."""
     kind, _, number = device.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
         raise RendererError(f"unknown device {device!r}; it is 'cpu', 'cuda' or 'cuda:N'")
@@ -84,7 +84,7 @@ def check_device(device: str) -> None:
 
 
 def check_memory(device: str, rooms: int, copies: int, size: int) -> None:
-    """Raises RendererError where worlds would not fit into a GPU's free memory."""
+    """Raises RendererError if the worlds do not fit into the GPU's free memory."""
     free, _ = torch.cuda.mem_get_info(device)
     pixels = size * size * rooms * copies
     needed = pixels * BYTES_PER_PIXEL + min(pixels, 512 * size * size) * BYTES_PER_HIT + rooms * BYTES_PER_ROOM

@@ -1,4 +1,4 @@
-"""A compiled room's visible surfaces as plain arrays of triangles, for renderers of our own."""
+"""A compiled room's visible surfaces as arrays of triangles."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from scrubjay.sim.compile import SOLID, CompiledRoom
 
-USABLE = 0.8
-"""A corner's normal further off its face than this cosine is replaced by the face's, as MuJoCo's own renderer does."""
+MIN_COSINE = 0.8
+"""A vertex normal with a smaller cosine to its face's is replaced by that, as in MuJoCo's renderer."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Triangles:
     thing: np.ndarray
     """(m,): the thing's id."""
     detail: np.ndarray
-    """(m,): texels a meter."""
+    """(m,): texels per meter."""
 
     def reordered(self, order: np.ndarray) -> Triangles:
         """The same triangles in another order."""
@@ -39,7 +39,7 @@ class Triangles:
 
 
 def triangles_of(compiled: CompiledRoom, body: int) -> Triangles:
-    """All that can be seen of a body of the model; body 0 is everything that never moves."""
+    """The visible triangles of a body; body 0 is everything that never moves."""
     model = compiled.model
     geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group != SOLID))
     corners, normals, uvs, counts = [], [], [], []
@@ -76,7 +76,7 @@ def joined(parts: list[Triangles]) -> Triangles:
 
 
 def _shared(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Corners (m, 3, 3) as points that faces share where they meet: a smaller tree is a faster one."""
+    """Merges corners (m, 3, 3) into points that faces share: a smaller tree is faster."""
     flat = corner.reshape(-1, 3)
     key = np.round((flat - flat.min(0)) * 1e5).astype(np.int64) @ np.array([1, 1 << 21, 1 << 42])
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
@@ -84,16 +84,16 @@ def _shared(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _usable(corner: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The corners' normals with unusable ones replaced, and the faces' areas."""
+    """The vertex normals, with those off their face replaced, and the faces' areas."""
     across = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     length = np.linalg.norm(across, axis=1)
     face = across / np.maximum(length, 1e-12)[:, None]
-    off = (normals * face[:, None]).sum(-1) < USABLE
+    off = (normals * face[:, None]).sum(-1) < MIN_COSINE
     return np.where(off[..., None], face[:, None], normals), length / 2
 
 
 def _detail(model: mujoco.MjModel, uv: np.ndarray, material: np.ndarray, area: np.ndarray) -> np.ndarray:
-    """How many texels of each face's texture lie along a meter of it."""
+    """Texels of each face's texture per meter."""
     a, b = uv[:, 1] - uv[:, 0], uv[:, 2] - uv[:, 0]
     stretch = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]) / 2 / np.maximum(area, 1e-12)
     texture = model.mat_texid[material, mujoco.mjtTextureRole.mjTEXROLE_RGB]

@@ -150,8 +150,8 @@ class _Loaded:
     def __init__(self, compiled: CompiledRoom, groups: list[Triangles], owners: list[np.ndarray], store: Store) -> None:
         everything = joined(groups)
         trees = build(everything.points[everything.faces], [len(group.faces) for group in groups])
-        self.rows = store.faces.lend(len(trees.order))
-        self.nodes = store.nodes.lend(len(trees.nodes))
+        self.rows = store.faces.allocate(len(trees.order))
+        self.nodes = store.nodes.allocate(len(trees.nodes))
         store.write(self, trees, everything.reordered(trees.order), np.concatenate(owners)[trees.order], compiled)
         self.trees = []
         for root, group in zip(trees.roots + self.nodes.start, groups, strict=True):
