@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import scrubjay  # noqa: F401 (it makes the environments known)
-from scrubjay.envs.stage import TASKS, StageEnv, StageVectorEnv
+from scrubjay.envs.stage import TASKS, StageEnv
 from scrubjay.envs.stage_games import ACTIONS
 from scrubjay.errors import SpotError
 from scrubjay.game.actions import NAMES, NOTHING, PLACE_ACTIONS, Stage, action_index
@@ -53,32 +53,29 @@ def turner(seed: int) -> Always:
     return Always("RotateLeft")
 
 
-@pytest.fixture
-def make(chest):
+def environments(make, chest):
     """Makes environments in the room of the chest, and closes them."""
     made = []
 
-    def one(task: str, **options) -> StageEnv:
-        made.append(gymnasium.make(f"scrubjay/{task}-v0", **{"scene": chest, "size": SIZE} | options))
+    def make_one(task: str, **options):
+        made.append(make(f"scrubjay/{task}-v0", **{"scene": chest, "size": SIZE} | options))
         return made[-1].unwrapped
 
-    yield one
+    yield make_one
     for env in made:
         env.close()
+
+
+@pytest.fixture
+def make(chest):
+    """Makes a `StageEnv`."""
+    yield from environments(gymnasium.make, chest)
 
 
 @pytest.fixture
 def make_vec(chest):
-    """The same for many games at once."""
-    made = []
-
-    def many(task: str, **options) -> StageVectorEnv:
-        made.append(gymnasium.make_vec(f"scrubjay/{task}-v0", **{"scene": chest, "size": SIZE} | options))
-        return made[-1].unwrapped
-
-    yield many
-    for env in made:
-        env.close()
+    """Makes a `StageVectorEnv`."""
+    yield from environments(gymnasium.make_vec, chest)
 
 
 def own(task: str, name: str) -> int:
