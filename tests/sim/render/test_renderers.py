@@ -149,7 +149,7 @@ def test_some_worlds_are_drawn_as_they_are_among_all(how, chest, empty, at_once,
 def test_worlds_that_are_not_there_are_refused(how, chest):
     with World([chest], copies=2, **how, size=56) as world:
         for wrong in (np.ones(3, bool), np.array([0, 1]), True):
-            with pytest.raises(ValueError, match="worlds must be a bool array \(2,\)"):
+            with pytest.raises(ValueError, match=r"worlds must be a bool array \(2,\)"):
                 world.goal_pixels(wrong)
         with pytest.raises(ValueError, match="one thing for each of 2 pictures is needed, not 1"):
             world.goal_mask(world.view(("ids",)), np.array([True, False]))
