@@ -13,6 +13,7 @@ import numpy as np
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
 
+EM, PS, OH, OM, S = (int(stage) for stage in Stage)  # NumPy compares plain ints five times as fast as an IntEnum.
 LIMITS = np.array([200, 1, 15, 50, 500])
 """Maximum steps of each stage, (5,)."""
 SEEKER_STEPS = int(LIMITS[Stage.S])
@@ -54,30 +55,30 @@ def advance(
     steps (B, 5) counts the steps of each stage's current episode, this one included; limits (5,).
     """
     full = steps >= limits
-    explored = (stage == Stage.EM) & full[:, Stage.EM]
-    chose = stage == Stage.PS
-    placing = (stage == Stage.OH) & success & (actions.PLACE_AT[action] != NOTHING)
+    explored = (stage == EM) & full[:, EM]
+    chose = stage == PS
+    placing = (stage == OH) & success & (actions.PLACE_AT[action] != NOTHING)
     dropped = success & (actions.DROP[action] != NOTHING)
-    manipulated = (stage == Stage.OM) & (dropped | full[:, Stage.OM])
+    manipulated = (stage == OM) & (dropped | full[:, OM])
     found = success & (actions.CLAIM[action] != NOTHING)
-    sought = (stage == Stage.S) & (found | full[:, Stage.S])
+    sought = (stage == S) & (found | full[:, S])
 
-    following = np.where(explored, Stage.PS, stage)
-    following = np.where(placing, Stage.OM, following)
-    following = np.where(chose & (last != Stage.PS) | manipulated & (last != Stage.OM), Stage.OH, following)
+    following = np.where(explored, PS, stage)
+    following = np.where(placing, OM, following)
+    following = np.where(chose & (last != PS) | manipulated & (last != OM), OH, following)
 
     # OH ends when the hider says so, or with its last step, once a manipulation begun in it is over.
-    ready = (stage == Stage.OH) & success & (actions.READY[action] != NOTHING)
-    out_of_time = (following == Stage.OH) & full[:, Stage.OH]
+    ready = (stage == OH) & success & (actions.READY[action] != NOTHING)
+    out_of_time = (following == OH) & full[:, OH]
     hidden = ready | out_of_time
-    following = np.where(hidden & (last == Stage.S), Stage.S, following)
+    following = np.where(hidden & (last == S), S, following)
 
     finished = (
-        explored & (last == Stage.EM)
-        | chose & (last == Stage.PS)
-        | hidden & (last == Stage.OH)
-        | manipulated & (last == Stage.OM)
-        | sought & (last == Stage.S)
+        explored & (last == EM)
+        | chose & (last == PS)
+        | hidden & (last == OH)
+        | manipulated & (last == OM)
+        | sought & (last == S)
     )
     return Transition(following, chose, placing, manipulated, hidden, out_of_time, finished,
                       ended=explored | chose | manipulated | hidden | sought)  # fmt: skip
