@@ -15,7 +15,7 @@ from rich.console import Console
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.normalization import running_norms
-from scrubjay.bench.learning import measure, trainings
+from scrubjay.bench.learning import benchmark_config, measure
 from scrubjay.errors import RunError, TrainingError, WeightsError, explain
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
@@ -341,13 +341,13 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
 
 @pytest.mark.parametrize("name", ["explore", "manipulate", "seek", "cache"])
 def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
-    preset = trainings(name, "preset", updates=7)
+    preset = benchmark_config(name, "preset", updates=7)
     assert (
         preset == replace(PRESETS[name], updates=7)
         and preset.epochs == FEW_STEPS["epochs"] > 1
         and preset.validation_games
     )
-    paper = trainings(name, "paper", updates=7)
+    paper = benchmark_config(name, "paper", updates=7)
     # Sequences of 64 are twice as large as others: half as many go into one step.
     length = preset.unroll_length
     assert paper == TrainConfig(name, unroll_length=length, minibatch_games=320 * 32 // length, updates=7)

@@ -41,30 +41,30 @@ class Noting:
 
 
 @pytest.fixture(scope="module")
-def exam() -> Validation:
+def validation() -> Validation:
     return Validation(TINY, games=2, scenes=[SCENE])
 
 
-def test_everyone_sits_the_same_exam_and_the_same_player_gets_the_same_marks(exam):
+def test_everyone_plays_the_same_validation_games_and_the_same_player_gets_the_same_marks(validation):
     torch.manual_seed(0)
     agent = Agent(SMALL)
-    first, other = Noting(AgentPlayer(agent, 7)), Noting(exam.scripted("scripted"))
-    marks, _ = exam.evaluate(first), exam.evaluate(other)
+    first, other = Noting(AgentPlayer(agent, 7)), Noting(validation.scripted("scripted"))
+    marks, _ = validation.evaluate(first), validation.evaluate(other)
     assert first.games == other.games and len(first.games) == 2
     assert len(set(map(tuple, first.games))) == 2, "and they are two different games"
     again = Validation(TINY, games=2, scenes=[SCENE])
     np.testing.assert_equal(again.evaluate(AgentPlayer(agent, 7)), marks)
-    noting = Noting(exam.scripted("random"))
+    noting = Noting(validation.scripted("random"))
     Validation(TINY, games=2, seed=8, scenes=[SCENE]).evaluate(noting)
-    assert noting.games != first.games, "another seed is another exam"
+    assert noting.games != first.games, "another seed is another validation"
 
 
-def test_every_task_knows_its_players(exam):
+def test_every_task_knows_its_players(validation):
     assert set(TRAINABLE) <= set(TASKS)
     with pytest.raises(
         ValueError, match=r"unknown player 'nobody' of manipulate; there are random, possible, scripted"
     ):
-        exam.scripted("nobody")
+        validation.scripted("nobody")
 
 
 def test_hiding_spots_are_made_once_and_kept(tmp_path):
@@ -89,44 +89,44 @@ def test_without_a_folder_no_hiding_spots_are_left_behind(tmp_path, monkeypatch)
     assert len(make_seek_task([SCENE], SEEK).spots) == 5 and not list(tmp_path.iterdir())
 
 
-def test_a_run_that_goes_on_drops_exams_later_than_its_checkpoint(tmp_path):
+def test_a_run_that_goes_on_drops_validations_later_than_its_checkpoint(tmp_path):
     run = Run.begin(tmp_path / "run", TINY)
     for update in (2, 4, 6):
-        run.log({"update": update, "player": "agent"}, "exams.jsonl")
-    with open(tmp_path / "run" / "exams.jsonl", "a") as file:
+        run.log({"update": update, "player": "agent"}, "validation.jsonl")
+    with open(tmp_path / "run" / "validation.jsonl", "a") as file:
         file.write('{"update": 4, "cut of')
     run.rewind(Progress(update=4))
     run.close()
-    assert [row["update"] for row in exams_of(tmp_path / "run")] == [2, 4]
+    assert [row["update"] for row in validation_rows(tmp_path / "run")] == [2, 4]
 
 
-def test_playing_between_checkpoints_changes_nothing_that_is_learned(exam):
-    """What an exam does to the agent and to random numbers is undone by the time that training goes on."""
+def test_playing_between_checkpoints_changes_nothing_that_is_learned(validation):
+    """What an validation does to the agent and to random numbers is undone by the time that training goes on."""
 
-    def learned(examined: bool) -> dict[str, torch.Tensor]:
+    def learned(validated: bool) -> dict[str, torch.Tensor]:
         trainer = Trainer(TINY)
 
         def save() -> None:
-            if examined and trainer.progress.update < TINY.updates:
-                exam.evaluate(AgentPlayer(trainer.agent, exam.seed))
+            if validated and trainer.progress.update < TINY.updates:
+                validation.evaluate(AgentPlayer(trainer.agent, validation.seed))
                 trainer.agent.train()
 
         trainer.run(lambda row: None, lambda: False, save)
         trainer.close()
         return trainer.agent.state_dict()
 
-    plain, examined = learned(False), learned(True)
-    assert all(torch.equal(plain[name], tensor) for name, tensor in examined.items())
+    plain, validated = learned(False), learned(True)
+    assert all(torch.equal(plain[name], tensor) for name, tensor in validated.items())
 
 
-def exams_of(folder) -> list[dict]:
-    return [json.loads(line) for line in (folder / "exams.jsonl").read_text().splitlines()]
+def validation_rows(folder) -> list[dict]:
+    return [json.loads(line) for line in (folder / "validation.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
-def examined(tmp_path_factory):
-    """A run with exams in all validation rooms, and what was reported while it went."""
-    folder, reported = tmp_path_factory.mktemp("runs") / "examined", []
+def validated(tmp_path_factory):
+    """A run with validations in all validation rooms, and what was reported while it went."""
+    folder, reported = tmp_path_factory.mktemp("runs") / "validated", []
     run = Run.begin(folder, replace(TINY, validation_games=1))
     train(run, report=reported.append)
     run.close()
@@ -134,9 +134,9 @@ def examined(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_agent_sits_every_exam_and_the_others_the_first_one(examined):
-    folder, reported = examined
-    rows = exams_of(folder)
+def test_the_agent_sits_every_validation_and_the_others_the_first_one(validated):
+    folder, reported = validated
+    rows = validation_rows(folder)
     assert [(row["update"], row["player"]) for row in rows] == [
         (2, "agent"), (2, "random"), (2, "possible"), (2, "scripted"), (4, "agent"),
     ]  # fmt: skip
@@ -151,35 +151,35 @@ def test_the_agent_sits_every_exam_and_the_others_the_first_one(examined):
 
 
 @pytest.mark.slow
-def test_exams_change_nothing_that_is_learned(examined, tmp_path):
+def test_validations_change_nothing_that_is_learned(validated, tmp_path):
     run = Run.begin(tmp_path / "plain", TINY)
     train(run)
     run.close()
-    assert not (tmp_path / "plain" / "exams.jsonl").exists()
-    for mine, other in zip(checkpoints(tmp_path / "plain"), checkpoints(examined[0]), strict=True):
+    assert not (tmp_path / "plain" / "validation.jsonl").exists()
+    for mine, other in zip(checkpoints(tmp_path / "plain"), checkpoints(validated[0]), strict=True):
         for name in ("config.json", "optimizers.safetensors"):  # The first names the weights' digest.
             assert (mine / name).read_bytes() == (other / name).read_bytes(), (mine.name, name)
 
 
 @pytest.mark.slow
-def test_a_run_that_goes_on_gets_the_marks_of_an_unbroken_one(examined, tmp_path):
+def test_a_run_that_goes_on_gets_the_marks_of_an_unbroken_one(validated, tmp_path):
     folder = tmp_path / "broken"
-    shutil.copytree(examined[0], folder)
+    shutil.copytree(validated[0], folder)
     shutil.rmtree(checkpoints(folder)[-1])
     run = Run.open(folder)
     train(run)
     run.close()
-    assert exams_of(folder) == exams_of(examined[0])
+    assert validation_rows(folder) == validation_rows(validated[0])
 
 
 @pytest.mark.slow
-def test_the_others_sit_the_first_exam_of_a_run_that_begins_again_too(examined, tmp_path):
+def test_the_others_sit_the_first_validation_of_a_run_that_begins_again_too(validated, tmp_path):
     """Its only checkpoint was damaged and is deleted, as is said then: all marks are later than where it goes on."""
     folder = tmp_path / "again"
-    shutil.copytree(examined[0], folder)
+    shutil.copytree(validated[0], folder)
     shutil.rmtree(folder / "checkpoints")
     seen: list[dict] = []
     run = Run.open(folder)
     train(run, report=seen.append, stop=lambda: bool(seen))
     run.close()
-    assert {row["player"] for row in exams_of(folder)} == {"agent", *TASKS["manipulate"].baselines}
+    assert {row["player"] for row in validation_rows(folder)} == {"agent", *TASKS["manipulate"].baselines}

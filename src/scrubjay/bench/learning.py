@@ -23,16 +23,16 @@ from scrubjay.training.trainer import Trainer
 
 KINDS = ("rgb", "ids", "depth")
 """Images rendered at every step."""
-CHUNK = 320
-"""Sequences of 32 that make one step of the optimizer with the paper's numbers; fewer of longer ones."""
+MINIBATCH_STEPS = 320 * 32
+"""Steps of a minibatch with the paper's hyperparameters, which do not name one."""
 
 
-def measure(training: TrainConfig, device: str, updates: int, console: Console) -> dict:
+def measure(config: TrainConfig, device: str, updates: int, console: Console) -> dict:
     """Steps per second, milliseconds of each part of an update, and GPU memory."""
-    console.print(f"building {len(training.scenes)} rooms")
-    with contextlib.closing(Trainer(training, device)) as trainer:
+    console.print(f"building {len(config.scenes)} rooms")
+    with contextlib.closing(Trainer(config, device)) as trainer:
         collector, replay = trainer.start_segment()
-        console.print(f"{training.games} games of {training.task}")
+        console.print(f"{config.games} games of {config.task}")
         for _ in range(2):
             trainer.update(collector, replay)
         parts: dict[str, float] = {}
@@ -42,10 +42,10 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
             trainer.update(collector, replay)
         _wait(device)
         seconds = (time.perf_counter() - start) / updates
-        steps = training.games * training.unroll_length
+        steps = config.games * config.unroll_length
         # Parts one after another, each synchronized: what overlaps in training is counted in full here.
         with _timed(parts, "collect", device):
-            rollout = collector.collect(training.unroll_length)
+            rollout = collector.collect(config.unroll_length)
         with _timed(parts, "learn", device):
             trainer.train_rollout(rollout)
         if collector.hiding_buffers:
@@ -56,29 +56,29 @@ def measure(training: TrainConfig, device: str, updates: int, console: Console) 
                 trainer.train_dynamics(replay)
         # The parts of collecting.
         with _timed(parts, "render", device):
-            for _ in range(training.unroll_length):
+            for _ in range(config.unroll_length):
                 for world in trainer.worlds:
                     world.view(KINDS)
         with _timed(parts, "act", device), torch.no_grad():
             for number, actor in enumerate(collector.actors):
                 observation = observe(collector.games[number])
-                for _ in range(training.unroll_length):
+                for _ in range(config.unroll_length):
                     actor(observation, collector.begins[number], update_state=False)
         with _timed(parts, "game", device):
             for number, game in enumerate(collector.games):
                 _play(game, rollout, sum(map(len, collector.games[:number])), whole=bool(collector.hiding_buffers))
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
-        "task": training.task,
-        "agent": preset_name(training.agent),
+        "task": config.task,
+        "agent": preset_name(config.agent),
         "steps_per_s": round(steps / seconds, 1),
         "update_ms": round(1000 * seconds, 1),
         **{f"{name}_ms": round(1000 * value, 1) for name, value in parts.items()},
-        "games": training.games,
-        "rooms": len(training.scenes),
-        "unroll_length": training.unroll_length,
-        "minibatch_games": training.minibatch_games,
-        "epochs": training.epochs,
+        "games": config.games,
+        "rooms": len(config.scenes),
+        "unroll_length": config.unroll_length,
+        "minibatch_games": config.minibatch_games,
+        "epochs": config.epochs,
         "gpu_gib": round(gib, 1),
         "machine": machine(device),
         "torch": torch.__version__,
@@ -95,14 +95,14 @@ def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:
         game.step(*(player(game, everyone) if whole else (actions, np.zeros((len(game), 4), int))))
 
 
-def trainings(preset: str, numbers: str, **changes: Any) -> TrainConfig:
-    """A preset's training with some changes; with the paper's numbers, or those that the preset has."""
+def benchmark_config(preset: str, numbers: str, **changes: Any) -> TrainConfig:
+    """A preset with some fields changed, with its own hyperparameters (`preset`) or the paper's."""
     if numbers == "preset":
         return TrainConfig.preset(preset, **changes)
     plain = PRESETS[preset]
     paper = TrainConfig(
         task=plain.task, scenes=plain.scenes, copies=plain.copies, unroll_length=plain.unroll_length,
-        minibatch_games=CHUNK * 32 // plain.unroll_length, agent=plain.agent,
+        minibatch_games=MINIBATCH_STEPS // plain.unroll_length, agent=plain.agent,
     )  # fmt: skip
     return replace(paper, **changes)
 

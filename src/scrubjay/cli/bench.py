@@ -127,7 +127,7 @@ def learning(
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
         updates: Measured updates.
     """
-    from scrubjay.bench.learning import measure, trainings
+    from scrubjay.bench.learning import benchmark_config, measure
     from scrubjay.bench.learning import rooms as some
     from scrubjay.sim.render.make import check_device
 
@@ -135,4 +135,4 @@ def learning(
     changes: dict[str, Any] = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
-    print_json(measure(trainings(preset, numbers, **changes), device, updates, err))
+    print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err))

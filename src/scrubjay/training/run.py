@@ -1,7 +1,7 @@
-"""A run's folder: its config, its log, and checkpoints that are whole or not there.
+"""A training run's folder: its config, its logs and its checkpoints.
 
-A checkpoint is a folder of its own: the agent's weights, the optimizers' tensors, and how far the run was, with the
-digests of both. It is written beside its name and then renamed, so a killed run leaves the last good one intact.
+A checkpoint is a folder: the agent's weights, the optimizers' state, and the run's progress with their digests. It is
+written under a temporary name and then renamed, so a killed run leaves the last checkpoint intact.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from scrubjay.training.config import TrainConfig, from_json, to_json
 
 VERSION = 4
 KEPT = 3
-"""Checkpoints that are kept: the newest ones."""
+"""How many checkpoints are kept, the newest ones."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
-EXAMS = "exams.jsonl"
-"""What the agent, and others, got in exams."""
+VALIDATION_LOG = "validation.jsonl"
+"""Metrics of the agent and of scripted players in the validation rooms."""
 SPOTS = "spots"
-"""The folder of the hiding spots that a run has made for itself."""
+"""Folder of the hiding spots that a run has made."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """A run's progress."""
 
     update: int = 0
-    """Rollouts learned from."""
+    """Rollouts trained on."""
     steps: int = 0
     """Environment steps."""
     games: int = 0
@@ -52,7 +52,7 @@ class Progress:
 
 
 class Run:
-    """A folder that one process at a time trains into."""
+    """A run's folder, locked for one process."""
 
     def __init__(self, folder: Path, config: TrainConfig, lock: IO[str] | None = None) -> None:
         self.folder, self.config, self._lock = folder, config, lock
@@ -70,7 +70,7 @@ class Run:
         if agent and agent.config != config.agent:
             raise RunError(f"{start}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
         folder.mkdir(parents=True, exist_ok=True)
-        run = cls(folder, config, _locked(folder))
+        run = cls(folder, config, _lock(folder))
         if agent:
             # Its first checkpoint, with optimizers that have not seen anything yet. Without a config it is no run, so
             # that one whose first checkpoint could not be written is never gone on with.
@@ -88,31 +88,31 @@ class Run:
         folder = Path(folder)
         config = read_config(folder)
         check_trusted(config.agent, trust_code)
-        return cls(folder, config, _locked(folder))
+        return cls(folder, config, _lock(folder))
 
     def close(self) -> None:
         if self._lock:
             self._lock.close()
 
     def log(self, row: dict[str, Any], name: str = LOG) -> None:
-        """Adds a line to the metrics; what a killed run wrote after its last checkpoint is cut off when it goes on."""
+        """Appends a row to a log; rows after the last checkpoint are dropped when the run is resumed."""
         with open(self.folder / name, "a") as file:
             file.write(json.dumps(row) + "\n")
 
     def rows(self, name: str = LOG) -> list[dict[str, Any]]:
-        """The lines of a log; none where there is no such log yet."""
+        """A log's rows; none if there is no such log yet."""
         path = self.folder / name
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def rewind(self, progress: Progress) -> None:
-        """Drops lines of the logs that are later than a checkpoint."""
-        for path in (self.folder / LOG, self.folder / EXAMS):
+        """Drops log rows later than a checkpoint."""
+        for path in (self.folder / LOG, self.folder / VALIDATION_LOG):
             if path.exists():
                 kept = [line for line in path.read_text().splitlines() if _update_of(line) <= progress.update]
                 write_atomically(path, "".join(line + "\n" for line in kept))
 
     def save(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
-        """Writes a checkpoint and drops the oldest ones."""
+        """Writes a checkpoint and deletes the oldest ones."""
         parent = self.folder / "checkpoints"
         final, draft = parent / f"{progress.update:08d}", parent / f".{progress.update:08d}"
         for left in parent.glob(".[0-9]*"):
@@ -120,12 +120,12 @@ class Run:
         try:
             draft.mkdir(parents=True)
             weights.save(agent, agent.config, draft)
-            data = safetensors.save(_flattened(optimizers))
+            data = safetensors.save(_flatten(optimizers))
             write_atomically(draft / OPTIMIZERS, data)
             about = {"version": VERSION, **vars(progress), OPTIMIZERS: hashlib.sha256(data).hexdigest()}
             write_atomically(draft / PROGRESS, json.dumps(about, indent=1) + "\n")
         except OSError as error:
-            # A disk that is full should not stay so for half a checkpoint.
+            # Half a checkpoint must not keep filling a full disk.
             shutil.rmtree(draft, ignore_errors=True)
             raise RunError(f"{final} could not be written ({error}); the checkpoints before it are intact") from error
         shutil.rmtree(final, ignore_errors=True)
@@ -135,11 +135,9 @@ class Run:
         return final
 
     def restore(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
-        """Fills agent and optimizers from the newest checkpoint; nothing is changed where there is none."""
-        found = checkpoints(self.folder)
-        if not found:
-            return Progress()
-        return load_checkpoint(found[-1], agent, optimizers)
+        """Loads the newest checkpoint, if there is one, into agent and optimizers."""
+        saved = checkpoints(self.folder)
+        return load_checkpoint(saved[-1], agent, optimizers) if saved else Progress()
 
 
 def read_config(folder: str | os.PathLike[str]) -> TrainConfig:
@@ -167,42 +165,42 @@ def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def newest(folder: str | os.PathLike[str]) -> Path:
-    """The newest checkpoint of a run, RunError if it has none; any other folder itself."""
-    found = checkpoints(folder)
-    if not found and (Path(folder) / CONFIG).exists():
+    """A run's newest checkpoint, RunError if it has none; any other folder is returned as it is."""
+    saved = checkpoints(folder)
+    if not saved and (Path(folder) / CONFIG).exists():
         raise RunError(f"{folder} has no checkpoint yet: continue it with scrubjay train --resume {folder}")
-    return [Path(folder), *found][-1]
+    return [Path(folder), *saved][-1]
 
 
 def load_checkpoint(path: Path, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
-    """Fills agent and optimizers; RunError if anything in the folder is not what was written."""
+    """Loads a checkpoint into agent and optimizers; RunError if it is damaged."""
     try:
         about = json.loads((path / PROGRESS).read_text())
         data = (path / OPTIMIZERS).read_bytes()
         config, tensors = weights.load(path)
         progress = Progress(**{name: about[name] for name in vars(Progress())})
-        right = about["version"] == VERSION and about[OPTIMIZERS] == hashlib.sha256(data).hexdigest()
+        intact = about["version"] == VERSION and about[OPTIMIZERS] == hashlib.sha256(data).hexdigest()
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise RunError(
-            f"{path}: damaged: {error}. Delete this folder to go on from the checkpoint before it"
+            f"{path}: damaged: {error}. Delete this folder to continue from the checkpoint before it"
         ) from error
-    if not right:
-        raise RunError(f"{path}: damaged, or of another version. Delete this folder to go on from the one before it")
+    if not intact:
+        raise RunError(f"{path}: damaged, or of another version. Delete this folder to continue from the one before it")
     if config != agent.config:
-        raise RunError(f"{path}: the agent's config is another one than the run's")
+        raise RunError(f"{path}: the agent's config differs from the run's")
     weights.fill(agent, tensors)
     _fill(optimizers, safetensors.load(data))
     return progress
 
 
-def _flattened(optimizers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
-    """The optimizers' tensors by name: which optimizer, which parameter, what."""
-    found = {}
+def _flatten(optimizers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:
+    """The optimizers' state by `optimizer.parameter.name`."""
+    tensors = {}
     for name, optimizer in optimizers.items():
         for number, values in optimizer.state_dict()["state"].items():
             for what, value in values.items():
-                found[f"{name}.{number}.{what}"] = torch.as_tensor(value).detach().cpu().contiguous()
-    return found
+                tensors[f"{name}.{number}.{what}"] = torch.as_tensor(value).detach().cpu().contiguous()
+    return tensors
 
 
 def _fill(optimizers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, torch.Tensor]) -> None:
@@ -213,11 +211,11 @@ def _fill(optimizers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, to
             if whose == name:
                 state.setdefault(int(number), {})[what] = tensor
         if not state:
-            continue  # A run's first checkpoint, made from another run's agent, has none.
+            continue  # The first checkpoint of a run started from another run's agent has none.
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _locked(folder: Path) -> IO[str]:
+def _lock(folder: Path) -> IO[str]:
     lock = open(folder / LOCK, "w")  # noqa: SIM115 (held until the run is closed)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -235,17 +233,17 @@ def _update_of(line: str) -> float:
 
 
 def _commit() -> str:
-    """The commit that the package's own folder is at, if it is a working copy."""
+    """The package's git commit, if it is a working copy."""
     here = Path(__file__).parent
     try:
-        found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return found.stdout.strip()
+    return done.stdout.strip()
 
 
 def trainable_parameters(*modules: nn.Module) -> list[nn.Parameter]:
-    """Parameters of some modules that are not frozen, each once."""
+    """The modules' parameters that require gradients, each once."""
     return list(dict.fromkeys(p for module in modules for p in module.parameters() if p.requires_grad))
 
 

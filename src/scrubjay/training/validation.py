@@ -18,7 +18,7 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.spots.spots import DIFFICULTIES, load_spot_files, make_spot_files
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import VALIDATION, TrainConfig
-from scrubjay.training.run import EXAMS, Progress, Run
+from scrubjay.training.run import VALIDATION_LOG, Progress, Run
 
 
 class Validation:
@@ -60,13 +60,15 @@ def make_scripted_player(task: str, name: str, seed: int) -> Player:
 def validate(run: Run, validation: Validation, agent: Agent, progress: Progress) -> dict[str, Any]:
     """Scores the agent, and the first time the scripted players; logs all scores into the run's folder."""
     players: dict[str, Player] = {"agent": AgentPlayer(agent, validation.seed)}
-    if {row["player"] for row in run.rows(EXAMS)} <= {"agent"}:
+    if {row["player"] for row in run.rows(VALIDATION_LOG)} <= {"agent"}:
         players |= {name: validation.scripted(name) for name in TASKS[run.config.task].baselines}
     scores = {name: validation.evaluate(player) for name, player in players.items()}
     agent.train()
     when = {"update": progress.update, "steps": progress.steps}
     for name, summaries in scores.items():
-        run.log({**when, "player": name, **{metric: list(summary) for metric, summary in summaries.items()}}, EXAMS)
+        run.log(
+            {**when, "player": name, **{metric: list(summary) for metric, summary in summaries.items()}}, VALIDATION_LOG
+        )
     return {**when, "validation": {metric: summary.mean for metric, summary in scores["agent"].items()}}
 
 
