@@ -7,12 +7,14 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
-from scrubjay.agent.mental_seeker import SEEKER_ACTIONS, SEEKER_CLAIM
+from scrubjay.agent.mental_seeker import SEEKER_ACTIONS, SEEKER_CLAIM, Rollouts
 from scrubjay.agent.metric_map import unpack
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage, action_index
@@ -309,7 +311,7 @@ def test_percentiles_compare_the_seeker_with_mental_ones(played):
         return learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0))
 
     assert (percentiles(0, True) == -1).all() and (percentiles(8, False) == 1).all()
-    assert (percentiles(100, True) == 1).all()
+    assert (percentiles(500, True) == 1).all()
     assert (percentiles(50, True) > -1).all(), "a new mental seeker finds something now and then"
     # One that claims at every other step, as often in vain, has found it after k steps with a chance of 1 - (3/4)^k.
     with torch.no_grad():
@@ -321,6 +323,102 @@ def test_percentiles_compare_the_seeker_with_mental_ones(played):
         deviation = 2 * (chance * (1 - chance) / 100) ** 0.5
         assert (between - expected).abs().max() < 5 * deviation, "of 100 mental seekers in each game"
         assert abs(between.mean() - expected) < 5 * deviation / len(games) ** 0.5
+
+
+def with_mental_steps(agent: Agent, games: FinishedBatch, monkeypatch, steps: dict[int, tuple[float, int]]) -> None:
+    """Lets P give outcomes probabilities at the chosen places, and mental seekers need so many steps after them.
+
+    At all other places the hider is sure to hide nothing, which a mental seeker finds at once.
+    """
+    perspective = agent.perspective
+    table, logits = torch.ones(NOT_HIDDEN + 1, dtype=torch.int64), torch.full((NOT_HIDDEN + 1,), -torch.inf)
+    for outcome, (probability, length) in steps.items():
+        table[outcome], logits[outcome] = length, np.log(probability)
+    nothing = torch.full_like(logits, -torch.inf)
+    nothing[NOT_HIDDEN] = 0
+
+    def evaluate_places(encoded, places):
+        chosen = (places[..., :3] == games.choice.place[:, None, :3]).all(-1, keepdim=True)
+        p = torch.where(chosen, logits, nothing)
+        return p, torch.zeros_like(p)
+
+    def imagine(encoded, inside, places, outcomes):
+        return outcomes.flatten(1)[:, :, None, None, None].expand(-1, -1, *encoded.shape[1:3], 1)
+
+    def simulate(maps, floor, start, uniforms):
+        length, limit = table[maps[:, :, :1, 0, 0].long()], len(uniforms)
+        return Rollouts(length.clamp(max=limit), length <= limit, torch.zeros(limit, *length.shape))
+
+    monkeypatch.setattr(perspective, "evaluate_places", evaluate_places)
+    monkeypatch.setattr(perspective, "imagine", imagine)
+    monkeypatch.setattr(perspective.seeker, "simulate", simulate)
+
+
+def percentile_of(agent: Agent, games: FinishedBatch, steps: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    seeking = replace(games.seeking, steps=steps, found=found)
+    learner = HidingLearner(agent, HidingObjective())
+    return learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0))
+
+
+def test_a_better_hiding_at_the_same_place_earns_more(played, monkeypatch):
+    """A quarter of all hidings at this place is found after 20 steps, half after 300, a quarter never.
+
+    An object found after 20 steps is then at -1 + 2/4, after 300 at -1 + 2 * 3/4, and one not found at 1.
+    """
+    agent, *_, games = played
+    with_mental_steps(agent, games, monkeypatch, {7: (0.25, 20), 30: (0.5, 300), 200: (0.25, 500)})
+    every, none = torch.ones(len(games), dtype=torch.bool), torch.zeros(len(games), dtype=torch.bool)
+    deviation = 2 * (0.25 / 100 / len(games)) ** 0.5
+    paid = []
+    for steps, found, expected in ((20, every, -0.5), (300, every, 0.5), (500, none, 1.0)):
+        paid.append(percentile_of(agent, games, torch.full_like(games.seeking.steps, steps), found))
+        assert abs(paid[-1].mean() - expected) < 4 * deviation
+    assert (paid[0] < paid[1]).all() and (paid[1] < paid[2]).all()
+    assert (percentile_of(agent, games, torch.full_like(games.seeking.steps, 19), every) == -1).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_percentiles_rise_with_the_seekers_steps_and_ignore_the_outcome(played, data):
+    """Steps of some games do not change what others earn, and rollouts that end early change nothing."""
+    agent, *_, games = played
+    count, limit = len(games), 500
+    flags = st.lists(st.booleans(), min_size=count, max_size=count)
+    lengths = st.lists(st.integers(1, limit), min_size=count, max_size=count)
+    one, other = (torch.tensor(data.draw(lengths)) for _ in range(2))
+    found, again = (torch.tensor(data.draw(flags)) for _ in range(2))
+    outcomes = {
+        outcome: (probability, data.draw(st.integers(1, limit)))
+        for outcome, probability in zip((3, 77, 146, 200, NOT_HIDDEN), (0.1, 0.2, 0.3, 0.3, 0.1), strict=True)
+    }
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        with_mental_steps(agent, games, monkeypatch, outcomes)
+        first, second = percentile_of(agent, games, one, found), percentile_of(agent, games, other, again)
+        hiding = replace(games.hiding, success=torch.zeros_like(games.hiding.success))
+        assert (hiding.outcome == NOT_HIDDEN).all() and not torch.equal(hiding.outcome, games.hiding.outcome)
+        assert torch.equal(percentile_of(agent, replace(games, hiding=hiding), one, found), first)
+    taken, later = torch.where(found, one, limit), torch.where(again, other, limit)
+    assert (first[taken <= later] <= second[taken <= later]).all()
+    assert (first[later <= taken] >= second[later <= taken]).all()
+    assert (first[taken == limit] == 1).all() and (first >= -1).all()
+
+
+def test_rollouts_that_end_with_the_last_real_seeker_change_no_percentile(played, monkeypatch):
+    agent, *_, games = played
+    simulate, limits = agent.perspective.seeker.simulate, []
+
+    def note(maps, floor, start, uniforms):
+        limits.append(len(uniforms))
+        return simulate(maps, floor, start, uniforms)
+
+    monkeypatch.setattr(agent.perspective.seeker, "simulate", note)
+    games = tree.index(games, slice(2))
+    found, steps = torch.tensor([True, True]), torch.tensor([12, 30])
+    short = percentile_of(agent, games, steps, found)
+    whole = percentile_of(agent, games, torch.tensor([12, 500]), found)
+    assert limits == [30, 500] and short[0] == whole[0] and whole[1] == 1
+    percentile_of(agent, games, steps, ~found)
+    assert limits[-1] == 1, "no real seeker found anything"
 
 
 def test_places_that_are_not_real_rank_nothing():

@@ -10,7 +10,7 @@ def gumbel(uniforms: torch.Tensor) -> torch.Tensor:
     return -(-uniforms.clamp(min=torch.finfo(uniforms.dtype).tiny).log()).log()
 
 
-def sample_categorical(logits: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def sample_categorical(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
     """One draw (...,) from softmax(logits) (..., N)."""
     uniforms = torch.rand(logits.shape, device=logits.device, generator=generator)
     return (logits + gumbel(uniforms)).argmax(-1)

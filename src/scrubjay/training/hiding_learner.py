@@ -14,8 +14,9 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.memory import MemoryState
-from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM
-from scrubjay.agent.perspective import MAX_SEEKER_STEPS, ExploredMaps
+from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM, Rollouts
+from scrubjay.agent.perspective import ExploredMaps
+from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.training import losses, perspective_losses
@@ -33,6 +34,8 @@ from scrubjay.training.learner import placement_targets
 
 TRAJECTORIES = 100
 """Mental rollouts that rank a seeker's steps."""
+GAMES_AT_ONCE = 16
+"""Games whose 100 imagined maps are computed at once: it limits the memory of the convolutions."""
 
 
 @dataclass(frozen=True)
@@ -139,18 +142,32 @@ class HidingLearner:
 
     @torch.no_grad()
     def percentile(self, games: FinishedBatch, generator: torch.Generator | None = None) -> torch.Tensor:
-        """Percentiles (n,), from -1 to 1, of the seekers' steps among those of mental seekers after the same hiding.
+        """Percentiles (n,), from -1 to 1, of the seekers' steps among those of mental seekers.
 
-        Mental seekers give up after 100 steps: a real one that takes as many has taken longest.
+        The mental seekers search for objects hidden at the same place; what the hider does there is sampled from P.
+        So the choice of the place cancels out, and a better hiding at that place earns more.
         """
+        seeking = games.seeking
+        found, steps = seeking.found.cpu().numpy(), seeking.steps.cpu().numpy()
+        # Rollouts end when the last real seeker has found its object: every longer one is longer than all of these.
+        limit = int(steps[found].max(initial=1))
+        mental = self._rollouts_at_place(games, limit, generator)
+        lengths = rewards.seeker_steps(mental.found[:, :, 0].cpu().numpy(), mental.steps[:, :, 0].cpu().numpy())
+        percentile = rewards.oh_percentile(lengths, rewards.seeker_steps(found, steps))
+        return torch.from_numpy(percentile).float().to(seeking.steps.device)
+
+    def _rollouts_at_place(self, games: FinishedBatch, limit: int, generator: torch.Generator | None) -> Rollouts:
+        """100 mental seekers (n, 100, 1) per game, each after an outcome sampled at the place chosen in PS."""
+        simulation, place = self.agent.perspective, games.choice.place[:, None]
         explored, _ = explored_maps(games.metric_map.entries)
-        maps = self._imagined_maps(games, explored, self.agent.perspective.encode_maps(explored))
-        shape = (MAX_SEEKER_STEPS, len(games), 1, TRAJECTORIES, 2)
+        survey = simulation.encode_maps(explored)
+        p, _ = simulation.evaluate_places(survey, place)
+        outcomes = sample_categorical(p.float().expand(-1, TRAJECTORIES, -1), generator)[:, None]
+        parts = zip(*(whole.split(GAMES_AT_ONCE) for whole in (survey, explored.inside, place, outcomes)), strict=True)
+        maps = torch.cat([simulation.imagine(*part) for part in parts])
+        shape = (limit, len(games), TRAJECTORIES, 1, 2)
         uniforms = torch.rand(shape, device=maps.device, generator=generator)
-        mental = self.agent.perspective.seeker.simulate(maps[:, None], explored.floor, explored.start, uniforms)
-        lengths, seeking = mental.steps[:, 0].cpu().numpy(), games.seeking
-        steps = rewards.seeker_steps(seeking.found.cpu().numpy(), seeking.steps.cpu().numpy())
-        return torch.from_numpy(rewards.oh_percentile(lengths, steps)).float().to(maps.device)
+        return simulation.seeker.simulate(maps, explored.floor, explored.start, uniforms)
 
     def _imagined_maps(self, games: FinishedBatch, explored: ExploredMaps, survey: torch.Tensor) -> torch.Tensor:
         """M^e (n, h, w, C) of the outcomes of hiding, at the hiders' places."""
