@@ -123,7 +123,7 @@ def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
     near_the_end(env)
     place, pose = env.world.agent_pose(0), env.world.state.pose.copy()
     seen, reward, terminated, truncated, info = env.step(named("RotateLeft"))
-    assert terminated and not truncated and reward == 0 and info["finished"] and not info["found"]
+    assert truncated and not terminated and reward == 0 and info["finished"] and not info["found"]
     assert seen["stage"] == Stage.S and seen["last_action"] == action_index("RotateLeft") and seen["last_success"] == 1
     assert seen["place"].tolist() == [0, 0, 3, 1], "it turned left of where the game began"
     assert env.observation_space.contains(seen)
@@ -141,8 +141,8 @@ def test_finding_the_object_is_rewarded(world):
     for seed in range(10):
         env.reset(seed=seed)
         near_the_end(env)
-        _, reward, terminated, _, info = env.step(named("ClaimVisible"))
-        assert terminated and reward == info["found"]
+        _, reward, terminated, truncated, info = env.step(named("ClaimVisible"))
+        assert terminated == info["found"] != truncated and reward == info["found"]
         if info["found"]:
             return
     raise AssertionError("what was dropped before the seeker's feet was never seen")
@@ -192,7 +192,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     near_the_end(env)
     env.games.time[1, Stage.S] = 0
     seen, _, terminated, truncated, info = env.step(all_do(action_index("RotateLeft"), action_index("RotateRight")))
-    assert terminated.tolist() == [True, False] and not truncated.any()
+    assert truncated.tolist() == [True, False] and not terminated.any()
     assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
     assert info["final_obs"][1] is None and env.single_observation_space.contains(info["final_obs"][0])
     assert info["final_obs"][0]["stage"] == Stage.S and info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
@@ -205,8 +205,8 @@ def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
     env = CacheVectorEnv(pair, tensors=True, final_obs=False, reward=lambda game, result: result.stage * 1.0)
     env.reset(seed=2)
     near_the_end(env)
-    seen, reward, terminated, _, info = env.step(all_do(*[action_index("RotateLeft")] * 2))
-    assert terminated.all() and "final_obs" not in info and info["final_info"]["finished"].all()
+    seen, reward, _, truncated, info = env.step(all_do(*[action_index("RotateLeft")] * 2))
+    assert truncated.all() and "final_obs" not in info and info["final_info"]["finished"].all()
     assert isinstance(seen["image"], torch.Tensor) and torch.equal(seen["image"], pair.view().rgb)
     assert reward.tolist() == [Stage.S, Stage.S], "a reward of one's own"
 

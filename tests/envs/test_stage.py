@@ -140,7 +140,7 @@ def test_exploring_ends_after_two_hundred_steps(make):
     env.reset(seed=0)
     for number in range(LIMITS[Stage.EM]):
         _, _, over, cut, _ = do(env, "RotateLeft")
-        assert over == (number == LIMITS[Stage.EM] - 1) and not cut
+        assert cut == (number == LIMITS[Stage.EM] - 1) and not over
     with pytest.raises(gymnasium.error.ResetNeeded):
         do(env, "RotateLeft")
     first = env.games
@@ -155,8 +155,8 @@ def test_manipulating_ends_with_the_drop_and_pays_for_the_target(make):
     for seed in range(6):
         env.reset(seed=seed)
         do(env, "RotateHand|+Y")
-        seen, reward, over, _, info = do(env, "DropObject")
-        assert over and info["success"] and env.observation_space.contains(seen)
+        seen, reward, over, cut, info = do(env, "DropObject")
+        assert over and not cut and info["success"] and env.observation_space.contains(seen)
         rewards.add(round(reward, 6))
         assert (reward > 1) >= info["hit"] and -1.01 <= reward <= 2.99
     assert len(rewards) > 1
@@ -166,9 +166,9 @@ def test_an_object_that_is_never_dropped_costs_one(make):
     env = make("Manipulate", scene=hut())
     env.reset(seed=1)
     for number in range(LIMITS[Stage.OM]):
-        _, reward, over, _, _ = do(env, "RotateHand|+Y")
+        _, reward, over, cut, _ = do(env, "RotateHand|+Y")
         last = number == LIMITS[Stage.OM] - 1
-        assert over == last and reward == pytest.approx(-1.01 if last else -0.01)
+        assert cut == last and not over and reward == pytest.approx(-1.01 if last else -0.01)
 
 
 def begin_hiding(env: StageEnv) -> None:
@@ -195,8 +195,8 @@ def test_a_place_at_is_a_whole_manipulation_in_one_step(make):
     place_object(env)
     assert env.games.time[0, Stage.OH] == 2
     assert do(env, "PlaceAt|1,1,1")[1] == pytest.approx(-0.11)
-    _, reward, over, _, _ = do(env, "ReadyForSeeker")
-    assert over and reward == pytest.approx(-0.01)
+    _, reward, over, cut, _ = do(env, "ReadyForSeeker")
+    assert over and not cut and reward == pytest.approx(-0.01)
 
 
 def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
@@ -204,8 +204,8 @@ def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
     begin_hiding(env)
     landed = do(env, "PlaceAt|1,1,1")[0]["landed"]
     env.games.time[0, Stage.OH] = LIMITS[Stage.OH] - 1
-    seen, reward, over, _, info = do(env, NAMES[PLACE_ACTIONS[landed]])
-    assert over and info["placed"] and reward == pytest.approx(0.015) and seen["landed"] == landed
+    seen, reward, over, cut, info = do(env, NAMES[PLACE_ACTIONS[landed]])
+    assert cut and not over and info["placed"] and reward == pytest.approx(0.015) and seen["landed"] == landed
 
 
 def test_a_seeker_who_never_finds_pays_the_hider_all(make):
@@ -237,7 +237,8 @@ def test_what_was_never_placed_is_not_search_steps(make):
     env = make("Hide", opponent=turner)
     env.reset(seed=0)
     for number in range(LIMITS[Stage.OH]):
-        _, reward, over, _, info = do(env, "ReadyForSeeker")
+        _, reward, over, cut, info = do(env, "ReadyForSeeker")
+        assert not cut, "the end of the search ends the game"
         assert over == (number == LIMITS[Stage.OH] - 1) and reward == pytest.approx(-0.11) and not info["placed"]
     assert env.games.others.players[Stage.S].steps == 1
 
@@ -324,13 +325,13 @@ def test_options_of_other_stages_are_refused(make):
 def test_games_of_random_actions_end_in_time_and_stay_within_their_spaces(make, seed, task):
     env = make(task, scene=hut(*drawer_chest()), **({"manipulator": dropper} if task == "Hide" else {}))
     seen, _ = env.reset(seed=seed)
-    rng, over, steps = np.random.default_rng(seed), False, 0
-    while not over:
+    rng, over, cut, steps = np.random.default_rng(seed), False, False, 0
+    while not over and not cut:
         seen, reward, over, cut, info = env.step(rng.integers(COUNTS[task]))
         steps += 1
-        assert env.observation_space.contains(seen) and not cut and -1.03 <= reward <= 2.99
+        assert env.observation_space.contains(seen) and not (over and cut) and -1.03 <= reward <= 2.99
         assert seen["last_success"] == info["success"]
-    assert steps <= LIMITS[env.task.stage]
+    assert steps <= LIMITS[env.task.stage] and (steps == LIMITS[env.task.stage] or over)
     env.close()
 
 
@@ -354,8 +355,9 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(make_vec):
     env.reset(seed=0)
     env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
     left, right = own("Seek", "RotateLeft"), own("Seek", "RotateRight")
-    seen, _, over, _, info = env.step(np.array([left, right]))
-    assert over.tolist() == info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
+    seen, _, over, cut, info = env.step(np.array([left, right]))
+    assert not over.any()
+    assert cut.tolist() == info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
     assert info["final_obs"][1] is None and info["final_obs"][0]["last_action"] == left
     assert info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
     assert seen["last_action"].tolist() == [COUNTS["Seek"], right] and seen["place"][0].tolist() == [0, 0, 0, 1]
@@ -367,8 +369,13 @@ def test_a_game_is_hidden_anew_while_the_others_wait(make_vec):
     turn = own("Seek", "RotateLeft")
     env.step(np.array([turn, turn]))
     env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
-    seen, _, over, _, info = env.step(np.array([turn, turn]))
-    assert over.tolist() == [True, False] and "final_obs" not in info and isinstance(seen["image"], torch.Tensor)
+    seen, _, over, cut, info = env.step(np.array([turn, turn]))
+    assert (
+        not over.any()
+        and cut.tolist() == [True, False]
+        and "final_obs" not in info
+        and isinstance(seen["image"], torch.Tensor)
+    )
     assert env.games.episode.tolist() == [2, 1] and env.games.time[:, Stage.S].tolist() == [0, 2]
     assert env.games.stage.tolist() == [Stage.S, Stage.S] and seen["last_action"].tolist() == [COUNTS["Seek"], turn]
 

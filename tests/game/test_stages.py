@@ -44,6 +44,30 @@ def test_stages_follow_each_other(transition, following, ended):
 
 
 @pytest.mark.parametrize(
+    ("transition", "truncated"),
+    [
+        (after(EM, "MoveAhead", EM=199), False),
+        (after(EM, "MoveAhead", EM=200), True),
+        (after(PS, PS=1), False),
+        (after(OH, "Crouch", OH=15), True),
+        (after(OH, "ReadyForSeeker", OH=15), False),
+        (after(OH, "ReadyForSeeker", False, OH=15), True),
+        (after(OH, "PlaceAt|0,1,1", OH=15), False),
+        (after(OM, "MoveHandUp", OM=50, OH=3), True),
+        (after(OM, "DropObject", OM=50, OH=3), False),
+        (after(OM, "DropObject", False, OM=50, OH=3), True),
+        (after(OM, "DropObject", OM=2, OH=15), False),
+        (after(S, "MoveAhead", S=500), True),
+        (after(S, "ClaimVisible", S=500), False),
+        (after(S, "ClaimVisible", False, S=500), True),
+    ],
+)
+def test_a_step_limit_alone_truncates(transition, truncated):
+    assert transition.truncated.tolist() == [truncated]
+    assert transition.ended[0] or not truncated
+
+
+@pytest.mark.parametrize(
     "transition",
     [
         after(EM, "MoveAhead", last=EM, EM=200),

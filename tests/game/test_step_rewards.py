@@ -21,7 +21,7 @@ from scrubjay.game.rewards import (
     total,
 )
 
-FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended", "finished", "found")
+FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended", "truncated", "finished", "found")
 
 
 def step(stage: Stage, action: str, **what) -> dict:

@@ -51,6 +51,30 @@ def test_with_lambda_one_advantages_and_values_are_returns():
     assert (advantages + values)[0].item() == pytest.approx(3.25)
 
 
+def test_at_a_time_limit_the_value_before_the_last_step_stands_in_for_the_one_after():
+    """Three steps of reward 1 at gamma 0.5, values 2, 4 and 6; the episode ends with the second.
+
+    By the rules: returns 1.5 and 1. By the limit: the second is 1 + 0.5 * 4 = 3, and the first 1 + 0.5 * 3 = 2.5.
+    """
+    rewards, values = torch.ones(3, 1), torch.tensor([[2.0], [4.0], [6.0]])
+    bootstrap, dones = torch.tensor([8.0]), torch.tensor([[False], [True], [False]])
+    never = torch.zeros_like(dones)
+    for truncated, expected in ((None, [1.5, 1.0, 5.0]), (never, [1.5, 1.0, 5.0]), (dones, [2.5, 3.0, 5.0])):
+        advantages = compute_gae(rewards, values, bootstrap, dones, 0.5, truncated=truncated)
+        assert (advantages + values).flatten().tolist() == expected
+    # Lambda 0: one-step TD errors, of which only that of the second step changes.
+    td = compute_gae(rewards, values, bootstrap, dones, 0.5, 0.0, dones)
+    assert td.flatten().tolist() == [1 + 2 - 2, 1 + 2 - 4, 1 + 4 - 6]
+
+
+def test_a_constant_reward_surprises_a_critic_that_cannot_see_the_time_only_if_the_limit_is_terminal():
+    rewards, values = torch.full((20, 1), 0.1), torch.full((20, 1), 10.0)
+    dones = torch.zeros(20, 1, dtype=torch.bool)
+    dones[9] = True
+    assert compute_gae(rewards, values, values[0], dones, 0.99, truncated=dones).abs().max() < 1e-4
+    assert compute_gae(rewards, values, values[0], dones, 0.99).abs().max() > 5
+
+
 def test_a_step_can_have_its_own_discount():
     gamma, dones = torch.tensor([[0.8], [0.5]]), torch.zeros(2, 1, dtype=torch.bool)
     advantages = compute_gae(torch.zeros(2, 1), torch.zeros(2, 1), torch.ones(1), dones, gamma)
@@ -170,7 +194,7 @@ def test_losses_and_weights_must_agree():
 
 def test_every_weight_of_an_objective_is_in_its_table():
     """Each field set to a number of its own appears in the tables, but for those that are no weights."""
-    others = {"gamma", "gae_lambda", "clip_coef", "normalize_advantages", "early"}
+    others = {"gamma", "gae_lambda", "clip_coef", "normalize_advantages", "bootstrap_time_limits", "early"}
 
     def numbered(kind):
         names = [f.name for f in fields(kind) if f.name not in others]

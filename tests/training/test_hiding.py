@@ -33,6 +33,7 @@ from scrubjay.training.hiding_learner import (
     HidingObjective,
     container_left_open,
     hiding_rewards,
+    out_of_time,
     recall_targets,
     seeker_map_poses,
 )
@@ -227,6 +228,43 @@ def test_what_to_recall_and_to_close_by_hand():
     assert not container_left_open(on_top).any()
     short = replace(hid, steps=torch.tensor([2]), success=hid.success & False)
     assert short.place_at.tolist() == [[0, 1, *[-1] * 5]]
+
+
+def test_a_hiding_runs_out_of_time_with_its_last_step_unless_the_hider_is_ready():
+    late = hiding_of(["Crouch", "PlaceAt|0,1,1", "Stand"], [True] * 3)
+    assert out_of_time(late).tolist() == [[False, False, True]]
+    assert not out_of_time(replace(late, steps=torch.tensor([2]))).any(), "it ended before the limit"
+    ready = hiding_of(["PlaceAt|0,1,1", "Crouch", "ReadyForSeeker"], [True] * 3)
+    assert not out_of_time(ready).any()
+    assert out_of_time(replace(ready, success=ready.success & False)).tolist() == [[False, False, True]]
+    placing = hiding_of(["Crouch", "Stand", "PlaceAt|0,1,1"], [True] * 3)
+    assert out_of_time(placing)[0, 2], "its manipulation is played, but there is no step after it"
+
+
+def test_hidings_that_run_out_of_time_are_bootstrapped_if_told_to(played):
+    agent, *_, games = played
+    hid, gamma = games.hiding, 0.5
+    cut = out_of_time(hid)
+    assert cut.any()
+    percentile, means, values = torch.zeros(len(games)), {}, None
+    for bootstrap in (False, True):
+        learner = HidingLearner(agent, HidingObjective(gamma=gamma, bootstrap_time_limits=bootstrap))
+        norm = agent.heads[Stage.OH].return_norm
+        before = [tensor.clone() for tensor in (norm.mean, norm.variance, norm.batches)]
+        with torch.no_grad():
+            observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
+            begins = torch.zeros_like(observation.last_success)
+            values = agent.evaluate(learner._initial_state(games), observation, begins).decision.value.T
+            learner.oh_losses(games, percentile, early=False)
+        norm.batches.zero_()  # The first batch is the mean.
+        norm.commit()
+        means[bootstrap] = norm.mean.item()
+        for tensor, saved in zip((norm.mean, norm.variance, norm.batches), before, strict=True):
+            tensor.copy_(saved)
+    # The value of the last state, discounted once more for every step before it.
+    n, t = cut.nonzero().unbind(1)
+    extra = sum(values[i, j] * sum(gamma**k for k in range(1, j + 2)) for i, j in zip(n, t, strict=True))
+    assert means[True] - means[False] == pytest.approx((extra / hid.mask.sum()).item(), rel=1e-3, abs=1e-6)
 
 
 def test_seekers_are_where_they_were_on_the_hiders_map():

@@ -119,6 +119,8 @@ def test_a_rollout_says_what_happened():
         assert (rollout.observation.stage[step].numpy() == outcome.stage).all()
         assert (rollout.success[step].numpy() == outcome.success).all()
         assert (rollout.dones[step].numpy() == outcome.ended).all()
+        assert (rollout.truncated[step].numpy() == outcome.truncated).all()
+        assert (rollout.terminated[step].numpy() == outcome.terminated).all()
         acted = outcome.stage != Stage.PS
         assert (rollout.action[step].numpy() == outcome.action)[acted].all()
         if t:
@@ -205,6 +207,30 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
             assert returns.mean.item() == pytest.approx(its.mean(), rel=1e-3, abs=1e-4)
             assert returns.variance.item() == pytest.approx(its.var(), rel=1e-3, abs=1e-5)
     assert other.heads[Stage.EM].return_norm.batches == 1
+
+
+def test_the_learner_bootstraps_at_time_limits_if_told_to():
+    agent, rollout, _, _ = collected(Stage.OM)
+    assert rollout.truncated.any() and rollout.terminated.any()
+    with torch.no_grad():
+        values = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.value
+    means = {}
+    for bootstrap in (False, True):
+        other = Agent(SMALL)
+        other.load_state_dict(agent.state_dict())
+        Learner(other, Objective(gamma=0.9, bootstrap_time_limits=bootstrap))(rollout)
+        commit_norms(other)
+        means[bootstrap] = other.heads[Stage.OM].return_norm.mean.item()
+    returns = torch.zeros_like(rollout.reward)
+    for bootstrap in (False, True):
+        following = rollout.bootstrap_value
+        for t in reversed(range(len(rollout))):
+            limit = values[t] if bootstrap else torch.zeros(2)
+            following = torch.where(rollout.terminated[t], 0, torch.where(rollout.truncated[t], limit, following))
+            returns[t] = following = rollout.reward[t] + 0.9 * following
+        mine = rollout.observation.stage == Stage.OM
+        assert means[bootstrap] == pytest.approx(returns[mine].mean().item(), rel=1e-3, abs=1e-5)
+    assert means[True] != means[False]
 
 
 def test_an_agent_learns_to_do_what_pays():

@@ -96,6 +96,11 @@ def step_info(result: StepResult) -> dict[str, np.ndarray]:
     return {name: getattr(result, name).copy() for name in ("stage", "success", "hit", "finished", "found")}
 
 
+def how_finished(result: StepResult) -> tuple[np.ndarray, np.ndarray]:
+    """Games that a step terminated and games that it truncated, (B,) bool each."""
+    return result.finished & ~result.truncated, result.finished & result.truncated
+
+
 class SingleEnv(gymnasium.Env):
     """One game in a world of its own, which the environment closes."""
 

@@ -24,6 +24,7 @@ from scrubjay.envs.base import (
     SingleEnv,
     VectorEnv,
     found,
+    how_finished,
     step_info,
     steps_across,
     vector_info,
@@ -70,8 +71,8 @@ def observation_space(world: World) -> spaces.Dict:
 class CacheVectorEnv(VectorEnv):
     """B games in lockstep, each played by one agent, first as hider, then as seeker.
 
-    A game that ends is terminated, and the next one begins in the same step; `final_obs` and `final_info` in the info
-    are of its last step. Actions outside `action_mask` raise ValueError before anything changes.
+    A game is terminated when the seeker finds the object and truncated when it runs out of steps; the next one begins
+    in the same step. `final_obs` and `final_info` in the info are of its last step. Actions outside `action_mask` raise ValueError before anything changes.
     """
 
     def __init__(
@@ -100,13 +101,14 @@ class CacheVectorEnv(VectorEnv):
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         result = self.games.step_env(actions)
         info = vector_info(step_info(result), result.finished, self.games.final_obs)
-        truncated = np.zeros(self.num_envs, bool)
-        return self.games.observe(), self.reward(self.games, result), result.finished.copy(), truncated, info
+        terminated, truncated = how_finished(result)
+        return self.games.observe(), self.reward(self.games, result), terminated, truncated, info
 
 
 class CacheEnv(SingleEnv):
     """One game is one episode, played by one agent, first as hider, then as seeker.
 
+    It is terminated when the seeker finds the object and truncated when it runs out of steps.
     An action that the stage does not have fails: it takes a step and changes nothing.
     """
 
@@ -137,14 +139,16 @@ class CacheEnv(SingleEnv):
         result = self.games.step_env(_batch_of_one(action))
         self._obs = self.games.observation(0)
         reward = float(self.reward(self.games, result)[0])
-        return dict(self._obs), reward, bool(result.finished[0]), False, _unbatched_info(step_info(result))
+        terminated, truncated = (bool(flags[0]) for flags in how_finished(result))
+        return dict(self._obs), reward, terminated, truncated, _unbatched_info(step_info(result))
 
 
 class CacheAEC(AECEnv):
     """One game of two agents, "hider" and "seeker"; the stage decides whose turn it is.
 
-    The other agent observes zeros and may only take no action. At the end one agent gets 1 and the other -1. Masks are
-    for `action_space(agent).sample(mask)`; actions outside them raise ValueError before anything changes.
+    The other agent observes zeros and may only take no action. At the end one agent gets 1 and the other -1: also when
+    the seeker runs out of steps, which is a win of the hider and terminates the game. Masks are for
+    `action_space(agent).sample(mask)`; actions outside them raise ValueError before anything changes.
     """
 
     metadata = {"name": "cache_v0", "render_modes": ["rgb_array"], "is_parallelizable": True}  # noqa: RUF012

@@ -1,7 +1,7 @@
 """Each learned stage as a Gymnasium environment: `scrubjay/Explore-v0`, `Hide-v0`, `Manipulate-v0`, `Seek-v0`.
 
 `gymnasium.make` makes one game, `gymnasium.make_vec` many in one world. Action and observation spaces are plain enough
-for any library. Games terminate by the rules and are never truncated.
+for any library. Games terminate by the rules, and are truncated where the learner's stage runs out of steps.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class StageEnv(SingleEnv):
         self.observation_space = observation_space(self.world, self.task.stage)
         self.action_space = spaces.Discrete(len(ACTIONS[self.task.stage]))
         self.games: StageGames | None = None
-        self._terminated = False
+        self._finished = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -80,28 +80,28 @@ class StageEnv(SingleEnv):
         super().reset(seed=seed)
         if self.games is None or seed is not None:
             self.games = StageGames(self.world, self.task, self.np_random, keep_final_obs=True, tensors=False)
-        elif not self._terminated:  # A finished game has been followed by the next already.
+        elif not self._finished:  # A finished game has been followed by the next already.
             self.games.reset(np.ones(1, bool))
         self.games.await_turn()
-        self._terminated = False
+        self._finished = False
         self._obs = self.games.observation(0)
         return dict(self._obs), {}
 
     def step(self, action: int) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        if self.games is None or self._terminated:
+        if self.games is None or self._finished:
             raise gymnasium.error.ResetNeeded("the game has ended, or none has begun: reset the environment")
         step = self.games.act(np.asarray(action)[None])
-        self._terminated = bool(step.finished[0])
+        self._finished = bool(step.finished[0])
         self._obs = self.games.observation(0)
         info = {name: values[0].item() for name, values in step.info().items()}
-        return dict(self._obs), float(step.reward[0]), self._terminated, False, info
+        return dict(self._obs), float(step.reward[0]), bool(step.terminated[0]), bool(step.truncated[0]), info
 
 
 class StageVectorEnv(VectorEnv):
     """Many games like those of `StageEnv` in one world, equally many in each room.
 
-    A game that ends is terminated, and the next one begins in the same step; `final_obs` and `final_info` in the info
-    are of its last step. Where other players play within a step, all games wait for the longest.
+    When a game ends, the next one begins in the same step; `final_obs` and `final_info` in the info are of its last
+    step. Where other players play within a step, all games wait for the longest.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class StageVectorEnv(VectorEnv):
         step = self.games.act(actions)
         info = vector_info(step.info(), step.finished, self.games.final_obs)
         self.games.await_turn()
-        return self.games.observe(), step.reward, step.finished, np.zeros(self.num_envs, bool), info
+        return self.games.observe(), step.reward, step.terminated, step.truncated, info
 
 
 def make_task(

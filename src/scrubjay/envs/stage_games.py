@@ -38,6 +38,13 @@ class LearnerStep:
     finished: np.ndarray
     found: np.ndarray
     """bool; like those of `StepResult`, over all steps."""
+    truncated: np.ndarray
+    """bool: the game finished because the learner's stage ran out of steps."""
+
+    @property
+    def terminated(self) -> np.ndarray:
+        """(B,) bool: the game finished by the rules."""
+        return self.finished & ~self.truncated
 
     def info(self) -> dict[str, np.ndarray]:
         """The environment's info."""
@@ -95,8 +102,9 @@ class StageGames(EnvGame):
         self.final_obs = {}
         result = self.step(ACTIONS[self.learned][action])
         step = LearnerStep(
-            step_reward(result), result.success, result.hit, result.placed, result.finished.copy(), result.found
-        )
+            step_reward(result), result.success, result.hit, result.placed, result.finished.copy(), result.found,
+            result.finished & result.truncated,
+        )  # fmt: skip
         while (others_turn := (self.stage != self.learned) & ~step.finished).any():
             # A search for an object that was not placed earns nothing: it is cut short.
             hopeless = others_turn & (self.stage == Stage.S) & ~self.placed
@@ -119,6 +127,8 @@ class StageGames(EnvGame):
         step.hit = step.hit | games & result.hit
         step.placed = step.placed | games & result.placed
         step.finished = step.finished | games & result.finished
+        # A game that finishes with a manipulation within OH does so because that began with OH's last step.
+        step.truncated = step.truncated | games & result.finished & (result.stage == Stage.OM)
         step.found = step.found | games & result.found
 
     def _others_step(self, games: np.ndarray) -> StepResult:

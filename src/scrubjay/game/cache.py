@@ -63,6 +63,8 @@ class StepResult:
     """(B,) bool: the last step that the stage allows."""
     ended: np.ndarray
     """(B,) bool: the stage's episode ended; OH does not end when a manipulation begins."""
+    truncated: np.ndarray
+    """(B,) bool: it ended by its step limit alone, and not by the rules (Gymnasium's truncation)."""
     finished: np.ndarray
     """(B,) bool: the game ended."""
     found: np.ndarray
@@ -75,6 +77,11 @@ class StepResult:
     """(B,): the openable that the step opened, or -1."""
     open: np.ndarray
     """(B, openables) bool: what was open after the step, before the next game."""
+
+    @property
+    def terminated(self) -> np.ndarray:
+        """(B,) bool: the stage's episode ended by the rules."""
+        return self.ended & ~self.truncated
 
 
 class CacheGame:
@@ -195,6 +202,7 @@ class CacheGame:
             novelty=novelty,
             full=full,
             ended=transition.ended,
+            truncated=transition.truncated,
             finished=transition.finished,
             found=transition.finished & found,
             pose=self.world.state.pose.copy(),

@@ -40,6 +40,8 @@ class Transition:
     """The game ended."""
     ended: np.ndarray
     """A stage's episode ended; OH's does not when it pauses."""
+    truncated: np.ndarray
+    """It ended by its step limit alone. A last step that also ends its stage by the rules does not truncate it."""
 
 
 def advance(
@@ -80,5 +82,12 @@ def advance(
         | manipulated & (last == OM)
         | sought & (last == S)
     )
+    # A manipulation begun with OH's last step ends OH too, but `truncated` is about the stage of the step.
+    truncated = (
+        explored
+        | (stage == OH) & out_of_time & ~ready
+        | manipulated & ~dropped
+        | sought & ~found
+    )  # fmt: skip
     return Transition(following, chose, placing, manipulated, hidden, out_of_time, finished,
-                      ended=explored | chose | manipulated | hidden | sought)  # fmt: skip
+                      ended=explored | chose | manipulated | hidden | sought, truncated=truncated)  # fmt: skip

@@ -32,6 +32,9 @@ class ActorCriticObjective:
     """PPO's clip range; 0 is the plain policy gradient, as in the paper."""
     normalize_advantages: bool = False
     """Normalize advantages per minibatch, so that the entropy bonus weighs the same in all stages."""
+    bootstrap_time_limits: bool = False
+    """Bootstrap returns where a stage's step limit alone ends an episode. False: the limit is terminal, as in the
+    paper."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -66,15 +69,23 @@ def compute_gae(
     dones: torch.Tensor,
     gamma: float | torch.Tensor = 0.99,
     gae_lambda: float = 1.0,
+    truncated: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Generalized advantage estimates (T, B) from rewards and values (T, B).
 
     `bootstrap_value` (B,) is the value after the last step; `dones` (T, B) bool are the last steps of episodes.
     Advantages plus values are the critic's targets.
+
+    Where `truncated` (T, B) bool, returns are bootstrapped. V(s_t) stands in for V(s_t+1): the state after a truncated
+    step is never rendered, because the next game has begun. To a critic that does not see the time both are nearly
+    equal: they differ by one step's reward and discount.
     """
     next_values = torch.cat([values[1:], bootstrap_value[None]])
     not_done = (~dones).to(values.dtype)
-    deltas = rewards + gamma * not_done * next_values - values
+    following_values = not_done * next_values
+    if truncated is not None:
+        following_values = torch.where(truncated, values, following_values)
+    deltas = rewards + gamma * following_values - values
     decay = gamma * gae_lambda * not_done
     advantages, following = [], torch.zeros_like(bootstrap_value)
     for step in reversed(range(len(rewards))):

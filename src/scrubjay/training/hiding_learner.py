@@ -32,6 +32,7 @@ from scrubjay.training.actor_critic import (
 from scrubjay.training.hiding_buffer import PLACE_AT, FinishedBatch, HidingEpisodes, SeekingEpisodes, seeker_action_ids
 from scrubjay.training.learner import placement_targets
 
+READY = actions.action_index("ReadyForSeeker")
 TRAJECTORIES = 100
 """Mental rollouts that rank a seeker's steps."""
 GAMES_AT_ONCE = 16
@@ -90,7 +91,10 @@ class HidingLearner:
         logits, values = step.decision.logits.float(), step.decision.value.float()
         mask, action = hid.mask.T, hid.action.T
         reward, dones = hiding_rewards(hid, percentile).T, mask & ~_has_next(mask)
-        advantages = compute_gae(reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda)
+        truncated = out_of_time(hid).T if o.bootstrap_time_limits else None
+        advantages = compute_gae(
+            reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda, truncated
+        )
         returns, norm = advantages + values.detach(), self.agent.heads[Stage.OH].return_norm
         norm.update(returns[..., None], mask)
         parts, metrics = actor_critic_losses(
@@ -201,6 +205,13 @@ def hiding_rewards(hiding: HidingEpisodes, percentile: torch.Tensor) -> torch.Te
     )
     reward = np.where(mask, rewards.total(terms), 0.0).astype(np.float32)
     return torch.from_numpy(reward).to(hiding.action.device)
+
+
+def out_of_time(hiding: HidingEpisodes) -> torch.Tensor:
+    """Steps (n, T) with which OH's step limit alone ended the episode; a last ReadyForSeeker that succeeds ends it."""
+    limit = hiding.action.shape[1]
+    last = torch.arange(limit, device=hiding.action.device) == limit - 1
+    return hiding.mask & last & ~(hiding.success & (hiding.action == READY))
 
 
 def recall_targets(hiding: HidingEpisodes) -> tuple[torch.Tensor, torch.Tensor]:

@@ -85,8 +85,9 @@ class Learner(nn.Module):
         """Each stage's actor and critic, and where it expects OpenAt to succeed."""
         o, stages = self.objective, rollout.observation.stage
         logits, values = step.decision.logits.float(), step.decision.value.float()
+        truncated = rollout.truncated if o.bootstrap_time_limits else None
         advantages = compute_gae(
-            rollout.reward, values.detach(), rollout.bootstrap_value, rollout.dones, o.gamma, o.gae_lambda
+            rollout.reward, values.detach(), rollout.bootstrap_value, rollout.dones, o.gamma, o.gae_lambda, truncated
         )
         returns = advantages + values.detach()
         found: Losses = {}

@@ -50,7 +50,9 @@ class Rollout:
     success: torch.Tensor
     """(T, B) bool."""
     dones: torch.Tensor
-    """(T, B) bool: the stage's episode ended with the step."""
+    """(T, B) bool: the stage's episode ended with the step: terminated or truncated."""
+    truncated: torch.Tensor
+    """(T, B) bool: it ended by the stage's step limit alone."""
     hit: torch.Tensor
     """(T, B) bool: a manipulation ended with the step, on its target."""
     landed: torch.Tensor
@@ -73,6 +75,11 @@ class Rollout:
 
     def __len__(self) -> int:
         return self.action.shape[0]
+
+    @property
+    def terminated(self) -> torch.Tensor:
+        """(T, B) bool: the stage's episode ended with the step, by the rules."""
+        return self.dones & ~self.truncated
 
     def games(self, index: slice | torch.Tensor) -> Rollout:
         """The rollout of some of the games."""
@@ -239,6 +246,7 @@ class _Unroll:
             ("reward", step_reward(result).astype(np.float32)),
             ("success", result.success),
             ("dones", result.ended),
+            ("truncated", result.truncated),
             ("hit", result.hit),
             ("landed", np.where(object_pixels(result.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
             ("opened", result.novelty.opened),
@@ -271,7 +279,7 @@ class _Unroll:
 
 
 _ROWS = (
-    "begins", "action", "log_probs", "reward", "success", "dones", "hit", "landed", "opened", "claimable",
+    "begins", "action", "log_probs", "reward", "success", "dones", "truncated", "hit", "landed", "opened", "claimable",
     "teacher_action",
 )  # fmt: skip
 
