@@ -211,13 +211,16 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
 
 def test_the_learner_bootstraps_at_time_limits_if_told_to():
     agent, rollout, _, _ = collected(Stage.OM)
+    # The first game's manipulations are cut by their limit, the second one's end by the rules.
+    rollout = replace(rollout, truncated=rollout.dones & torch.tensor([True, False]))
     assert rollout.truncated.any() and rollout.terminated.any()
-    with torch.no_grad():
-        values = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.value
     means = {}
     for bootstrap in (False, True):
         other = Agent(SMALL)
         other.load_state_dict(agent.state_dict())
+        other.heads[Stage.OM].return_norm.mean.fill_(3)
+        with torch.no_grad():
+            values = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision.value
         Learner(other, Objective(gamma=0.9, bootstrap_time_limits=bootstrap))(rollout)
         commit_norms(other)
         means[bootstrap] = other.heads[Stage.OM].return_norm.mean.item()
@@ -230,7 +233,7 @@ def test_the_learner_bootstraps_at_time_limits_if_told_to():
             returns[t] = following = rollout.reward[t] + 0.9 * following
         mine = rollout.observation.stage == Stage.OM
         assert means[bootstrap] == pytest.approx(returns[mine].mean().item(), rel=1e-3, abs=1e-5)
-    assert means[True] != means[False]
+    assert means[True] > means[False] + 0.5
 
 
 def test_an_agent_learns_to_do_what_pays():
