@@ -371,6 +371,18 @@ def test_what_is_new_by_hand(chest):
         assert not game.step(one("Stand")).novelty.place[0]
 
 
+def test_turning_around_extends_places_once_if_rotations_do_not_count(chest):
+    """Three of the eight neighbors lie ahead. A turn shares one of them with the heading before, the last turn two."""
+    for count_rotations, sizes in ((True, [3, 6, 9, 12, 12]), (False, [3, 5, 7, 8, 8])):
+        with World([chest]) as world:
+            spec = EpisodeSpec("Cup", AgentPose(0.0, -0.5, 90.0, True))
+            game = CacheGame(world, lambda *_, spec=spec: spec, count_rotations=count_rotations)
+            turns = [game.step(one("RotateRight")).novelty.extrap_after[0] for _ in range(4)]
+            assert [game.specs[0] == spec, *turns] == [True, *sizes[1:]]
+            grown = game.step(one("MoveAhead")).novelty
+            assert grown.extrap_after[0] - grown.extrap_before[0] == 3
+
+
 def test_a_drop_anywhere_is_a_placement_where_the_spec_says_so(chest):
     for anywhere in (False, True):
         with World([chest]) as world:

@@ -88,11 +88,17 @@ class CacheGame:
     """B games, one in each world of `world`."""
 
     def __init__(
-        self, world: World, sampler: EpisodeSampler | None = None, limits: np.ndarray = LIMITS, forgiving: bool = False
+        self,
+        world: World,
+        sampler: EpisodeSampler | None = None,
+        limits: np.ndarray = LIMITS,
+        forgiving: bool = False,
+        count_rotations: bool = True,
     ) -> None:
         """`sampler` draws each world's next game, by default at random; `limits` (5,) are the steps of each stage.
 
         An action that the stage does not have raises ValueError, or, if `forgiving`, fails and takes a step.
+        `count_rotations` is the `NoveltyTracker`'s.
         """
         self.world, self.sampler = world, sampler or RandomEpisodes()
         self.limits, self.forgiving = np.asarray(limits), forgiving
@@ -121,7 +127,7 @@ class CacheGame:
         """In OH after a manipulation: the PlaceAt action whose target the object landed on, or -1."""
         self.last_action = np.full(count, NOTHING)
         self.last_success = np.zeros(count, bool)
-        self.novelty_tracker = NoveltyTracker(world)
+        self.novelty_tracker = NoveltyTracker(world, count_rotations)
         self._place_at = np.full(count, NOTHING)
         """The PlaceAt action that began the current manipulation."""
         self._view: View | None = None

@@ -1,7 +1,7 @@
 """Where the players of B games have been in their stage, and what they have opened: what rewards count as new.
 
-Places are relative to the start, as in `CacheGame.relative_place`. A new place ignores rotation; the extrapolated set
-does not: it holds the places one step ahead of visited ones, and those beside them.
+Places are relative to the start, as in `CacheGame.relative_place`. A new place ignores rotation. The extrapolated set
+holds the places one step ahead of visited ones, and those beside them; whether it counts rotations is a choice.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Novelty:
 class NoveltyTracker:
     """Visited places and opened things of the current episodes of B games."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, count_rotations: bool = True) -> None:
+        """`count_rotations`: the extrapolated set holds a place once per rotation, else once, as coverage+ counts."""
+        self.count_rotations = count_rotations
         corners = np.array([room.room.bounds for room in world.rooms])
         # Rotated grids reach from corner to corner, and the extrapolated set one step further.
         self._middle = int(np.ceil(np.linalg.norm(corners[:, 2:] - corners[:, :2], axis=1).max() / GRID)) + 3
@@ -74,8 +76,9 @@ class NoveltyTracker:
         new = np.zeros(len(games), bool)
         new[rows] = ~self.visited[rows, x, y, standing]
         self.visited[rows, x, y, standing] = True
+        rotation = quarter if self.count_rotations else np.zeros_like(quarter)
         for step in range(EXTRAPOLATED_STEPS.shape[1]):
             i, j = x + EXTRAPOLATED_STEPS[quarter, step, 0], y + EXTRAPOLATED_STEPS[quarter, step, 1]
-            self.size[rows] += ~self.extrapolated[rows, i, j, quarter, standing]
-            self.extrapolated[rows, i, j, quarter, standing] = True
+            self.size[rows] += ~self.extrapolated[rows, i, j, rotation, standing]
+            self.extrapolated[rows, i, j, rotation, standing] = True
         return new

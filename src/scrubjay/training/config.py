@@ -26,7 +26,9 @@ VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[star
 MAX_ELEMENTS = 2**31
 """Elements of one tensor: GPU kernels index with 32 bits."""
 MAX_GAMES = 2**16
-ADDED_SINCE_4 = frozenset({"objective.bootstrap_time_limits", "hiding.bootstrap_time_limits"})
+ADDED_SINCE_4 = frozenset(
+    {"explore_reward_rotations", "objective.bootstrap_time_limits", "hiding.bootstrap_time_limits"}
+)
 """Fields younger than version 4 of runs. A run whose config lacks them was trained with their defaults."""
 
 TRAINABLE = tuple(name for name, task in TASKS.items() if task.trainable)
@@ -88,6 +90,9 @@ class TrainConfig:
         LIMITS.tolist()
     )
     """Maximum steps of E&M, PS, OH, OM and S; PS is always one."""
+    explore_reward_rotations: bool = True
+    """The extrapolated set that exploring is rewarded for counts a place once per rotation, as printed; else once, as
+    coverage+ does."""
     augment: bool = True
     """Crop, color and rotate each game's images a little."""
     rotate_grid: bool = True

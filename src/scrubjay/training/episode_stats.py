@@ -74,11 +74,18 @@ class EpisodicReturns:
 class TrackedGame(CacheGame):
     """A CacheGame that adds its finished episodes to statistics."""
 
-    def __init__(self, world: World, sampler: EpisodeSampler, stats: EpisodeStats, limits: np.ndarray = LIMITS) -> None:
+    def __init__(
+        self,
+        world: World,
+        sampler: EpisodeSampler,
+        stats: EpisodeStats,
+        limits: np.ndarray = LIMITS,
+        count_rotations: bool = True,
+    ) -> None:
         self.stats = stats
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
-        super().__init__(world, sampler, limits)
+        super().__init__(world, sampler, limits, count_rotations=count_rotations)
         self._whole = np.ones(len(self), bool)
 
     def stagger(self, rng: np.random.Generator) -> None:

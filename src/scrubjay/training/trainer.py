@@ -103,8 +103,8 @@ class Trainer:
         seeds = np.random.SeedSequence([self.config.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
-        limits = np.array(self.config.stage_limits)
-        games = [TrackedGame(world, sampler, self.stats, limits) for world in self.worlds]
+        limits, rotations = np.array(self.config.stage_limits), self.config.explore_reward_rotations
+        games = [TrackedGame(world, sampler, self.stats, limits, rotations) for world in self.worlds]
         self.returns = EpisodicReturns(sum(map(len, games)))
         ages = np.random.default_rng(seeds[4])
         for game in games:
