@@ -72,7 +72,8 @@ class CacheVectorEnv(VectorEnv):
     """B games in lockstep, each played by one agent, first as hider, then as seeker.
 
     A game is terminated when the seeker finds the object and truncated when it runs out of steps; the next one begins
-    in the same step. `final_obs` and `final_info` in the info are of its last step. Actions outside `action_mask` raise ValueError before anything changes.
+    in the same step. `final_obs` and `final_info` in the info are of its last step. Actions outside `action_mask` raise
+    ValueError before anything changes.
     """
 
     def __init__(
