@@ -13,11 +13,11 @@ agent = scrubjay.Agent(SMALL)
 vectors, labels = [], []
 with scrubjay.World(["FloorPlan401", "FloorPlan301"], copies=4, size=agent.config.image_size) as world, torch.no_grad():
     game, player = scrubjay.CacheGame(world), scrubjay.RandomPlayer(seed=0)
-    state, begins = agent.initial_state(len(game)), torch.ones(len(game), dtype=torch.bool)
+    state, is_first = agent.initial_state(len(game)), torch.ones(len(game), dtype=torch.bool)
     for _ in range(24):
         observation = scrubjay.observe(game)
-        output = agent.act(state, observation, begins)
-        state, begins = output.state, torch.zeros_like(begins)
+        output = agent.act(state, observation, is_first)
+        state, is_first = output.state, torch.zeros_like(is_first)
         features = output.features()
         vectors.append(features["dir"])
         labels.append(observation.standing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scrubjay.evaluation.matches import play_scripted_game
+from scrubjay.api import play
 from scrubjay.viz.episode import replay_episode
 from scrubjay.viz.picture import write_picture
 from scrubjay.viz.storyboard import draw_storyboard
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("docs/images/play.jpg"))
     args = parser.parse_args()
-    record = play_scripted_game(args.scene, args.goal, "heuristic", "frontier", args.seed, size=SIZE)
+    record = play("heuristic", "frontier", args.scene, args.goal, seed=args.seed, size=SIZE)
     write_picture(args.out, draw_storyboard(replay_episode(record, picture_size=SIZE)))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.envs.tasks import TASKS, Task
 from scrubjay.evaluation.evaluate import evaluate as evaluate_task
-from scrubjay.evaluation.matches import QUICK_CANDIDATES, Match, play_matches
+from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.game import record as record_module
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler, RandomEpisodes
@@ -32,12 +32,14 @@ from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.render.make import check_device
 from scrubjay.sim.world import World
 from scrubjay.spots.episodes import SpotEpisodes
-from scrubjay.spots.spots import DIFFICULTIES, make_spots
+from scrubjay.spots.spots import DIFFICULTIES, load_spots, make_spots, spots_path
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import VALIDATION, TrainConfig
 from scrubjay.training.run import Run
 from scrubjay.training.trainer import train as train_run
 
+QUICK_CANDIDATES = 100
+"""Candidates from which the spots of a single game are selected if there is no spots file."""
 Scene = str | Room | CompiledRoom
 AnyPlayer = str | os.PathLike[str] | Player | Agent
 """A scripted player's name, the folder of a run or of weights, an agent, or any object that is a `Player`."""
@@ -52,6 +54,7 @@ def play(
     seed: int = 0,
     size: int = 224,
     limits: Sequence[int] | None = None,
+    spots: str | os.PathLike[str] | None = None,
     renderer: str = "auto",
     device: str = "cpu",
 ) -> Record:
@@ -59,26 +62,32 @@ def play(
 
     Args:
         hider: `random`, `possible` or `heuristic`; or a run's folder, an agent, or a player of your own. With `easy`,
-            `medium` or `hard` nobody hides: the object starts in a spot of that difficulty.
+            `medium` or `hard` there is no hider: the object starts in a spot of that difficulty.
         seeker: `random`, `possible`, `frontier`, `bfs` or `oracle`; or a run's folder, an agent, or a player.
         scene: A room by name (`FloorPlan12`, `kitchen-81723`), as data, or compiled.
         goal: One of `scrubjay.GOALS`.
         seed: Seeds the episode and both players.
         size: Image size in pixels, a multiple of 7.
         limits: The most steps of each stage: E&M, PS, OH, OM, S; by default the paper's 200, 1, 15, 50, 500.
+        spots: A folder filled by `scrubjay spots`; without one, a few spots are made first.
         renderer: `auto`, `opengl` or `warp`.
         device: `cpu`, `cuda` or `cuda:N`.
     """
     check_device(device)
     searching = hider in DIFFICULTIES if isinstance(hider, str) else False
-    hides = None if searching else _player(hider, "hider", HIDERS, make_hider, seed, device)
+    hides = None if searching else _player(hider, "hider", (*HIDERS, *DIFFICULTIES), make_hider, seed, device)
     seeks = _player(seeker, "seeker", SEEKERS, make_seeker, seed, device)
     with World([scene], renderer=renderer, size=size, device=device) as world:
-        room = world.rooms[0]
+        room, name = world.rooms[0], world.rooms[0].room.scene
         episodes: EpisodeSampler = RandomEpisodes(seed, (goal,))
         if searching:
-            episodes = SpotEpisodes([make_spots(room, goal, QUICK_CANDIDATES)], (goal,), (str(hider),), seed)
-        match = Match(room.room.scene, _name(hider), _name(seeker), episodes(world, 0))
+            room_spots = (
+                load_spots(spots_path(Path(spots), name, goal), name, goal)
+                if spots
+                else make_spots(room, goal, QUICK_CANDIDATES)
+            )
+            episodes = SpotEpisodes([room_spots], (goal,), (str(hider),), seed)
+        match = Match(name, _name(hider), _name(seeker), episodes(world, 0))
         ((_, record),) = play_matches(
             world, [match], HiderAndSeeker(hides, seeks), LIMITS if limits is None else np.asarray(limits)
         )
@@ -178,7 +187,7 @@ def _compiled(room: Room | CompiledRoom) -> CompiledRoom:
 def _player(
     player: AnyPlayer, role: str, known: Any, make: Callable[[str, int], Player], seed: int, device: str
 ) -> Player:
-    """A player from whatever names one; ValueError lists the choices."""
+    """The player itself, or made from its name, folder or agent; ValueError lists the choices."""
     if isinstance(player, Agent):
         return AgentPlayer(player.to(device), seed)
     if isinstance(player, str) and player in known:
@@ -191,5 +200,5 @@ def _player(
 
 
 def _name(player: AnyPlayer) -> str:
-    """What a record says of who played."""
+    """A player's name in a record."""
     return Path(player).name if isinstance(player, str | os.PathLike) else type(player).__name__

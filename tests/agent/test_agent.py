@@ -40,24 +40,24 @@ def played(chest) -> tuple[Observation, torch.Tensor]:
     with World([chest], copies=2, size=SMALL.image_size) as world:
         game, player = CacheGame(world, RandomEpisodes(seed=1), LIMITS), RandomPlayer(5)
         game.time[1, Stage.EM] = 6
-        seen, begins, begun = [], [], np.ones(2, bool)
+        seen, is_first, begun = [], [], np.ones(2, bool)
         for _ in range(44):
             seen.append(observe(game))
-            begins.append(torch.from_numpy(begun))
+            is_first.append(torch.from_numpy(begun))
             begun = game.step(*player(game, np.ones(2, bool))).finished
-    return stacked(seen), torch.stack(begins)
+    return stacked(seen), torch.stack(is_first)
 
 
 def test_acting_step_by_step_is_evaluating_at_once(agent, played):
-    observation, begins = played
-    assert set(observation.stage.flatten().tolist()) == set(range(5)) and begins.sum() > 2
+    observation, is_first = played
+    assert set(observation.stage.flatten().tolist()) == set(range(5)) and is_first.sum() > 2
     state, steps = agent.initial_state(2), []
     with torch.no_grad():
-        for t in range(len(begins)):
-            step = agent.act(state, tree.index(observation, t), begins[t])
+        for t in range(len(is_first)):
+            step = agent.act(state, tree.index(observation, t), is_first[t])
             state = step.state
             steps.append(step)
-        whole = agent.evaluate(agent.initial_state(2), observation, begins)
+        whole = agent.evaluate(agent.initial_state(2), observation, is_first)
     for name in ("logits", "value", "hittable"):
         one = torch.stack([getattr(step.decision, name) for step in steps])
         torch.testing.assert_close(one, getattr(whole.decision, name), atol=1e-4, rtol=1e-3)
@@ -69,12 +69,12 @@ def test_acting_step_by_step_is_evaluating_at_once(agent, played):
 
 
 def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
-    observation, begins = played
-    other = torch.stack([torch.full_like(begins, n, dtype=torch.int64) for n in (2, 4, 6)], -1)
+    observation, is_first = played
+    other = torch.stack([torch.full_like(is_first, n, dtype=torch.int64) for n in (2, 4, 6)], -1)
     with torch.no_grad():
-        both = agent.evaluate(agent.initial_state(2), observation, begins, targets=other)
-        first = agent.evaluate(agent.initial_state(2), observation, begins)
-        second = agent.evaluate(agent.initial_state(2), replace(observation, target=other), begins)
+        both = agent.evaluate(agent.initial_state(2), observation, is_first, targets=other)
+        first = agent.evaluate(agent.initial_state(2), observation, is_first)
+        second = agent.evaluate(agent.initial_state(2), replace(observation, target=other), is_first)
     assert (first.decision.logits != second.decision.logits).any()
     for expected, found in ((first, both.games(slice(2))), (second, both.games(slice(2, 4)))):
         torch.testing.assert_close(found.decision.logits, expected.decision.logits, atol=1e-4, rtol=1e-3)
@@ -85,13 +85,13 @@ def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
 def test_hiders_choose_places_where_they_have_been(agent, chest):
     with World([chest], copies=3, size=SMALL.image_size) as world, torch.no_grad():
         game, player = CacheGame(world, RandomEpisodes(seed=2, turned=True), LIMITS), RandomPlayer(1)
-        state, begins = agent.initial_state(3), torch.ones(3, dtype=torch.bool)
+        state, is_first = agent.initial_state(3), torch.ones(3, dtype=torch.bool)
         been: list[set] = [set(), set(), set()]
         while (game.stage == Stage.EM).all():
             for b, place in enumerate(game.relative_place().tolist()):
                 been[b].add(tuple(place))
-            state = agent.act(state, observe(game), begins).state
-            begins[:] = False
+            state = agent.act(state, observe(game), is_first).state
+            is_first[:] = False
             game.step(*player(game, np.ones(3, bool)))
         here = game.relative_place()
         places, choice, explored = agent.choose_place(
@@ -130,35 +130,35 @@ class Blank(torch.nn.Module):
 
 
 def test_any_encoder_can_take_the_place(played):
-    observation, begins = played
-    step = Agent(SMALL, encoder=Blank()).evaluate(Agent(SMALL).initial_state(2), observation, begins)
+    observation, is_first = played
+    step = Agent(SMALL, encoder=Blank()).evaluate(Agent(SMALL).initial_state(2), observation, is_first)
     assert (step.features()["sir"] == 0).all()
 
 
 def test_weights_come_back_and_others_are_refused(agent, played, tmp_path):
     save_agent(agent, tmp_path / "agent")
     again = load_agent(tmp_path / "agent")
-    observation, begins = played
+    observation, is_first = played
     with torch.no_grad():
-        one, other = (each.evaluate(each.initial_state(2), observation, begins) for each in (agent, again))
+        one, other = (each.evaluate(each.initial_state(2), observation, is_first) for each in (agent, again))
     assert torch.equal(one.decision.value, other.decision.value)
     with pytest.raises(WeightsError, match="encoder"):
         load_agent(tmp_path / "agent", encoder=Blank())
 
 
 def test_bad_observations_say_which_field_is_wrong(agent, played):
-    observation, begins = played
+    observation, is_first = played
     first = tree.index(observation, 0)
     state = agent.initial_state(2)
     small = Observation(**{**vars(first), "image": first.image[:, ::2, ::2]})
     with pytest.raises(ValueError, match="image: expected shape"):
-        agent.act(state, small, begins[0])
+        agent.act(state, small, is_first[0])
     real = Observation(**{**vars(first), "image": first.image.float()})
     with pytest.raises(ValueError, match=r"image: expected torch\.uint8"):
-        agent.act(state, real, begins[0])
+        agent.act(state, real, is_first[0])
     strange = Observation(**{**vars(first), "stage": torch.tensor([0, 9])})
     with pytest.raises(ValueError, match="stage: 9"):
-        agent.act(state, strange, begins[0])
+        agent.act(state, strange, is_first[0])
 
 
 def test_sizes():

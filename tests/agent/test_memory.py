@@ -63,10 +63,10 @@ def made(config: AgentConfig = TINY) -> Memory:
 
 
 def run(
-    memory: Memory, state: MemoryState, observation: Observation, inputs: tuple, begins: torch.Tensor | None = None
+    memory: Memory, state: MemoryState, observation: Observation, inputs: tuple, is_first: torch.Tensor | None = None
 ):
-    begins = torch.zeros(observation.stage.shape, dtype=torch.bool) if begins is None else begins
-    return memory.sequence(state, *inputs, observation, begins)
+    is_first = torch.zeros(observation.stage.shape, dtype=torch.bool) if is_first is None else is_first
+    return memory.sequence(state, *inputs, observation, is_first)
 
 
 def part(observation: Observation, inputs: tuple, which: slice) -> tuple[Observation, tuple]:
@@ -192,13 +192,13 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
 def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(seed, data):
     steps, games = 10, 3
     stages = data.draw(st.lists(st.lists(st.sampled_from(GAME), min_size=3, max_size=3), min_size=10, max_size=10))
-    begins = torch.rand(steps, games, generator=torch.Generator().manual_seed(seed)) < 0.15
+    is_first = torch.rand(steps, games, generator=torch.Generator().manual_seed(seed)) < 0.15
     memory, observation, inputs = made(), observed(stages, seed), seen(steps, games, seed=seed)
-    together, after = run(memory, memory.initial_state(games, 10), observation, inputs, begins)
+    together, after = run(memory, memory.initial_state(games, 10), observation, inputs, is_first)
     state = memory.initial_state(games, 10)
     for t in range(steps):
         now, given_ = part(observation, inputs, t)
-        dirs, state = memory.step(state, *given_, now, begins[t])
+        dirs, state = memory.step(state, *given_, now, is_first[t])
         assert_same(dirs, tree.index(together, t))
     assert_same(state.recurrent, after.recurrent)
     assert_same(state.suspended, after.suspended)
@@ -209,8 +209,8 @@ def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(see
 def test_a_batch_with_beginnings_equals_separate_runs():
     memory = made()
     observation, inputs = observed([[EM, S], [EM, S], [EM, S], [EM, EM], [EM, EM]]), seen(5, 2)
-    begins = torch.tensor([[1, 1], [0, 0], [1, 0], [0, 0], [0, 1]]).bool()
-    together, _ = run(memory, memory.initial_state(2, 5), observation, inputs, begins)
+    is_first = torch.tensor([[1, 1], [0, 0], [1, 0], [0, 0], [0, 1]]).bool()
+    together, _ = run(memory, memory.initial_state(2, 5), observation, inputs, is_first)
     for game, parts in ((0, [slice(0, 2), slice(2, 5)]), (1, [slice(0, 3), slice(3, 4), slice(4, 5)])):
         for which in parts:
             alone, given_ = part(observation, inputs, (which, slice(game, game + 1)))
@@ -231,20 +231,20 @@ def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
 
 def test_without_hiding_it_is_the_same_with_nothing_put_aside():
     memory, stages = made(), torch.tensor([[0, 3], [0, 3], [4, 3], [4, 3], [4, 3]])
-    begins = torch.tensor([[True, True], [False, False], [False, True], [False, False], [True, False]])
+    is_first = torch.tensor([[True, True], [False, False], [False, True], [False, False], [True, False]])
     observation, inputs = observed(stages), seen(5, 2)
-    whole, after = memory.sequence(memory.initial_state(2), *inputs, observation, begins)
-    some, then = memory.sequence(memory.initial_state(2), *inputs, observation, begins, frozenset({0, 3, 4}))
+    whole, after = memory.sequence(memory.initial_state(2), *inputs, observation, is_first)
+    some, then = memory.sequence(memory.initial_state(2), *inputs, observation, is_first, frozenset({0, 3, 4}))
     assert_same(whole, some)
     assert_same(after.recurrent, then.recurrent)
 
 
 @pytest.mark.parametrize("begun_at", [1, 2, 3])
 def test_a_game_that_begins_never_finds_what_an_earlier_one_put_aside(begun_at):
-    memory, begins = made(), torch.zeros(5, 1, dtype=torch.bool)
-    begins[begun_at] = True
+    memory, is_first = made(), torch.zeros(5, 1, dtype=torch.bool)
+    is_first[begun_at] = True
     observation, inputs = observed([[stage] for stage in (OH, OM, OM, OH, OH)]), seen(5, 1)
-    dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs, begins)
+    dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs, is_first)
     alone, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(begun_at, 5)))
     assert_same(tree.index(dirs, slice(begun_at, None)), alone)
 
@@ -324,11 +324,11 @@ def test_half_precision_products_keep_full_precision_states():
 def test_the_memory_compiles_as_one_graph_and_stays_the_same():
     memory = made()
     observation, inputs = observed([[EM, OH], [EM, OM], [PS, OH]]), seen(3, 2)
-    begins = torch.zeros(3, 2, dtype=torch.bool)
-    plain, _ = memory.sequence(memory.initial_state(2, 3), *inputs, observation, begins)
+    is_first = torch.zeros(3, 2, dtype=torch.bool)
+    plain, _ = memory.sequence(memory.initial_state(2, 3), *inputs, observation, is_first)
     torch._dynamo.reset()
     compiled = torch.compile(memory.sequence, backend="eager", fullgraph=True)
-    assert_same(compiled(memory.initial_state(2, 3), *inputs, observation, begins)[0], plain)
+    assert_same(compiled(memory.initial_state(2, 3), *inputs, observation, is_first)[0], plain)
 
 
 @pytest.mark.parametrize("name", ["sir", "pooled", "is_first", r"state\.stage"])

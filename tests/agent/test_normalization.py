@@ -201,14 +201,14 @@ def looking(steps: int, games: int, seed: int) -> Observation:
 def test_a_memory_updates_its_norms_when_there_are_gradients():
     torch.manual_seed(0)
     agent, observation = Agent(SMALL), looking(3, 4, seed=0)
-    begins, memory = torch.zeros(3, 4, dtype=torch.bool), agent.memory
+    is_first, memory = torch.zeros(3, 4, dtype=torch.bool), agent.memory
     with torch.no_grad():
-        before = agent.evaluate(agent.initial_state(4, 4), observation, begins)
+        before = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
     commit_norms(agent)
     assert memory.sir_norm.batches == memory.lstm_norm.batches == 0
     given_ = []
     hook = memory.lstm_norm.register_forward_pre_hook(lambda _, numbers: given_.append(numbers[0].detach()))
-    said = agent.evaluate(agent.initial_state(4, 4), observation, begins)
+    said = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
     hook.remove()
     assert torch.equal(said.dirs.flat, before.dirs.flat)
     commit_norms(agent)
@@ -223,7 +223,7 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
     """Every return is 10, and a third of the actions never pays: of what is seen, nothing matters."""
     steps, games = 2, 8
     observation, every = looking(steps, games, seed=0), torch.ones(steps, games, dtype=torch.bool)
-    begins, target = torch.zeros_like(every), torch.full((steps, games), 10.0)
+    is_first, target = torch.zeros_like(every), torch.full((steps, games), 10.0)
 
     def differences(commits: bool) -> float:
         """The deviation of a DIR's numbers over games, in multiples of their size, after 24 steps of Adam."""
@@ -232,7 +232,7 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
         state, returns = agent.initial_state(games, 4), agent.heads[Stage.EM].return_norm
         optimizer = torch.optim.Adam(agent.parameters(), 3e-4)
         for _ in range(24):
-            said = agent.evaluate(state, observation, begins)
+            said = agent.evaluate(state, observation, is_first)
             logits = said.decision.logits
             action = torch.distributions.Categorical(logits=logits).sample()
             pays = torch.where(action < 20, -1.0, 1.0)
@@ -247,7 +247,7 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
             if commits:
                 commit_norms(agent)
         with torch.no_grad():
-            flat = agent.evaluate(state, observation, begins).dirs.flat[-1]
+            flat = agent.evaluate(state, observation, is_first).dirs.flat[-1]
         return (flat.std(0).mean() / flat.abs().mean()).item()
 
     with_it, without = differences(commits=True), differences(commits=False)

@@ -56,7 +56,10 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
         (("room", "FloorPlan31"), "unknown scene 'FloorPlan31'"),
         (("rooms", "castle-3", "--json"), "unknown scene 'castle-3'"),
         (("room", "nowhere.json"), "not a room file"),
-        (("play", "--hider", "nobody", "--out", "new"), "unknown hider nobody; choose from random"),
+        (
+            ("play", "--hider", "nobody", "--out", "new"),
+            "unknown hider 'nobody'; choose from random, possible, heuristic, easy",
+        ),
         (("play", "--goal", "Car", "--out", "new"), "unknown goal objects ['Car']"),
         (("replay", "nowhere.json"), "No such file"),
         (("tournament", "--seekers", "nobody", "--out", "new"), "unknown seeker nobody; choose from random"),

@@ -51,14 +51,14 @@ def test_recorded_steps_are_the_same_steps():
     kept = []
     with torch.no_grad():
         for step in range(5):
-            begins = torch.tensor([step == 0, step in (0, 3), step == 0], device="cuda")
+            is_first = torch.tensor([step == 0, step in (0, 3), step == 0], device="cuda")
             if step == 2:
                 for each in (plain, recorded):
                     each.augmentation.resample(np.array([True, False, True]))
                     with torch.no_grad():
                         each.agent.heads.stages["EM"].actor.weight += 0.1
-            expected = plain(observed(step, "cuda"), begins)
-            found = recorded(observed(step, "cuda"), begins)
+            expected = plain(observed(step, "cuda"), is_first)
+            found = recorded(observed(step, "cuda"), is_first)
             assert torch.equal(expected[0].image, found[0].image)
             torch.testing.assert_close(found[1].decision.logits, expected[1].decision.logits, rtol=1e-4, atol=1e-4)
             kept.append((found[0].image, expected[0].image, recorded.state_snapshot(), plain.state_snapshot()))

@@ -76,7 +76,7 @@ def played(chest):
         cache = CacheGame(world, Anywhere(3), SHORT)
         collector = Collector(agent, [cache], 1, on_step=lambda _, __, outcome: told.append(outcome), hiding=True)
         rollouts = [collector.collect(30) for _ in range(4)]
-        names = ("begins", "action", "log_probs", "success", "claimable")
+        names = ("is_first", "action", "log_probs", "success", "claimable")
         rows = {name: torch.cat([getattr(rollout, name) for rollout in rollouts]) for name in names}
         seen = tree.cat([rollout.observation for rollout in rollouts])
     games = collector.finished_games.take(len(collector.finished_games))

@@ -67,23 +67,23 @@ def test_what_is_paid_is_the_paper_s_formula(games, steps, seed):
     """Games of random lengths, some of whose steps are in other stages; now and then a state is seen twice."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(steps, games)).astype(np.float32)
-    begins, new = rng.random((steps, games)) < 0.2, rng.random((steps, games)) < 0.6
-    begins[0] = True
+    is_first, new = rng.random((steps, games)) < 0.2, rng.random((steps, games)) < 0.6
+    is_first[0] = True
     # A game explores first and never again.
     exploring = np.zeros((steps, games), bool)
     for t in range(steps):
-        exploring[t] = begins[t] | (exploring[t - 1] & (rng.random(games) < 0.8))
+        exploring[t] = is_first[t] | (exploring[t - 1] & (rng.random(games) < 0.8))
     stage = torch.from_numpy(np.where(exploring, int(Stage.EM), int(Stage.S)))
     running = HidingReward(games, torch.device("cpu"))
     for t in range(steps):
         running.unseen = torch.from_numpy(new[t])
-        told = torch.from_numpy(values[t]), stage[t], torch.from_numpy(begins[t])
+        told = torch.from_numpy(values[t]), stage[t], torch.from_numpy(is_first[t])
         if rng.random() < 0.3:
             first = running.pay(*told, keep=False)
             assert torch.equal(first, running.pay(*told, keep=False)), "nothing was counted"
         paid = running.pay(*told).numpy()
         for b in range(games):
-            since = np.flatnonzero(begins[: t + 1, b])[-1]
+            since = np.flatnonzero(is_first[: t + 1, b])[-1]
             expected = 0.0
             if exploring[t, b] and t > since:
                 unseen = new[since : t + 1, b].copy()
@@ -114,10 +114,10 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
 
     seen = [tree.index(part.observation, t) for part in rollouts[True] for t in range(len(part))]
     seen.append(rollouts[True][-1].last)
-    begins = torch.cat([*(part.begins for part in rollouts[True]), torch.from_numpy(told[-1].finished)[None]])
+    is_first = torch.cat([*(part.is_first for part in rollouts[True]), torch.from_numpy(told[-1].finished)[None]])
     stage = torch.stack([one.stage for one in seen])
     values, state = [], rollouts[True][0].state
-    for observation, first in zip(seen, begins, strict=True):
+    for observation, first in zip(seen, is_first, strict=True):
         state = agent.act(state, observation, first).state
         # Places in PS may be off the map; nobody asks for their values.
         place = torch.where((observation.stage == Stage.EM)[:, None], observation.place, 0)
@@ -128,8 +128,8 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
     )
     expected = np.zeros_like(paid)
     for t, b in np.ndindex(*paid.shape):
-        since = np.flatnonzero(begins[: t + 1, b])[-1]
-        if stage[t + 1, b] == Stage.EM and not begins[t + 1, b]:
+        since = np.flatnonzero(is_first[: t + 1, b])[-1]
+        if stage[t + 1, b] == Stage.EM and not is_first[t + 1, b]:
             new = np.array([True, *unseen[since : t + 1, b]])
             expected[t, b] = em_hide(values[t + 1, b], em_mean_value(values[since : t + 1, b], new[:-1]), new[-1])
     assert paid == pytest.approx(expected, abs=1e-4)

@@ -36,16 +36,16 @@ def column(*values) -> torch.Tensor:
 def test_episodes_by_hand():
     """Exploring, a choice, hiding, two steps of manipulation, hiding; then a new game in the same stage."""
     stage = column(0, 0, 1, 2, 3, 3, 2, 0, 0)
-    begins = column(False, False, False, False, False, False, False, True, False)
-    assert episode_ids(stage, begins).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
-    assert begun_within(stage, begins).flatten().tolist() == [False, False, *[True] * 7]
+    is_first = column(False, False, False, False, False, False, False, True, False)
+    assert episode_ids(stage, is_first).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
+    assert begun_within(stage, is_first).flatten().tolist() == [False, False, *[True] * 7]
     chosen = stage == 3
     ended = column(False, True, True, False, False, True, False, False, False)
     assert episode_ends(chosen, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]
     assert at_episode_end(stage * 10, episode_ends(chosen, ended))[4].item() == 30
     assert episode_ends(stage == 0, ended).flatten().tolist() == [1, 1, -1, -1, -1, -1, -1, -1, -1], "the last goes on"
     opened = column(False, True, False, False, False, True, False, False, True)
-    assert opened_before(opened, episode_ids(stage, begins)).flatten().tolist() == [*[False] * 9]
+    assert opened_before(opened, episode_ids(stage, is_first)).flatten().tolist() == [*[False] * 9]
     assert opened_before(opened, torch.zeros(9, 1, dtype=torch.long)).flatten().tolist() == [False, False, *[True] * 7]
 
 
@@ -59,20 +59,20 @@ def test_targets_are_relabeled_where_the_object_landed():
 def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_object_landed():
     """Against two passes: the second game misses at its sixth step, the first one hits, and a later one goes on."""
     agent, rollout, *_ = collected(Stage.OM)
-    step, begins = torch.arange(12)[:, None], torch.zeros(12, 2, dtype=torch.bool)
-    begins[[0, 6]] = True
+    step, is_first = torch.arange(12)[:, None], torch.zeros(12, 2, dtype=torch.bool)
+    is_first[[0, 6]] = True
     ended = ((step == 5) & torch.tensor([True, True])) | ((step == 11) & torch.tensor([True, False]))
     landed = torch.where(ended, torch.tensor([4 * 7 + 2, 49 + 2 * 7 + 3]), -1)
     observation = replace(rollout.observation, stage=torch.full_like(rollout.action, int(Stage.OM)))
     rollout = replace(
-        rollout, observation=observation, begins=begins, dones=ended, landed=landed,
+        rollout, observation=observation, is_first=is_first, dones=ended, landed=landed,
         hit=ended & torch.tensor([True, False]), stages=frozenset({int(Stage.OM)}),
     )  # fmt: skip
     found, _ = Learner(agent, Objective(hindsight=2.0))(rollout)
     missed = (step < 6) & torch.tensor([False, True])
     target = torch.where(missed[..., None], torch.tensor([1, 2, 3]), observation.target)
     with torch.no_grad():
-        again = agent.evaluate(rollout.state, replace(observation, target=target), begins).decision.logits
+        again = agent.evaluate(rollout.state, replace(observation, target=target), is_first).decision.logits
     logs = again.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
     assert found["om/hindsight"].item() == pytest.approx(-logs[missed].mean().item(), rel=1e-4)
     plain, _ = Learner(agent, Objective(hindsight=0.0))(rollout)
@@ -124,7 +124,7 @@ def test_a_rollout_says_what_happened():
         acted = outcome.stage != Stage.PS
         assert (rollout.action[step].numpy() == outcome.action)[acted].all()
         if t:
-            assert (rollout.begins[step].numpy() == told[t - 1][1].finished).all()
+            assert (rollout.is_first[step].numpy() == told[t - 1][1].finished).all()
     assert {int(s) for s in torch.cat([first.observation.stage, second.observation.stage]).flatten()} >= {0, 1, 2}
     assert torch.equal(first.last.place, second.observation.place[0]), "the next sequence goes on where this one ends"
     assert torch.equal(first.last.image, second.observation.image[0])
@@ -134,7 +134,7 @@ def test_evaluating_a_rollout_gives_the_probabilities_that_its_actions_were_draw
     agent, first, second, _ = collected(Stage.EM)
     for rollout in (first, second):
         with torch.no_grad():
-            said = agent.evaluate(rollout.state, rollout.observation, rollout.begins)
+            said = agent.evaluate(rollout.state, rollout.observation, rollout.is_first)
         logs = said.decision.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
         acted = rollout.observation.stage != Stage.PS
         torch.testing.assert_close(logs[acted], rollout.log_probs[acted], atol=1e-4, rtol=1e-3)
@@ -189,7 +189,7 @@ def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
     other.heads[Stage.EM].return_norm.variance.fill_(4)
     losses, _ = Learner(other, Objective(normalize_advantages=True))(rollout)
     with torch.no_grad():
-        said = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision
+        said = other.evaluate(rollout.state, rollout.observation, rollout.is_first).decision
     ahead = compute_gae(rollout.reward, said.value, rollout.bootstrap_value, rollout.dones)
     stage, target = rollout.observation.stage, (ahead + said.value).numpy()
     exploring = (stage == Stage.EM).numpy()

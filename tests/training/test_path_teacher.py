@@ -301,7 +301,7 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
 
     learner = Learner(agent, Objective(imitation=0.5))
     loss = learner(rollout)[0]["s/imitation"]
-    logits = agent.evaluate(rollout.state, rollout.observation, rollout.begins).decision.logits
+    logits = agent.evaluate(rollout.state, rollout.observation, rollout.is_first).decision.logits
     led = seeking & (rollout.teacher_action >= 0)
     expected = -logits.log_softmax(-1)[led, action_index("ClaimVisible")].mean()
     torch.testing.assert_close(loss, expected)

@@ -103,7 +103,7 @@ def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
 
     The pixels of the image before each step say its number.
     """
-    stage, action, success, ended, begins = (torch.tensor(values)[:, None] for values in zip(
+    stage, action, success, ended, is_first = (torch.tensor(values)[:, None] for values in zip(
         *((int(stage), action_index(name), *flags) for stage, name, *flags in steps), strict=True
     ))  # fmt: skip
     image = torch.arange(len(steps), dtype=torch.uint8)[:, None, None, None, None].expand(-1, 1, 2, 2, 3)
@@ -111,7 +111,8 @@ def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
     observation = Observation(image, unused, success, success, unused, stage, unused, unused, unused)
     others = {name: unused for name in Rollout.__dataclass_fields__}
     return Rollout(**{
-        **others, "observation": observation, "action": action, "success": success, "dones": ended, "begins": begins,
+        **others, "observation": observation, "action": action, "success": success, "dones": ended,
+        "is_first": is_first,
     })  # fmt: skip
 
 

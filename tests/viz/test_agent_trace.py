@@ -85,8 +85,8 @@ def test_attention_is_what_the_memory_used(agent, trace, read, monkeypatch):
     """The weights applied to the map's entries give the reader's input, at every step and in all stages."""
     seen, steps, act = [], iter(read), Agent.act
 
-    def recording(self, state, observation, begins):
-        output = act(self, state, observation, begins)
+    def recording(self, state, observation, is_first):
+        output = act(self, state, observation, is_first)
         entries, weights = attention_weights(self, state, output)
         seen.append(int(entries.written.sum()))
         used = next(steps).unflatten(-1, (NUM_HEADS, -1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scrubjay.evaluation.matches import play_scripted_game
+from scrubjay.api import play
 from scrubjay.game.actions import Stage
 from scrubjay.viz.episode import Episode, replay_episode
 from scrubjay.viz.floorplan import FloorPlan
@@ -13,7 +13,7 @@ from scrubjay.viz.storyboard import WIDTH, draw_storyboard, hider_panels, seeker
 
 @pytest.fixture(scope="module")
 def episode() -> Episode:
-    return replay_episode(play_scripted_game("FloorPlan401", "Bread", "heuristic", "oracle", 0, size=56))
+    return replay_episode(play("heuristic", "oracle", "FloorPlan401", "Bread", size=56))
 
 
 def test_panels_follow_the_game(episode):

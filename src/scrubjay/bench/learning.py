@@ -63,7 +63,7 @@ def measure(config: TrainConfig, device: str, updates: int, console: Console) ->
             for number, actor in enumerate(collector.actors):
                 observation = observe(collector.games[number])
                 for _ in range(config.unroll_length):
-                    actor(observation, collector.begins[number], update_state=False)
+                    actor(observation, collector.is_first[number], update_state=False)
         with _timed(parts, "game", device):
             for number, game in enumerate(collector.games):
                 _play(game, rollout, sum(map(len, collector.games[:number])), whole=bool(collector.hiding_buffers))

@@ -128,11 +128,11 @@ def learning(
         updates: Measured updates.
     """
     from scrubjay.bench.learning import benchmark_config, measure
-    from scrubjay.bench.learning import rooms as some
+    from scrubjay.bench.learning import rooms as bench_rooms
     from scrubjay.sim.render.make import check_device
 
     check_device(device)
-    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": some(rooms), "copies": copies}
+    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": bench_rooms(rooms), "copies": copies}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
     print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err))

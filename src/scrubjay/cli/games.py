@@ -43,8 +43,8 @@ def play(
     """Plays one game and writes its record, page and video.
 
     Args:
-        hider: random, possible or heuristic; or easy, medium or hard for a spot of that difficulty.
-        seeker: random, possible, frontier, bfs or oracle.
+        hider: random, possible, heuristic, or a run's folder; or easy, medium or hard for a spot of that difficulty.
+        seeker: random, possible, frontier, bfs, oracle, or a run's folder.
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
         goal: The object that is hidden.
         seed: The same seed plays the same game.
@@ -53,14 +53,14 @@ def play(
         video: Also write a video.
         renderer: The renderer.
     """
-    from scrubjay.evaluation.matches import play_scripted_game
+    from scrubjay.api import play as play_game
     from scrubjay.game.record import save_records
     from scrubjay.viz.episode import replay_episode
     from scrubjay.viz.episode_page import describe_metrics, summarize, write_episode_page
     from scrubjay.viz.video import write_video
 
     with err.status("playing"):
-        record = play_scripted_game(scene, goal, hider, seeker, seed, renderer, spots)
+        record = play_game(hider, seeker, scene, goal, seed=seed, spots=spots, renderer=renderer)
     save_records([record], out / "record.json")
     with err.status("drawing"):
         episode = replay_episode(record, renderer)
@@ -115,8 +115,8 @@ def games(
     Args:
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
         count: Number of games.
-        hider: The hider, as for `play`.
-        seeker: The seeker, as for `play`.
+        hider: random, possible or heuristic.
+        seeker: random, possible, frontier, bfs or oracle.
         seed: The same seed plays the same games.
         out: Output file.
         renderer: The renderer.
@@ -130,11 +130,11 @@ def games(
 
     players = HiderAndSeeker(make_hider(hider, seed), make_seeker(seeker, seed))
     records, sampler = [], RandomEpisodes(seed)
-    with World([scene], renderer=renderer) as world, _progress("Games", count) as tell:
+    with World([scene], renderer=renderer) as world, _progress("Games", count) as update:
         matches = [Match(scene, hider, seeker, sampler(world, 0)) for _ in range(count)]
         for _, record in play_matches(world, matches, players):
             records.append(record)
-            tell(len(records), count)
+            update(len(records), count)
     save_records(records, out)
     for record in records:
         print_json({"scene": record.scene, "goal": record.goal, "steps": len(record.actions), "found": record.found})
@@ -201,8 +201,8 @@ def spots(
         save_spots(make_spots(scenes[0], goal[0], candidates, seed), out)
     else:
         wanted = scenes or _scenes(("train", "validation", "test"))
-        with _progress("Spots") as tell:
-            make_spot_files(wanted, goal or GOALS, out, tell, candidates, seed, processes)
+        with _progress("Spots") as update:
+            make_spot_files(wanted, goal or GOALS, out, update, candidates, seed, processes)
     print(out)
 
 
@@ -245,11 +245,11 @@ def tournament(
 
     trained = {folder.name: partial(load_player, folder, device=device) for folder in agents}
     plan = TournamentPlan(hiders, seekers, _scenes(rooms), games, seed, spots, size, renderer, device, at_once)
-    with _progress("Games") as tell:
-        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, tell)
-    text, found = write_results(hidings, out)
+    with _progress("Games") as update:
+        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update)
+    text, results = write_results(hidings, out)
     print(text)
-    print_json(found)
+    print_json(results)
 
 
 def _scenes(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -60,11 +60,11 @@ def play_episodes(
     finished = np.zeros(len(game), bool)
     while not finished.all():
         action, place = player(game, np.ones(len(game), bool))
-        outcome = game.step(action, place)
-        for record, number in zip(recorder.note(outcome, place), np.flatnonzero(outcome.finished), strict=True):
+        result = game.step(action, place)
+        for record, number in zip(recorder.note(result, place), np.flatnonzero(result.finished), strict=True):
             if not finished[number]:
                 records.append(record)
-        finished |= outcome.finished
+        finished |= result.finished
         progress(int(finished.sum()), len(game))
     return records
 

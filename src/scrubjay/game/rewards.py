@@ -157,23 +157,23 @@ class HidingReward:
         """(B,): the last step opened something, or reached a place, for the first time in its episode."""
 
     def observe(self, result: StepResult) -> None:
-        """Takes note of what a step found new; its reward follows when the next state's value is known."""
+        """Notes which games reached something new; `pay` gives the reward when the next state's value is known."""
         new = result.success & (result.novelty.place | result.novelty.opened)
         self.unseen = torch.from_numpy(new).to(self.total.device, non_blocking=True)
 
-    def pay(self, values: torch.Tensor, stage: torch.Tensor, begins: torch.Tensor, keep: bool = True) -> torch.Tensor:
+    def pay(self, values: torch.Tensor, stage: torch.Tensor, is_first: torch.Tensor, keep: bool = True) -> torch.Tensor:
         """Rewards (B,) of the last steps, given the values (B,) of the states that they led to.
 
-        `stage` and `begins` (B,) are of these states. Without `keep` they do not count in the mean yet, since they will
-        be seen again.
+        `stage` and `is_first` (B,) are of these states. With `keep=False` they do not count in the mean yet: the next
+        call gets them again.
         """
         exploring = stage == int(Stage.EM)
-        total, count = (torch.where(begins, 0, sums) for sums in (self.total, self.count))
+        total, count = (torch.where(is_first, 0, sums) for sums in (self.total, self.count))
         # The state after E&M's last step is in PS, which does not write into the map: that step earns nothing.
-        reward = em_hide(values, total / count.clamp(min=1), exploring & ~begins & self.unseen)
+        reward = em_hide(values, total / count.clamp(min=1), exploring & ~is_first & self.unseen)
         if keep:
             # A game's start is unseen, so the mean is never empty.
-            counts = exploring & (begins | self.unseen)
+            counts = exploring & (is_first | self.unseen)
             self.total, self.count = total + torch.where(counts, values, 0), count + counts
         return reward
 

@@ -39,21 +39,21 @@ class Actor:
         self._graph: StepGraph | None = None
 
     def __call__(
-        self, observation: Observation, begins: torch.Tensor, update_state: bool = True
+        self, observation: Observation, is_first: torch.Tensor, update_state: bool = True
     ) -> tuple[Observation, AgentOutput]:
         """The observation with its image augmented, and the agent's step; `update_state=False` only peeks.
 
         With a CUDA graph, the next call overwrites the step's tensors. The observation's are safe to keep.
         """
         if not self.cuda_graph:
-            augmented, step = self._step(self.state, observation, begins)
+            augmented, step = self._step(self.state, observation, is_first)
             if update_state:
                 self.state = step.state
             return augmented, step
         if self._graph is None:
-            self._graph = StepGraph(self._step, self.state, observation, begins)
+            self._graph = StepGraph(self._step, self.state, observation, is_first)
             self.state = self._graph.inputs[0]
-        augmented, step = self._graph(observation, begins)
+        augmented, step = self._graph(observation, is_first)
         if update_state:
             tree.copy_(self.state, step.state)
         return replace(observation, image=augmented.image.clone()), step
@@ -63,12 +63,12 @@ class Actor:
         return tree.map(torch.clone, self.state) if self.cuda_graph else self.state
 
     def _step(
-        self, state: MemoryState, observation: Observation, begins: torch.Tensor
+        self, state: MemoryState, observation: Observation, is_first: torch.Tensor
     ) -> tuple[Observation, AgentOutput]:
         if self.augmentation is not None:
             observation = replace(observation, image=self.augmentation(observation.image))
         with self.autocast():
-            return observation, self.agent.act(state, observation, begins)
+            return observation, self.agent.act(state, observation, is_first)
 
 
 class StepGraph:
@@ -79,9 +79,9 @@ class StepGraph:
         step: Callable[[MemoryState, Observation, torch.Tensor], tuple[Observation, AgentOutput]],
         state: MemoryState,
         observation: Observation,
-        begins: torch.Tensor,
+        is_first: torch.Tensor,
     ) -> None:
-        self.inputs = tree.map(torch.clone, (state, observation, begins))
+        self.inputs = tree.map(torch.clone, (state, observation, is_first))
         # The default stream cannot be captured. Each graph has a stream of its own, because matrix products on one
         # stream share a workspace, and the steps of two worlds overlap.
         stream = torch.cuda.Stream()
@@ -94,9 +94,9 @@ class StepGraph:
         with torch.cuda.graph(self.graph, stream=stream):
             self.outputs = step(*self.inputs)
 
-    def __call__(self, observation: Observation, begins: torch.Tensor) -> tuple[Observation, AgentOutput]:
+    def __call__(self, observation: Observation, is_first: torch.Tensor) -> tuple[Observation, AgentOutput]:
         """Replays the step on another observation."""
         tree.copy_(self.inputs[1], observation)
-        self.inputs[2].copy_(begins)
+        self.inputs[2].copy_(is_first)
         self.graph.replay()
         return self.outputs

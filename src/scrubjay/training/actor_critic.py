@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
+from scrubjay.agent.normalization import RunningNorm
+
 Losses = dict[str, torch.Tensor]
 """Plain (unweighted) scalar losses by name: `em/policy_loss`, `self_prediction`."""
 Metrics = dict[str, torch.Tensor]
@@ -50,6 +52,24 @@ class ActorCriticObjective:
             f"{stage}/value_loss": self.vf_coef,
             f"{stage}/entropy": -self.entropy,
         }
+
+    def stage_losses(
+        self,
+        return_norm: RunningNorm,
+        logits: torch.Tensor,
+        values: torch.Tensor,
+        actions: torch.Tensor,
+        advantages: torch.Tensor,
+        mask: torch.Tensor,
+        old_log_probs: torch.Tensor,
+    ) -> tuple[Losses, Metrics]:
+        """`actor_critic_losses` of one stage. Updates its running norm of returns, whose scale the value loss has."""
+        returns = advantages + values.detach()
+        return_norm.update(returns[..., None], mask)
+        return actor_critic_losses(
+            logits, values, actions, advantages, returns, mask, old_log_probs, self.clip_coef,
+            self.normalize_advantages, return_norm.std,
+        )  # fmt: skip
 
 
 def total_loss(losses: Losses, weights: Mapping[str, float]) -> torch.Tensor:

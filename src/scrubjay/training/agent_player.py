@@ -34,13 +34,13 @@ class AgentPlayer:
         if game is not self._game:
             self._game, self._state = game, self.agent.initial_state(len(game))
             self._episode = np.full(len(game), -1)
-        begins = torch.from_numpy(self._episode != game.episode).to(self.device)
+        is_first = torch.from_numpy(self._episode != game.episode).to(self.device)
         self._episode = game.episode.copy()
         place = np.zeros((len(game), 4), int)
         with torch.no_grad():
             observation = observe(game, resize(game.look().rgb, self.agent.config.image_size))
             observation = tree.map(lambda tensor: tensor.to(self.device), observation)
-            step = self.agent.act(self._state, observation, begins)
+            step = self.agent.act(self._state, observation, is_first)
             self._state = step.state
             logits = step.decision.logits.float()
             action = sample_categorical(logits, self.generator).cpu().numpy()

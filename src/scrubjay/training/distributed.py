@@ -92,17 +92,17 @@ class TorchGroup(Group):
         return int(tensor)
 
     def open_run(self, open_run: Callable[[], Run]) -> Run:
-        found: list[Any] = [None, "the first process could not open the run"]
+        opened: list[Any] = [None, "the first process could not open the run"]
         try:
             if self.rank == 0:
                 run = open_run()
-                found = [run.folder, run.config]
+                opened = [run.folder, run.config]
         finally:
             # The others wait for this, also if opening failed.
-            distributed.broadcast_object_list(found)
-        if found[0] is None:
-            raise RunError(found[1])
-        return run if self.rank == 0 else Run(*found)
+            distributed.broadcast_object_list(opened)
+        if opened[0] is None:
+            raise RunError(opened[1])
+        return run if self.rank == 0 else Run(*opened)
 
     def close(self) -> None:
         distributed.destroy_process_group()

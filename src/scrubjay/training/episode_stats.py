@@ -96,25 +96,25 @@ class TrackedGame(CacheGame):
         self.time[np.arange(len(self)), self.stage] = rng.integers(self.limits[self.stage])
         self._whole[:] = False
 
-    def before_reset(self, outcome: StepResult) -> None:
-        add, ended = self.stats.add, outcome.ended & self._whole
-        explored = ended & (outcome.stage == Stage.EM)
+    def before_reset(self, result: StepResult) -> None:
+        add, ended = self.stats.add, result.ended & self._whole
+        explored = ended & (result.stage == Stage.EM)
         if explored.any():
             places = self.novelty_tracker.visited[explored].sum((1, 2, 3))
             add("coverage", places / (HEIGHTS * self._steps[explored]))
             add("opened", self.novelty_tracker.opened[explored, Stage.EM].sum(1) / self._openables[explored])
-        manipulated = ended & (outcome.stage == Stage.OM)
+        manipulated = ended & (result.stage == Stage.OM)
         if manipulated.any():
-            add("hit", outcome.hit[manipulated])
+            add("hit", result.hit[manipulated])
             for number, name in enumerate(MODALITIES):
-                add(f"hit_{name.replace(' ', '_')}", outcome.hit[manipulated & (outcome.target[:, 0] == number)])
-        hidden = ended & np.isin(outcome.stage, (Stage.OH, Stage.OM)) & (self.stage == Stage.S)
+                add(f"hit_{name.replace(' ', '_')}", result.hit[manipulated & (result.target[:, 0] == number)])
+        hidden = ended & np.isin(result.stage, (Stage.OH, Stage.OM)) & (self.stage == Stage.S)
         add("placed", self.placed[hidden])
-        sought = ended & (outcome.stage == Stage.S)
-        add("found", outcome.found[sought])
-        add("seeker_steps", np.where(outcome.found, self.time[:, Stage.S], self.limits[Stage.S])[sought])
-        claims = actions.CLAIM[outcome.action] != NOTHING
-        add("claim_right", outcome.success[claims])
-        add("success", outcome.success[outcome.stage != Stage.PS])
-        self.stats.games += int((outcome.finished & self._whole).sum())
-        self._whole |= outcome.finished
+        sought = ended & (result.stage == Stage.S)
+        add("found", result.found[sought])
+        add("seeker_steps", np.where(result.found, self.time[:, Stage.S], self.limits[Stage.S])[sought])
+        claims = actions.CLAIM[result.action] != NOTHING
+        add("claim_right", result.success[claims])
+        add("success", result.success[result.stage != Stage.PS])
+        self.stats.games += int((result.finished & self._whole).sum())
+        self._whole |= result.finished

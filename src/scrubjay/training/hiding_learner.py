@@ -20,15 +20,7 @@ from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.training import losses, perspective_losses
-from scrubjay.training.actor_critic import (
-    ActorCriticObjective,
-    Losses,
-    Metrics,
-    Weights,
-    actor_critic_losses,
-    compute_gae,
-    prefixed,
-)
+from scrubjay.training.actor_critic import ActorCriticObjective, Losses, Metrics, Weights, compute_gae, prefixed
 from scrubjay.training.hiding_buffer import PLACE_AT, FinishedBatch, HidingEpisodes, SeekingEpisodes, seeker_action_ids
 from scrubjay.training.learner import placement_targets
 
@@ -86,8 +78,8 @@ class HidingLearner:
         """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics; percentiles are (n,)."""
         o, hid = self.objective, games.hiding
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
-        begins = torch.zeros_like(observation.last_success)
-        step = self.agent.evaluate(self._initial_state(games), observation, begins)
+        is_first = torch.zeros_like(observation.last_success)
+        step = self.agent.evaluate(self._initial_state(games), observation, is_first)
         logits, values = step.decision.logits.float(), step.decision.value.float()
         mask, action = hid.mask.T, hid.action.T
         reward, dones = hiding_rewards(hid, percentile).T, mask & ~_has_next(mask)
@@ -95,25 +87,22 @@ class HidingLearner:
         advantages = compute_gae(
             reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda, truncated
         )
-        returns, norm = advantages + values.detach(), self.agent.heads[Stage.OH].return_norm
-        norm.update(returns[..., None], mask)
-        parts, metrics = actor_critic_losses(
-            logits, values, action, advantages, returns, mask, hid.log_probs.T, o.clip_coef,
-            o.normalize_advantages, norm.std,
-        )  # fmt: skip
+        parts, metrics = o.stage_losses(
+            self.agent.heads[Stage.OH].return_norm, logits, values, action, advantages, mask, hid.log_probs.T
+        )
         tried, landed = recall_targets(hid)
         recalled = self.agent.recall_placements(step.dirs.flat).float()
         hittable, place_at = step.decision.hittable.float(), hid.place_at.T
-        found = prefixed("oh", parts) | {
+        terms = prefixed("oh", parts) | {
             "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, mask),
             "oh/recall_landed": losses.recall(recalled[..., 1, :], landed.T, mask),
             "oh/attainable": losses.attainable(hittable, placement_targets(place_at), hid.success.T, place_at >= 0),
             "oh/closing": losses.closing(logits, container_left_open(hid).T, mask),
         }
         if early:
-            found["oh/modality"] = losses.modality_collapse(logits, mask)
-            found["oh/spatial"] = losses.spatial_collapse(logits, hittable, mask)
-        return found, prefixed("oh", metrics)
+            terms["oh/modality"] = losses.modality_collapse(logits, mask)
+            terms["oh/spatial"] = losses.spatial_collapse(logits, hittable, mask)
+        return terms, prefixed("oh", metrics)
 
     def ps_losses(self, games: FinishedBatch) -> Losses:
         """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
@@ -125,7 +114,7 @@ class HidingLearner:
         values = v.gather(-1, choice.outcomes).flatten(1)
         real = choice.valid[..., None].expand_as(choice.outcomes).flatten(1)
         every = torch.ones_like(seeking.found)
-        found = {
+        terms = {
             "ps/outcome": perspective_losses.outcome(p[number, choice.chosen], outcome, every),
             "ps/ranking": perspective_losses.ranking(values, choice.mean_steps.flatten(1), real),
         }
@@ -142,7 +131,7 @@ class HidingLearner:
             output.policy.float(), output.success.float(), policy, action, seeking.success.T[:longest],
             seeking.claimable.T[:longest], seeking.mask.T[:longest], SEEKER_CLAIM,
         )  # fmt: skip
-        return found | prefixed("ps", mental)
+        return terms | prefixed("ps", mental)
 
     @torch.no_grad()
     def percentile(self, games: FinishedBatch, generator: torch.Generator | None = None) -> torch.Tensor:

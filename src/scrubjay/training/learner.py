@@ -14,15 +14,7 @@ from torch import nn
 from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.game.actions import Stage, target_of
 from scrubjay.training import losses
-from scrubjay.training.actor_critic import (
-    ActorCriticObjective,
-    Losses,
-    Metrics,
-    Weights,
-    actor_critic_losses,
-    compute_gae,
-    prefixed,
-)
+from scrubjay.training.actor_critic import ActorCriticObjective, Losses, Metrics, Weights, compute_gae, prefixed
 from scrubjay.training.rollout import Rollout
 
 ROLLOUT_STAGES = (Stage.EM, Stage.OM, Stage.S)
@@ -68,18 +60,18 @@ class Learner(nn.Module):
 
     def forward(self, rollout: Rollout) -> tuple[Losses, Metrics]:
         """Plain losses, one for each of `objective.weights(rollout.stages)`, and detached diagnostics."""
-        found: Losses = {}
+        terms: Losses = {}
         if Stage.OM in rollout.stages:
-            step, found = self._manipulation(rollout)
+            step, terms = self._manipulation(rollout)
         else:
-            step = self.agent.evaluate(rollout.state, rollout.observation, rollout.begins, rollout.stages)
+            step = self.agent.evaluate(rollout.state, rollout.observation, rollout.is_first, rollout.stages)
         acting, metrics = self._actor_critic(rollout, step)
-        found |= acting | self._shared(rollout, step)
+        terms |= acting | self._shared(rollout, step)
         if Stage.S in rollout.stages:
             logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
-            found["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
-            found["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
-        return found, metrics
+            terms["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
+            terms["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
+        return terms, metrics
 
     def _actor_critic(self, rollout: Rollout, step: AgentOutput) -> tuple[Losses, Metrics]:
         """Each stage's actor and critic, and where it expects OpenAt to succeed."""
@@ -89,41 +81,38 @@ class Learner(nn.Module):
         advantages = compute_gae(
             rollout.reward, values.detach(), rollout.bootstrap_value, rollout.dones, o.gamma, o.gae_lambda, truncated
         )
-        returns = advantages + values.detach()
-        found: Losses = {}
+        terms: Losses = {}
         metrics: Metrics = {}
         for stage in ROLLOUT_STAGES:
             if stage not in rollout.stages:
                 continue
-            name, mask, norm = stage.name.lower(), stages == stage, self.agent.heads[stage].return_norm
-            norm.update(returns[..., None], mask)
-            its_losses, its_metrics = actor_critic_losses(
-                logits, values, rollout.action, advantages, returns, mask, rollout.log_probs, o.clip_coef,
-                o.normalize_advantages, norm.std,
-            )  # fmt: skip
+            name, mask = stage.name.lower(), stages == stage
+            its_losses, its_metrics = o.stage_losses(
+                self.agent.heads[stage].return_norm, logits, values, rollout.action, advantages, mask, rollout.log_probs
+            )
             its_losses["openable"] = losses.openable(
                 step.decision.openable.float(), rollout.action, rollout.success, mask
             )
-            found |= prefixed(name, its_losses)
+            terms |= prefixed(name, its_losses)
             metrics |= prefixed(name, its_metrics)
-        return found, metrics
+        return terms, metrics
 
     def _shared(self, rollout: Rollout, step: AgentOutput) -> Losses:
         """Self-prediction and change localization, over all stages with actions."""
         shape = rollout.action.shape
-        episode = episode_ids(rollout.observation.stage, rollout.begins)
+        episode = episode_ids(rollout.observation.stage, rollout.is_first)
         mask = rollout.observation.stage != Stage.PS
         recognized = self.agent.project_sir(step.encoded.sir).unflatten(0, shape)
         expected = self.agent.predict_sir(step.dirs.flat[:-1], rollout.action[:-1])
-        found = {"self_prediction": losses.self_prediction(recognized, expected, episode, mask[:-1])}
+        terms = {"self_prediction": losses.self_prediction(recognized, expected, episode, mask[:-1])}
         if step.encoded.skips:
             first = step.encoded.skips[0].detach().unflatten(0, shape)
             changed = losses.changed_cells(first[:-1], first[1:])
             follows = mask[1:] & (episode[1:] == episode[:-1])
-            found["change"] = losses.change_localization(step.dirs.change[1:].float(), changed, follows)
+            terms["change"] = losses.change_localization(step.dirs.change[1:].float(), changed, follows)
         else:
-            found["change"] = _zero(recognized)  # An encoder without a first block of its own sees no changes.
-        return found
+            terms["change"] = _zero(recognized)  # An encoder without a first block of its own sees no changes.
+        return terms
 
     def _manipulation(self, rollout: Rollout) -> tuple[AgentOutput, Losses]:
         """The agent's step, and OM's own losses: hindsight, opening before placing in, and attainable targets."""
@@ -131,20 +120,20 @@ class Learner(nn.Module):
         mask = observation.stage == Stage.OM
         ends = episode_ends(mask, rollout.dones)
         landed, hit = at_episode_end(rollout.landed, ends), at_episode_end(rollout.hit, ends) & (ends >= 0)
-        whole = mask & (ends >= 0) & begun_within(observation.stage, rollout.begins)
+        whole = mask & (ends >= 0) & begun_within(observation.stage, rollout.is_first)
         missed = whole & (landed >= 0) & ~hit
         # Hindsight: the same images, with the target where the object landed, evaluated in the same pass as more games.
         other = relabel_targets(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
-        both = self.agent.evaluate(rollout.state, observation, rollout.begins, rollout.stages, other)
+        both = self.agent.evaluate(rollout.state, observation, rollout.is_first, rollout.stages, other)
         step, again = both.games(slice(games)), both.decision.logits[:, games:].float()
         logits, hittable = step.decision.logits.float(), step.decision.hittable.float()
-        opened = opened_before(rollout.opened, episode_ids(observation.stage, rollout.begins))
-        found = {
+        opened = opened_before(rollout.opened, episode_ids(observation.stage, rollout.is_first))
+        terms = {
             "om/opening": losses.opening(logits, observation.target, opened, mask),
             "om/attainable": losses.attainable(hittable, observation.target, hit, mask & (ends >= 0)),
             "om/hindsight": losses.hindsight(again, rollout.action, missed, mask) if o.hindsight else _zero(logits),
         }
-        return step, found
+        return step, terms
 
 
 def _zero(like: torch.Tensor) -> torch.Tensor:
@@ -152,17 +141,17 @@ def _zero(like: torch.Tensor) -> torch.Tensor:
     return torch.zeros((), device=like.device)
 
 
-def episode_ids(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
+def episode_ids(stage: torch.Tensor, is_first: torch.Tensor) -> torch.Tensor:
     """Ids (T, B) of the steps' episodes: a new one where a game or a stage begins."""
-    new = begins.clone()
+    new = is_first.clone()
     new[1:] |= stage[1:] != stage[:-1]
     return new.long().cumsum(0)
 
 
-def begun_within(stage: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
+def begun_within(stage: torch.Tensor, is_first: torch.Tensor) -> torch.Tensor:
     """Steps (T, B) whose episode began within the sequence."""
-    ids = episode_ids(stage, begins)
-    return (ids > ids[0]) | begins[0]
+    ids = episode_ids(stage, is_first)
+    return (ids > ids[0]) | is_first[0]
 
 
 def episode_ends(mask: torch.Tensor, dones: torch.Tensor) -> torch.Tensor:

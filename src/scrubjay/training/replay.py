@@ -111,7 +111,7 @@ def sample_triplets(rollout: Rollout, rng: np.random.Generator, share: float = S
     unchanged = done & success & ((action == CLAIM) | (action == READY))
     begun = (stage == Stage.OH) & (next_stage == Stage.OM)
     dropped = (stage == Stage.OM) & (next_stage == Stage.OH) & (action == DROP) & success
-    follows = ((stage == next_stage) & ~done | begun | dropped) & ~rollout.begins[1:]
+    follows = ((stage == next_stage) & ~done | begun | dropped) & ~rollout.is_first[1:]
     steps, games = ((unchanged | follows) & (stage != Stage.PS)).cpu().numpy().nonzero()
     sample = rng.permutation(len(steps))[: max(1, round(share * rollout.action.numel()))]
     t, b = (torch.from_numpy(x[sample]).to(action.device) for x in (steps, games))

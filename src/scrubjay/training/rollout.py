@@ -39,7 +39,7 @@ class Rollout:
 
     observation: Observation
     """(T, B): before each step."""
-    begins: torch.Tensor
+    is_first: torch.Tensor
     """(T, B) bool: the first step of a game."""
     action: torch.Tensor
     """(T, B) int64; 0 in PS, which has none."""
@@ -114,7 +114,7 @@ class Collector:
         self.device = next(agent.parameters()).device
         self.autocast = autocast or (lambda: torch.autocast(self.device.type, enabled=False))
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self.begins = [torch.ones(len(game), dtype=torch.bool, device=self.device) for game in self.games]
+        self.is_first = [torch.ones(len(game), dtype=torch.bool, device=self.device) for game in self.games]
         self.augmentations = [
             Augmentation(len(game), seed + number, self.device) if augmented else None
             for number, game in enumerate(self.games)
@@ -195,14 +195,14 @@ class _Unroll:
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Renders and samples actions (B,), and places (B, 4) in PS; does not wait for the device."""
         collector, number, game = self.collector, self.number, self.game
-        begins = collector.begins[number]
+        is_first = collector.is_first[number]
         # The observation after the last step is the next rollout's first: the state is not updated by it twice.
-        observation, step = collector.actors[number](observe(game), begins, update_state=not last)
+        observation, step = collector.actors[number](observe(game), is_first, update_state=not last)
         self.observations.append(observation)
         with collector.autocast():
             if collector.hiding_rewards:
                 values = place_values(collector.agent, step.state.metric_map, observation.place)
-                reward = collector.hiding_rewards[number].pay(values, observation.stage, begins, keep=not last)
+                reward = collector.hiding_rewards[number].pay(values, observation.stage, is_first, keep=not last)
                 # The first state was reached by the last step of the rollout before, and rewarded there.
                 self.hiding_rewards += [reward] if self.rows["reward"] else []
         if last:
@@ -210,9 +210,9 @@ class _Unroll:
             return self.bootstrap_value, None
         logits = step.decision.logits.float()
         action = sample_categorical(logits, collector.generator)
-        collector.teachers[number].stop(begins)
+        collector.teachers[number].stop(is_first)
         self.rows["teacher_action"].append(collector.teachers[number].action(observation.place))
-        self.rows["begins"].append(begins)
+        self.rows["is_first"].append(is_first)
         self.rows["log_probs"].append(log_prob(logits, action))
         choosing = game.stage == Stage.PS
         place = None
@@ -260,7 +260,7 @@ class _Unroll:
         augmentation = collector.augmentations[self.number]
         if augmentation and result.finished.any():
             augmentation.resample(result.finished)
-        collector.begins[self.number] = torch.from_numpy(result.finished.copy()).to(collector.device)
+        collector.is_first[self.number] = torch.from_numpy(result.finished.copy()).to(collector.device)
 
     def rollout(self) -> Rollout:
         """The recorded steps as tensors on the agent's device."""
@@ -279,7 +279,8 @@ class _Unroll:
 
 
 _ROWS = (
-    "begins", "action", "log_probs", "reward", "success", "dones", "truncated", "hit", "landed", "opened", "claimable",
+    "is_first", "action", "log_probs", "reward", "success", "dones", "truncated", "hit", "landed", "opened",
+    "claimable",
     "teacher_action",
 )  # fmt: skip
 

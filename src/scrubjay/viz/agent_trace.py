@@ -124,9 +124,9 @@ def trace_agent(
                 action[0] = NOTHING
                 place, hiding = _simulate_perspectives(agent, state, observation, generator)
             start, here = AgentPose(*game.start[0]), world.agent_pose(0)
-            outcome = game.step(action, place)
-            records = recorder.note(outcome, place)
-            steps.append(_trace_step(agent, before, output, observation, start, here, bool(outcome.success[0])))
+            result = game.step(action, place)
+            records = recorder.note(result, place)
+            steps.append(_trace_step(agent, before, output, observation, start, here, bool(result.success[0])))
     (record,) = records
     steps = [replace(step, action=name) for step, name in zip(steps, record.actions, strict=True)]
     assert hiding is not None, "a whole game has PS"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from scrubjay.evaluation.matches import play_scripted_game
+from scrubjay.api import play
 from scrubjay.game.record import save_records
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import make_room
@@ -37,7 +37,7 @@ def write_demo(out: Path, renderer: str, console: Console) -> tuple[Path, Path]:
 def write_game(out: Path, renderer: str, console: Console) -> Path:
     """Plays a whole game and writes its record, its video and its page."""
     console.print(f"playing in {SCENE}: {HIDER} hides a {GOAL.lower()}, {SEEKER} seeks it")
-    record = play_scripted_game(SCENE, GOAL, HIDER, SEEKER, SEED, renderer)
+    record = play(HIDER, SEEKER, SCENE, GOAL, seed=SEED, renderer=renderer)
     save_records([record], out / "record.json")
     episode = replay_episode(record, renderer)
     console.print(summarize(episode))

@@ -111,10 +111,10 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
     spec = record.spec
     with World([record.scene], renderer=renderer, size=record.size) as world:
         agent_pose, is_open = spec.place or spec.start, np.isin(np.arange(world.state.open.shape[1]), spec.open)
-        for number, (game, outcome) in enumerate(replay(record, world)):
-            stage = Stage(outcome.stage[0])
+        for number, (game, result) in enumerate(replay(record, world)):
+            stage = Stage(result.stage[0])
             opened: tuple[int, ...] = ()
-            if outcome.finished[0] and steps:
+            if result.finished[0] and steps:
                 # The next game has already started. A claim changes nothing, so the last frame still holds.
                 picture = steps[-1].picture
             else:
@@ -123,26 +123,26 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
                 agent_pose = world.agent_pose(0)
                 opened = tuple(np.flatnonzero(world.state.open[0] & ~is_open).tolist())
                 is_open = world.state.open[0].copy()
-            if number == 0 or (game.stage[0] != stage and not outcome.finished[0]):
+            if number == 0 or (game.stage[0] != stage and not result.finished[0]):
                 container = int(world.contained()[0])
-            success = bool(outcome.success[0])
-            steps.append(EpisodeStep(number, stage, record.actions[number], success, bool(outcome.hit[0]), agent_pose,
-                                     outcome.pose[0].copy(), opened, picture))  # fmt: skip
+            success = bool(result.success[0])
+            steps.append(EpisodeStep(number, stage, record.actions[number], success, bool(result.hit[0]), agent_pose,
+                                     result.pose[0].copy(), opened, picture))  # fmt: skip
         return Episode(record, world.rooms[0], steps, container, world.renderer.name)
 
 
 def replay_lines(record: Record) -> Iterator[str]:
     """Replays a record with its own renderer and yields a line per step; RecordError at the first difference."""
     with World([record.scene], renderer=record.renderer.lower(), size=record.size) as world:
-        for number, (_, outcome) in enumerate(replay(record, world)):
-            name, stage = record.actions[number] or "nothing", Stage(outcome.stage[0])
+        for number, (_, result) in enumerate(replay(record, world)):
+            name, stage = record.actions[number] or "nothing", Stage(result.stage[0])
             where = f"step {number + 1} of {len(record.actions)}, {name} in {stage.name}"
-            place, opened = outcome.place[0].tolist(), int(outcome.opened[0])
+            place, opened = result.place[0].tolist(), int(result.opened[0])
             if place != record.places[number]:
                 raise RecordError(f"{where}: it led to {place}, recorded was {record.places[number]}")
             if opened != record.opened[number]:
                 raise RecordError(f"{where}: it opened {opened}, recorded was {record.opened[number]}")
-            yield f"{number + 1:4} {stage.name:2} {name:18} {'succeeded' if outcome.success[0] else 'failed'}"
+            yield f"{number + 1:4} {stage.name:2} {name:18} {'succeeded' if result.success[0] else 'failed'}"
 
 
 def select_steps(steps: list[EpisodeStep], count: int) -> list[EpisodeStep]:
