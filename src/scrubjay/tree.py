@@ -22,10 +22,7 @@ def leaves(tree: Any) -> list[Any]:
     """All leaves, in the order of fields and items."""
     if hasattr(type(tree), "shape"):
         return [tree]
-    found = []
-    for name in _names(tree):
-        found += leaves(_child(tree, name))
-    return found
+    return [leaf for name in _names(tree) for leaf in leaves(_child(tree, name))]
 
 
 def leaves_with_path(tree: Any, path: str = "") -> list[tuple[str, Any]]:
@@ -33,7 +30,7 @@ def leaves_with_path(tree: Any, path: str = "") -> list[tuple[str, Any]]:
     if hasattr(type(tree), "shape"):
         return [(path, tree)]
     prefix = f"{path}." if path else ""
-    return [found for name in _names(tree) for found in leaves_with_path(_child(tree, name), f"{prefix}{name}")]
+    return [leaf for name in _names(tree) for leaf in leaves_with_path(_child(tree, name), f"{prefix}{name}")]
 
 
 def index(tree: T, key: Any) -> T:
@@ -92,7 +89,7 @@ def _map_many(fn: Callable[..., Any], trees: tuple[Any, ...]) -> Any:
 
 
 def _names(tree: Any) -> Iterable[Any]:
-    """The names, keys or numbers of a node's children; none for what is no node."""
+    """The names, keys or numbers of a node's children; none for a leaf."""
     kind = type(tree)
     if hasattr(kind, "__dataclass_fields__"):
         # The class's own dict of fields: `dataclasses.fields` builds a new tuple at each call.

@@ -96,7 +96,7 @@ class StageHead(nn.Module):
             nn.init.zeros_(last.bias)
 
     @property
-    def last_layers(self) -> list[nn.Module]:
+    def output_layers(self) -> list[nn.Module]:
         """The output layers, which may have a learning rate of their own."""
         parts = (self.actor, self.cell_filters, self.goal_filters, self.target_embedding, self.critic)
         return [part for part in parts if part is not None]

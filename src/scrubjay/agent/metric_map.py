@@ -159,7 +159,7 @@ class _WritePlan:
     last: torch.Tensor
     """(T, B): the value is still in the map after the last step."""
     cleared: torch.Tensor
-    """(B,): the map was cleared at some step."""
+    """(B,): the map was cleared during the sequence."""
     count: torch.Tensor
     """(B,): places in the map after the last step."""
     written: torch.Tensor

@@ -90,9 +90,9 @@ def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:
 
     Whole games are at other stages by now: there a random player acts.
     """
-    player, everyone = RandomPlayer(0), np.ones(len(game), bool)
+    player, all_games = RandomPlayer(0), np.ones(len(game), bool)
     for actions in rollout.action[:, first : first + len(game)].cpu().numpy():
-        game.step(*(player(game, everyone) if whole else (actions, np.zeros((len(game), 4), int))))
+        game.step(*(player(game, all_games) if whole else (actions, np.zeros((len(game), 4), int))))
 
 
 def benchmark_config(preset: str, numbers: str, **changes: Any) -> TrainConfig:

@@ -186,7 +186,7 @@ def player_maker(player: str | MakePlayer | None, make: Callable[[str, int], Pla
 
 
 class ByStage:
-    """A player for each of some stages."""
+    """Combines players by stage."""
 
     def __init__(self, players: dict[Stage, Player]) -> None:
         self.players = players

@@ -43,7 +43,7 @@ class TournamentPlan:
     """Players, rooms and games of a tournament."""
 
     hiders: tuple[str, ...]
-    """Names of players, or difficulties: spots, for which nobody plays."""
+    """Names of players, or difficulties: spots, which need no hider."""
     seekers: tuple[str, ...]
     scenes: tuple[str, ...]
     games: int = 5

@@ -58,7 +58,7 @@ class NoveltyTracker:
             self._visit(games, place)
 
     def forget_opened(self, games: np.ndarray, stage: Stage) -> None:
-        """Begins episodes of a stage in which nobody walks: only what was opened is forgotten."""
+        """Starts episodes of a stage without walking: resets only what was opened."""
         self.opened[games, stage] = False
 
     def update(self, stage: np.ndarray, place: np.ndarray, opened: np.ndarray) -> Novelty:

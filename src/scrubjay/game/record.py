@@ -123,7 +123,7 @@ class Record:
 
     @staticmethod
     def from_dict(data: Any) -> Record:
-        """A record from what JSON gave, of this version or an earlier one; RecordError says what is wrong."""
+        """A record from parsed JSON, of this version or an earlier one; RecordError says what is wrong."""
         if not isinstance(data, dict) or data.get("version") not in READABLE_VERSIONS:
             versions = " or ".join(map(str, READABLE_VERSIONS))
             raise RecordError(f"not a record of version {versions}")
@@ -228,7 +228,7 @@ def replay(record: Record, world: World) -> Iterator[tuple[CacheGame, StepResult
     if not result.finished[0] or result.found[0] != record.found or result.pose[0].tolist() != record.pose:
         raise RecordError("the replay ends differently")
     if digest.hexdigest() != record.hash:
-        raise RecordError("the replay has another hash: some state on the way differed")
+        raise RecordError("the replay has another hash: a state on the way differed")
 
 
 def save_records(records: Iterable[Record], path: str | os.PathLike[str]) -> None:

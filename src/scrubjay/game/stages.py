@@ -69,7 +69,7 @@ def advance(
     following = np.where(placing, OM, following)
     following = np.where(chose & (last != PS) | manipulated & (last != OM), OH, following)
 
-    # OH ends when the hider says so, or with its last step, once a manipulation begun in it is over.
+    # OH ends with ReadyForSeeker or at its step limit; a manipulation in progress ends first.
     ready = (stage == OH) & success & (actions.READY[action] != NOTHING)
     out_of_time = (following == OH) & full[:, OH]
     hidden = ready | out_of_time

@@ -24,7 +24,7 @@ MAX_RANDOM_STEPS = 8
 
 
 class Player(Protocol):
-    """Chooses actions for some of B games."""
+    """Chooses actions for a subset of B games."""
 
     def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Actions (B,) and poses (B, 4) for the games (B,) bool to act in; -1 and zeros elsewhere.

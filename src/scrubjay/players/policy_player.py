@@ -28,7 +28,7 @@ P = TypeVar("P", bound=Policy)
 
 
 class PolicyPlayer(Generic[P]):
-    """Acts in some stages with a policy per game, made when the game starts. Gives no action in other stages.
+    """Acts in given stages with a policy per game, made when the game starts. Gives no action in other stages.
 
     Subclasses whose policies need more than a percept override `decide`.
     """

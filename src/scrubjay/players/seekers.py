@@ -205,7 +205,7 @@ class GroundTruth:
 
 
 def subgrid(grid: Grid, positions: np.ndarray) -> Grid:
-    """The grid of some of its positions (n,) bool."""
+    """The grid restricted to positions (n,) bool."""
     return Grid(grid.start, grid.angle, grid.cells[positions], grid.graph[positions][:, positions])
 
 

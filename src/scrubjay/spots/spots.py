@@ -1,8 +1,8 @@
 """Hiding spots: many places where a goal object rests in a room, each with how hard it is to see there.
 
 Objects are dropped onto supports, into containers and onto the floor until they rest; every other time, what was opened
-for them is closed again. Spots that nobody within reach could ever see, whatever is open, are left out: no hider could
-have put the object there, and no seeker could claim it.
+for them is closed again. Spots visible from no reachable pose, whatever is open, are left out: no hider
+could have put the object there, and no seeker could claim it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _settle(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -
 
 
 def _spot_of(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
-    """The spot of an object at rest; None if nobody within reach could see it, whatever is open."""
+    """The spot of an object at rest; None if it is visible from no reachable pose, whatever is open."""
     compiled = physics.compiled
     near = reach(grid.positions, now.pose[:3]) <= REACH
     seen = visible_from(compiled, now.open, now.goal, now.pose, grid)
@@ -221,7 +221,7 @@ def load_spots(path: str | os.PathLike[str], scene: str = "", goal: str = "") ->
 
 
 def _check_whole(spots: Spots) -> Spots:
-    if spots.goal not in GOALS or any(spot.goal != spots.goal for some in spots.spots.values() for spot in some):
+    if spots.goal not in GOALS or any(spot.goal != spots.goal for group in spots.spots.values() for spot in group):
         raise ValueError(f"all spots are of the file's goal object, one of {', '.join(GOALS)}")
     if set(spots.spots) != set(DIFFICULTIES):
         raise ValueError(f"the difficulties are {', '.join(DIFFICULTIES)}, not {', '.join(spots.spots)}")

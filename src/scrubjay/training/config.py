@@ -72,7 +72,7 @@ class TrainConfig:
     betas: tuple[Beta, Beta] = (0.99, 0.999)
     """Adam's betas."""
     head_lr_scale: PositiveFloat = 1.0
-    """Factor on the learning rate of the last layers of actors and critics."""
+    """Factor on the learning rate of the output layers of actors and critics."""
     dynamics_learning_rate: PositiveFloat = 1e-3
     """Learning rate of visual dynamics replay."""
     perspective_learning_rate: PositiveFloat = 5e-4

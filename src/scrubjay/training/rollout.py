@@ -82,7 +82,7 @@ class Rollout:
         return self.dones & ~self.truncated
 
     def games(self, index: slice | torch.Tensor) -> Rollout:
-        """The rollout of some of the games."""
+        """The rollout of a subset of the games."""
         parts = {
             f.name: tree.index(getattr(self, f.name), index if f.name in _BATCH_ONLY else (slice(None), index))
             for f in fields(self)
@@ -107,7 +107,7 @@ class Collector:
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
-        `hiding_value`: E&M is also rewarded by perspective simulation's value of the places found. `hiding`: games that
+        `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games that
         pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         """
         self.agent, self.games, self.on_step = agent, list(games), on_step
@@ -219,7 +219,7 @@ class _Unroll:
         if choosing.any():
             games = torch.from_numpy(np.flatnonzero(choosing)).to(collector.device)
             place = torch.zeros(len(game), 4, dtype=torch.int64, device=collector.device)
-            # Imagined maps are large: not too many at once.
+            # Imagined maps are large: simulate in batches.
             for index in games.split(SIMULATION_BATCH):
                 with collector.autocast():
                     place[index], choice, _ = collector.agent.choose_place(

@@ -61,7 +61,7 @@ class Run:
     def begin(
         cls, folder: str | os.PathLike[str], config: TrainConfig, start: str | os.PathLike[str] | None = None
     ) -> Run:
-        """Creates a run in a new folder; `start` is a run, or a folder of weights, whose agent it begins with."""
+        """Creates a run in a new folder; `start` is a run, or a folder of weights, whose agent it starts with."""
         folder = Path(folder)
         if (folder / CONFIG).exists():
             raise RunError(f"{folder} is a run already: continue it with --resume {folder}, or choose another folder")
@@ -72,8 +72,8 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(folder, config, _lock(folder))
         if agent:
-            # Its first checkpoint, with optimizers that have not seen anything yet. Without a config it is no run, so
-            # that one whose first checkpoint could not be written is never gone on with.
+            # The first checkpoint, with fresh optimizers, is written before the config: without a config the folder is
+            # no run, so one that lacks its first checkpoint cannot be resumed.
             run.save(agent, {}, Progress())
         about = {"version": VERSION, "commit": _commit(), "config": json.loads(to_json(config))}
         write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
@@ -165,7 +165,7 @@ def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def newest(folder: str | os.PathLike[str]) -> Path:
-    """A run's newest checkpoint, RunError if it has none; any other folder is returned as it is."""
+    """A run's newest checkpoint, RunError if it has none; any other folder is returned unchanged."""
     saved = checkpoints(folder)
     if not saved and (Path(folder) / CONFIG).exists():
         raise RunError(f"{folder} has no checkpoint yet: continue it with scrubjay train --resume {folder}")
@@ -207,8 +207,8 @@ def _fill(optimizers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, to
     for name, optimizer in optimizers.items():
         state: dict[int, dict[str, torch.Tensor]] = {}
         for key, tensor in tensors.items():
-            whose, number, what = key.split(".")
-            if whose == name:
+            optimizer_name, number, what = key.split(".")
+            if optimizer_name == name:
                 state.setdefault(int(number), {})[what] = tensor
         if not state:
             continue  # The first checkpoint of a run started from another run's agent has none.

@@ -306,11 +306,12 @@ def physics_processes(task: str, group: Group) -> int:
 
 def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.Adam]:
     """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder."""
-    last_layers = trainable_parameters(*(part for stage in ACTING_STAGES for part in agent.heads[stage].last_layers))
-    others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *last_layers)}
+    layers = (layer for stage in ACTING_STAGES for layer in agent.heads[stage].output_layers)
+    output_layers = trainable_parameters(*layers)
+    others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *output_layers)}
     played = [
         {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},
-        {"params": last_layers, "lr": config.head_lr_scale * config.learning_rate},
+        {"params": output_layers, "lr": config.head_lr_scale * config.learning_rate},
     ]
     replayed = trainable_parameters(agent.encoder, agent.dynamics)
 

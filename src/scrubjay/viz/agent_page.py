@@ -116,8 +116,8 @@ def outcome_name(outcome: int) -> str:
     """A hiding outcome in words; cells count from 1, as in action names."""
     if outcome == NOT_HIDDEN:
         return "dropped only"
-    standing, spot = divmod(outcome, NUM_PLACEMENTS)
-    modality, row, column = target_of(spot)
+    standing, placement = divmod(outcome, NUM_PLACEMENTS)
+    modality, row, column = target_of(placement)
     how = "standing" if standing else "crouching"
     return f"{MODALITIES[modality]} {row + 1},{column + 1} {how}"
 

@@ -35,11 +35,11 @@ def draw_storyboard(episode: Episode, renderer: str = "auto") -> np.ndarray:
     canvas = Image.new("RGB", (WIDTH, 2 * block + 3 * GAP), PAPER)
     goal = episode.record.goal.lower()
     hidden_in = f"in {with_article(episode.contained_in)}" if episode.container >= 0 else "in the open"
-    found = "The seeker does not find it"
+    ending = "The seeker does not find it"
     if episode.record.found:
-        found = f"The seeker finds it after {len(episode.steps_in(Stage.S))} steps"
+        ending = f"The seeker finds it after {len(episode.steps_in(Stage.S))} steps"
     _draw_row(canvas, GAP, HIDER, f"The hider explores and hides a {goal} {hidden_in}", hider_panels(episode))
-    _draw_row(canvas, 2 * GAP + block, SEEKER, found, seeker_panels(episode))
+    _draw_row(canvas, 2 * GAP + block, SEEKER, ending, seeker_panels(episode))
     left, right = COLUMNS * (FRAME + GAP) + 3 * GAP, WIDTH - GAP
     plan_top = _paste_in(canvas, _dollhouse(episode, right - left, renderer), (left, GAP, right, canvas.height)) + GAP
     _draw_plan(canvas, episode, (left, plan_top, right, canvas.height - GAP))

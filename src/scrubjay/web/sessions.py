@@ -315,7 +315,7 @@ class Sessions:
             trial.bind(worlds.world(row["scene"]))
             self._update_map(session, trial)
             if trial.step(step["action"]) != bool(step["success"]):
-                raise RuntimeError(f"step {number} of trial {row['id']} had another outcome when it was replayed")
+                raise RuntimeError(f"step {number} of trial {row['id']} had another result when it was replayed")
             session.progress = number / len(steps)
             yield 0
         if trial.phase == "prepare":
