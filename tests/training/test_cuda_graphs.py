@@ -1,4 +1,4 @@
-"""Learning from a recording: the same losses and gradients as without one."""
+"""Learning with a CUDA graph: the same losses and gradients as without."""
 
 import copy
 
@@ -12,7 +12,7 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.trainer import Trainer
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="recording needs a GPU")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
 TINY = {
     "agent": SMALL, "scenes": ("FloorPlan401",), "copies": 8, "unroll_length": 8, "minibatch_games": 4,
     "validation_games": 0,
@@ -20,24 +20,24 @@ TINY = {
 
 
 @pytest.mark.parametrize("task", ["explore", "manipulate", "seek"])
-def test_a_recorded_step_is_the_same_step(task, tmp_path):
+def test_a_captured_step_equals_a_plain_one(task, tmp_path):
     trainer = Trainer(TrainConfig.preset(task, spot_candidates=4, **TINY), "cuda", folder=tmp_path)
     collector, _ = trainer.start_segment()
     plain = copy.deepcopy(trainer.learner)
-    recorded = None
+    captured = None
     for turn in range(4):
         part = collector.collect(8).games(torch.arange(4, device="cuda") + turn)
         plain.zero_grad(set_to_none=True)
-        expected, measured = plain(part)
+        expected, expected_metrics = plain(part)
         total_loss(expected, plain.objective.weights(part.stages)).backward()
-        expected |= measured
+        expected |= expected_metrics
         commit_norms(plain)
-        half = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
-        recorded = recorded or CudaGraphLearner(trainer.learner, half, part.games(torch.arange(4, device="cuda")))
-        losses, metrics = recorded(part)
-        found = losses | metrics
-        assert set(found) == set(expected)
-        for name, loss in found.items():
+        autocast = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
+        captured = captured or CudaGraphLearner(trainer.learner, autocast, part.games(torch.arange(4, device="cuda")))
+        losses, metrics = captured(part)
+        actual = losses | metrics
+        assert set(actual) == set(expected)
+        for name, loss in actual.items():
             torch.testing.assert_close(loss, expected[name], rtol=1e-3, atol=1e-4, msg=name)
         for (name, mine), its in zip(trainer.learner.named_parameters(), plain.parameters(), strict=True):
             assert (mine.grad is None) == (its.grad is None), name

@@ -1,4 +1,7 @@
-"""Processes that learn together agree on numbers, and end with the same agent; each runs this file under torchrun."""
+"""Synchronous training in two processes: all-reduced numbers agree, and both end with the same agent.
+
+Each process runs this file under torchrun.
+"""
 
 import json
 import os
@@ -31,8 +34,8 @@ CACHE = TrainConfig.preset(
 )  # fmt: skip
 
 
-def two_processes(*words: str) -> None:
-    """Runs this file as two processes that know of each other."""
+def run_two_processes(*words: str) -> None:
+    """Runs this file as a process group of two."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [*torchrun, __file__, *words],
@@ -41,10 +44,10 @@ def two_processes(*words: str) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def learned_by_two(training: TrainConfig, out: Path) -> list[tuple[dict[str, torch.Tensor], list[dict]]]:
-    """Each process's agent at the end, and its rows."""
+def train_in_two_processes(training: TrainConfig, out: Path) -> list[tuple[dict[str, torch.Tensor], list[dict]]]:
+    """Each process's final agent, and its rows of metrics."""
     (out / "training.json").write_text(to_json(training))
-    two_processes("learn", str(out))
+    run_two_processes("learn", str(out))
     return [
         (safetensors.load_file(out / f"{rank}.safetensors"), json.loads((out / f"{rank}.json").read_text()))
         for rank in range(2)
@@ -53,7 +56,7 @@ def learned_by_two(training: TrainConfig, out: Path) -> list[tuple[dict[str, tor
 
 def assert_same_agent(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> None:
     assert first.keys() == second.keys()
-    # How many batches a process has seen is its own: not all have every stage in every batch.
+    # Batch counts differ between processes: not every batch has every stage.
     different = [k for k in first if not torch.equal(first[k], second[k]) and not k.endswith(".batches")]
     assert not different
 
@@ -66,39 +69,39 @@ def test_one_process_agrees_with_itself():
 
 
 def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
-    two_processes("agree", str(tmp_path))
+    run_two_processes("agree", str(tmp_path))
     for rank in range(2):
-        said = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert said == {
+        result = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert result == {
             "agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "share": [SCENES[rank]], "one": ["a"],
             "most": 3, "total": 5,
         }  # fmt: skip
 
 
 @pytest.mark.slow
-def test_two_processes_that_see_different_rooms_end_with_the_same_agent(tmp_path):
-    (first, rows), (second, others) = learned_by_two(EXPLORE, tmp_path)
+def test_two_processes_in_different_rooms_end_with_the_same_agent(tmp_path):
+    (first, rows), (second, others) = train_in_two_processes(EXPLORE, tmp_path)
     assert_same_agent(first, second)
     assert [row["update"] for row in rows] == [row["update"] for row in others] == [1, 2, 3]
     assert all(
         mine["losses"]["em/value_loss"] != its["losses"]["em/value_loss"]
         for mine, its in zip(rows, others, strict=True)
     )
-    usual = [name for name in first if name.endswith(".variance")]
-    assert any((first[name] != 1).any() for name in usual), "and something was usual in both"
+    variances = [name for name in first if name.endswith(".variance")]
+    assert any((first[name] != 1).any() for name in variances), "running statistics were committed"
     assert all("dynamics/inverse" in row["losses"] for row in (*rows, *others))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("early", [5000, 2])
 def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_path):
-    """Also where it is early only until the second game of all is over."""
+    """Also when the early losses end with the second game."""
     training = TrainConfig.preset("demo", **{**vars(CACHE), "hiding": HidingObjective(early=early)})
-    (first, rows), (second, others) = learned_by_two(training, tmp_path)
+    (first, rows), (second, others) = train_in_two_processes(training, tmp_path)
     assert_same_agent(first, second)
-    for some in (rows, others):
-        said = set().union(*(row["losses"] for row in some))
-        assert said >= {
+    for each in (rows, others):
+        logged = set().union(*(row["losses"] for row in each))
+        assert logged >= {
             "em/policy_loss",
             "oh/policy_loss",
             "oh/modality",
@@ -106,13 +109,13 @@ def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_
             "ps/mental_policy",
             "s/policy_loss",
         }
-    assert [row["games"] for row in rows] == [row["games"] for row in others], "games are those of both"
+    assert [row["games"] for row in rows] == [row["games"] for row in others], "games are summed over processes"
     hid = [row["games"] for row in rows if "oh/policy_loss" in row["losses"] and "oh/modality" not in row["losses"]]
     assert bool(hid) == (early == 2) and all(games >= early for games in hid)
 
 
 class Uneven(Trainer):
-    """A trainer whose process has one or two batches to replay, by its rank, before it plays."""
+    """A trainer whose replay buffer starts with one or two batches, by rank."""
 
     def start_segment(self):
         collector, replay = super().start_segment()
@@ -125,23 +128,23 @@ class Uneven(Trainer):
 
 
 def agree(group: Group, out: Path) -> None:
-    """Means of what two processes have: 0 and 1, 1 and 3, 1 and 2; of gradients only where there are some."""
+    """Averages 0 and 1, 1 and 3, 1 and 2; gradients are averaged only where they are set."""
     vector, scalar = torch.tensor([float(group.rank), 1.0 + 2 * group.rank]), torch.tensor(1.0 + group.rank)
     group.average([vector, scalar])
-    some, none = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
-    some.grad = torch.tensor([2.0 * group.rank])
-    group.average_gradients([some, none])
-    said = {
-        "agreed": [vector.tolist(), scalar.item()], "gradients": [some.grad.tolist(), none.grad],
+    with_grad, without = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
+    with_grad.grad = torch.tensor([2.0 * group.rank])
+    group.average_gradients([with_grad, without])
+    result = {
+        "agreed": [vector.tolist(), scalar.item()], "gradients": [with_grad.grad.tolist(), without.grad],
         "share": group.shard(SCENES), "one": group.shard(["a"]),
         "most": group.max(3 - group.rank, "cpu"), "total": group.sum(3 - group.rank, "cpu"),
     }  # fmt: skip
-    (out / f"{group.rank}.json").write_text(json.dumps(said))
+    (out / f"{group.rank}.json").write_text(json.dumps(result))
 
 
 def learn(group: Group, out: Path) -> None:
-    """Trains to the end and writes down what this process has then."""
-    trainer = Uneven(from_json(json.loads((out / "training.json").read_text())), "cpu", group)
+    """Trains to the end and writes this process's agent and metrics."""
+    trainer = Uneven(from_json((out / "training.json").read_text()), "cpu", group)
     rows: list[dict] = []
     trainer.run(rows.append, lambda: False, lambda: None)
     trainer.close()

@@ -1,4 +1,4 @@
-"""What is counted while an agent learns: whole games only, and games of all ages are played at once."""
+"""Episode statistics during training: only whole games count, and games start at staggered ages."""
 
 from types import SimpleNamespace
 
@@ -37,7 +37,7 @@ def test_a_whole_game_of_standing_covers_one_place(world):
     assert stats.pop_means()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 
 
-def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world):
+def test_staggered_games_end_at_different_times_and_their_first_episodes_do_not_count(world):
     stats, limit = EpisodeStats(), LIMITS[Stage.EM]
     game = TrackedGame(world, Explore().sampler(0), stats)
     game.stagger(np.random.default_rng(0))
@@ -51,7 +51,7 @@ def test_staggered_games_end_at_different_times_and_count_from_the_next_on(world
     assert stats.pop_means()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 
 
-def test_training_begins_with_games_of_all_ages_the_same_for_the_same_seed():
+def test_training_starts_with_staggered_games_reproducibly():
     trainer = Trainer(TrainConfig.preset("demo", scenes=("FloorPlan401",), copies=8, replay_batches=0))
     ages = [trainer.start_segment()[0].games[0].time[:, Stage.EM] for _ in range(2)]
     trainer.close()

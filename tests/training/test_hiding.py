@@ -1,4 +1,4 @@
-"""What is kept of whole games until they are over, against the games themselves, and what is learned from it."""
+"""Finished games in the hiding buffer against the games themselves, and the losses computed from them."""
 
 import json
 import shutil
@@ -51,14 +51,14 @@ PS_LOSSES = {f"ps/{name}" for name in ("outcome", "ranking", "mental_policy", "m
 
 
 class Anywhere(RandomEpisodes):
-    """Deals games in which every drop is a placement: those succeed that random hiders try."""
+    """Games in which every drop counts as a placement, so that random hiders succeed."""
 
     def __call__(self, world, number):
         return replace(super().__call__(world, number), anywhere=True)
 
 
-def eager() -> Agent:
-    """An agent that drops what it holds, claims, and says that it is ready, more often than a new one would."""
+def eager_agent() -> Agent:
+    """An agent that drops, claims, closes and says it is ready more often than an untrained one."""
     torch.manual_seed(0)
     agent = Agent(SMALL)
     for stage, name in (("OM", "DropObject"), ("S", "ClaimVisible"), ("OH", "ReadyForSeeker"), ("OH", "CloseObjects")):
@@ -70,52 +70,52 @@ def eager() -> Agent:
 
 @pytest.fixture(scope="module")
 def played(chest):
-    """An agent, its collector, what it saw (all steps of 4 games), all outcomes, and the games that are over."""
-    agent, told = eager(), []
+    """An agent, its collector, the observations and rows of 4 games, the step results, the finished games."""
+    agent, results = eager_agent(), []
     with World([chest], copies=4, size=SMALL.image_size) as world:
-        cache = CacheGame(world, Anywhere(3), SHORT)
-        collector = Collector(agent, [cache], 1, on_step=lambda _, __, outcome: told.append(outcome), hiding=True)
+        game = CacheGame(world, Anywhere(3), SHORT)
+        collector = Collector(agent, [game], 1, on_step=lambda _, __, result: results.append(result), hiding=True)
         rollouts = [collector.collect(30) for _ in range(4)]
         names = ("is_first", "action", "log_probs", "success", "claimable")
         rows = {name: torch.cat([getattr(rollout, name) for rollout in rollouts]) for name in names}
         seen = tree.cat([rollout.observation for rollout in rollouts])
     games = collector.finished_games.take(len(collector.finished_games))
-    return agent, collector, (seen, rows), told, games
+    return agent, collector, (seen, rows), results, games
 
 
-def straightforward(told):
-    """Each finished game, in the order in which they ended: its number, its steps by stage, and its OH rewards.
+def finished_games_by_hand(results):
+    """Each finished game, in the order of ending: its number, its steps by stage, and its OH rewards.
 
-    One game and one step at a time, with a chance of one in five for every PlaceAt and no percentile.
+    One game and one step at a time, with a hit probability of 0.2 for every PlaceAt and no percentile.
     """
-    found, under_way = [], {}
-    for time, outcome in enumerate(told):
-        at_once, later = total(oh_step_terms(outcome)), total(place_at_terms(outcome, 0.2))
-        for game, stage in enumerate(outcome.stage.tolist()):
-            about = under_way.setdefault(game, {"game": game, **{s: [] for s in Stage}, "reward": [], "success": []})
+    finished, in_progress = [], {}
+    for time, result in enumerate(results):
+        at_once, later = total(oh_step_terms(result)), total(place_at_terms(result, 0.2))
+        for game, stage in enumerate(result.stage.tolist()):
+            about = in_progress.setdefault(game, {"game": game, **{s: [] for s in Stage}, "reward": [], "success": []})
             about[Stage(stage)].append(time)
             if stage == Stage.OH:
                 about["reward"].append(at_once[game])
-                places = actions.PLACE_AT[outcome.action[game]] != NOTHING
-                about["success"].append(bool(outcome.success[game]) and not places)
-            if stage == Stage.OM and outcome.ended[game]:
+                places = actions.PLACE_AT[result.action[game]] != NOTHING
+                about["success"].append(bool(result.success[game]) and not places)
+            if stage == Stage.OM and result.ended[game]:
                 about["reward"][-1] += later[game]
-                about["success"][-1] = bool(outcome.placed[game])
-            if outcome.finished[game]:
-                found.append(under_way.pop(game) | {"found": bool(outcome.found[game])})
-    return found
+                about["success"][-1] = bool(result.placed[game])
+            if result.finished[game]:
+                finished.append(in_progress.pop(game) | {"found": bool(result.found[game])})
+    return finished
 
 
-def test_a_book_says_what_happened(played):
-    _, _, (seen, rows), told, games = played
-    expected = straightforward(told)
+def test_finished_games_equal_the_step_results(played):
+    _, _, (seen, rows), results, games = played
+    expected = finished_games_by_hand(results)
     assert len(games) == len(expected) > 8
     hid, sought = games.hiding, games.seeking
     for n, about in enumerate(expected):
         b, times = about["game"], about[Stage.OH]
         assert hid.steps[n] == len(times) and hid.success[n, : len(times)].tolist() == about["success"]
-        assert hid.action[n, : len(times)].tolist() == [told[t].action[b] for t in times]
-        assert hid.opened[n, : len(times)].tolist() == [bool(told[t].novelty.opened[b]) for t in times]
+        assert hid.action[n, : len(times)].tolist() == [results[t].action[b] for t in times]
+        assert hid.opened[n, : len(times)].tolist() == [bool(results[t].novelty.opened[b]) for t in times]
         assert not hid.success[n, len(times) :].any() and not hid.mask[n, len(times) :].any()
         for field in fields(Observation):
             kept = getattr(hid.observation, field.name)[n, : len(times)]
@@ -130,32 +130,32 @@ def test_a_book_says_what_happened(played):
         chance = sought.policy[n, torch.arange(len(times)), among].float()
         torch.testing.assert_close(chance.log(), rows["log_probs"][times, b], atol=2e-3, rtol=1e-3)
     placed = hid.success & (hid.place_at >= 0)
-    assert placed.any() and (~placed.any(1)).any(), "some games hide and some do not"
+    assert placed.any() and (~placed.any(1)).any(), "the test needs games with and without a placement"
     again = (hid.place_at >= 0) & (placed.cumsum(1) > placed)
     assert again.any() and sought.found.any() and (hid.success & (hid.action == action_index("ReadyForSeeker"))).any()
 
 
-def test_the_kept_map_is_what_was_explored(played):
-    _, _, (seen, _), told, games = played
+def test_the_kept_map_holds_the_explored_places(played):
+    _, _, (seen, _), results, games = played
     _, origins = explored_maps(games.metric_map.entries)
-    for n, about in enumerate(straightforward(told)):
+    for n, about in enumerate(finished_games_by_hand(results)):
         keys = games.metric_map.keys[n]
         visited = {tuple(place) for place in seen.place[about[Stage.EM], about["game"]].tolist()}
         assert {tuple(place) for place in unpack(keys[keys >= 0]).tolist()} == visited
-        # The hider went where it chose to, and hid from there.
+        # The hider was moved to the chosen place and hid from there.
         row, column, quarter = games.choice.place[n].tolist()
         (west, north), there = origins[n].tolist(), games.hiding.observation.place[n, 0, :3].tolist()
         assert there == [west + column, north - row, quarter]
 
 
-def test_rewards_are_those_of_a_straightforward_count(played):
-    *_, told, games = played
+def test_hiding_rewards_equal_those_computed_step_by_step(played):
+    *_, results, games = played
     percentile = torch.linspace(-1, 1, len(games))
     hid = replace(games.hiding, hit_probability=torch.full_like(games.hiding.hit_probability, 0.2))
     paid = hiding_rewards(hid, percentile)
-    for n, about in enumerate(straightforward(told)):
+    for n, about in enumerate(finished_games_by_hand(results)):
         expected, times = list(about["reward"]), about[Stage.OH]
-        act = [told[t].action[about["game"]] for t in times]
+        act = [results[t].action[about["game"]] for t in times]
         done = [i for i, success in enumerate(about["success"]) if success and actions.READY[act[i]] == NOTHING]
         if any(actions.PLACE_AT[act[i]] != NOTHING for i in done):
             expected[done[-1]] += OH_PERCENTILE * percentile[n].item()
@@ -163,23 +163,23 @@ def test_rewards_are_those_of_a_straightforward_count(played):
         assert not paid[n, len(times) :].any()
 
 
-def test_evaluating_kept_steps_gives_the_probabilities_that_were_drawn_with(played):
+def test_evaluating_kept_steps_gives_the_probabilities_actions_were_sampled_with(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())
     hid = games.hiding
     with torch.no_grad():
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
-        said = agent.evaluate(learner._initial_state(games), observation, torch.zeros_like(observation.last_success))
-    logs = said.decision.logits.log_softmax(-1).gather(-1, hid.action.T[..., None])[..., 0].T
+        output = agent.evaluate(learner._initial_state(games), observation, torch.zeros_like(observation.last_success))
+    logs = output.decision.logits.log_softmax(-1).gather(-1, hid.action.T[..., None])[..., 0].T
     within = hid.mask
     torch.testing.assert_close(logs[within], hid.log_probs[within], atol=1e-4, rtol=1e-3)
     n, t = (hid.place_at >= 0).nonzero().unbind(1)
-    chance = said.decision.hittable.sigmoid().flatten(-3)[t, n, hid.place_at[n, t]]
+    chance = output.decision.hittable.sigmoid().flatten(-3)[t, n, hid.place_at[n, t]]
     torch.testing.assert_close(hid.hit_probability[n, t], chance, atol=1e-4, rtol=1e-3)
     empty = replace(games, metric_map=tree.map(lambda kept: torch.full_like(kept, -1), games.metric_map))
     with torch.no_grad():
         other = agent.evaluate(learner._initial_state(empty), observation, torch.zeros_like(observation.last_success))
-    assert not torch.allclose(other.decision.logits[0], said.decision.logits[0]), "the map matters"
+    assert not torch.allclose(other.decision.logits[0], output.decision.logits[0]), "the map matters"
 
 
 def hiding_of(names, success, landed=(), standing=()) -> HidingEpisodes:
@@ -198,8 +198,8 @@ def hiding_of(names, success, landed=(), standing=()) -> HidingEpisodes:
     )  # fmt: skip
 
 
-def test_what_to_recall_and_to_close_by_hand():
-    """A try that lands nowhere in view, one that lands beside, one that succeeds, one too many; then closing, twice."""
+def test_recall_targets_and_open_containers_by_hand():
+    """A PlaceAt that lands out of view, one that misses, one that succeeds, one after that; then CloseObjects twice."""
     names = [
         "PlaceAt|0,1,1",
         "PlaceAt|0,1,2",
@@ -241,7 +241,7 @@ def test_a_hiding_runs_out_of_time_with_its_last_step_unless_the_hider_is_ready(
     assert out_of_time(placing)[0, 2], "its manipulation is played, but there is no step after it"
 
 
-def test_hidings_that_run_out_of_time_are_bootstrapped_if_told_to(played):
+def test_hidings_that_run_out_of_time_are_bootstrapped_if_configured(played):
     agent, *_, games = played
     hid, gamma = games.hiding, 0.5
     cut = out_of_time(hid)
@@ -253,8 +253,8 @@ def test_hidings_that_run_out_of_time_are_bootstrapped_if_told_to(played):
         before = [tensor.clone() for tensor in (norm.mean, norm.variance, norm.batches)]
         with torch.no_grad():
             observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
-            begins = torch.zeros_like(observation.last_success)
-            values = agent.evaluate(learner._initial_state(games), observation, begins).decision.value.T
+            is_first = torch.zeros_like(observation.last_success)
+            values = agent.evaluate(learner._initial_state(games), observation, is_first).decision.value.T
             learner.oh_losses(games, percentile, early=False)
         norm.batches.zero_()  # The first batch is the mean.
         norm.commit()
@@ -267,7 +267,7 @@ def test_hidings_that_run_out_of_time_are_bootstrapped_if_told_to(played):
     assert means[True] - means[False] == pytest.approx((extra / hid.mask.sum()).item(), rel=1e-3, abs=1e-6)
 
 
-def test_seekers_are_where_they_were_on_the_hiders_map():
+def test_seeker_poses_on_the_hiders_map_by_hand():
     """The map's first cell is two steps left and three ahead of the start."""
     place = torch.tensor([[[0, 0, 0, 1], [-2, 3, 3, 0], [1, -1, 2, 1]]], dtype=torch.int16)
     nothing = torch.zeros(1, 3, dtype=torch.int64)
@@ -278,7 +278,7 @@ def test_seekers_are_where_they_were_on_the_hiders_map():
     assert on_map.tolist() == [[[3, 2, 0, 1], [0, 0, 3, 0], [4, 3, 2, 1]]]
 
 
-def test_every_loss_is_a_number_and_changes_its_own_part(played):
+def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())
     percentile = learner.percentile(games, torch.Generator().manual_seed(0))
@@ -305,16 +305,18 @@ def test_every_loss_is_a_number_and_changes_its_own_part(played):
         assert all(torch.isfinite(loss) and loss.ndim == 0 for loss in losses.values())
         agent.zero_grad()
         total_loss(losses, {name: weights[name] for name in losses}).backward()
-        given = {name: p.grad for name, p in agent.named_parameters() if p.grad is not None and p.grad.abs().sum() > 0}
-        assert all(torch.isfinite(gradient).all() for gradient in given.values())
-        assert set(given) >= {name for kind in kinds for name in moved[kind]}
-        assert {name.startswith("perspective") for name in given} == {"oh" not in kinds}
-        assert not any(name.startswith(("dynamics", "heads.stages.S", "heads.stages.OM.actor")) for name in given)
+        gradients = {
+            name: p.grad for name, p in agent.named_parameters() if p.grad is not None and p.grad.abs().sum() > 0
+        }
+        assert all(torch.isfinite(gradient).all() for gradient in gradients.values())
+        assert set(gradients) >= {name for kind in kinds for name in moved[kind]}
+        assert {name.startswith("perspective") for name in gradients} == {"oh" not in kinds}
+        assert not any(name.startswith(("dynamics", "heads.stages.S", "heads.stages.OM.actor")) for name in gradients)
     agent.zero_grad()
 
 
-def test_games_are_learned_from(played):
-    """On the same games over and over: what hiding comes to is foreseen, and what paid becomes likely."""
+def test_training_on_finished_games_lowers_the_losses(played):
+    """Repeated updates on the same games lower the losses."""
     agent, *_, games = played
     torch.manual_seed(1)
     other = Agent(SMALL)
@@ -334,7 +336,7 @@ def test_games_are_learned_from(played):
         assert last[name] < first[name], name
 
 
-def test_percentiles_compare_the_seeker_with_mental_ones(played):
+def test_percentiles_rank_the_seeker_among_mental_seekers(played):
     agent, *_, games = played
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
@@ -350,8 +352,8 @@ def test_percentiles_compare_the_seeker_with_mental_ones(played):
 
     assert (percentiles(0, True) == -1).all() and (percentiles(8, False) == 1).all()
     assert (percentiles(500, True) == 1).all()
-    assert (percentiles(50, True) > -1).all(), "a new mental seeker finds something now and then"
-    # One that claims at every other step, as often in vain, has found it after k steps with a chance of 1 - (3/4)^k.
+    assert (percentiles(50, True) > -1).all(), "an untrained mental seeker finds the object now and then"
+    # One that claims at every other step, with success 1/2, has found the object within k steps with 1 - (3/4)^k.
     with torch.no_grad():
         for layer in (seeker.policy, seeker.success):
             layer.weight.zero_(), layer.bias.zero_()
@@ -418,7 +420,7 @@ def test_a_better_hiding_at_the_same_place_earns_more(played, monkeypatch):
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_percentiles_rise_with_the_seekers_steps_and_ignore_the_outcome(played, data):
-    """Steps of some games do not change what others earn, and rollouts that end early change nothing."""
+    """Games are independent, and rollouts that end early change nothing."""
     agent, *_, games = played
     count, limit = len(games), 500
     flags = st.lists(st.booleans(), min_size=count, max_size=count)
@@ -456,10 +458,10 @@ def test_rollouts_that_end_with_the_last_real_seeker_change_no_percentile(played
     whole = percentile_of(agent, games, torch.tensor([12, 500]), found)
     assert limits == [30, 500] and short[0] == whole[0] and whole[1] == 1
     percentile_of(agent, games, steps, ~found)
-    assert limits[-1] == 1, "no real seeker found anything"
+    assert limits[-1] == 1, "no real seeker found the object"
 
 
-def test_places_that_are_not_real_rank_nothing():
+def test_invalid_places_are_left_out_of_the_ranking():
     rng = torch.Generator().manual_seed(0)
     values, steps = torch.randn(3, 30, generator=rng), torch.randn(3, 30, generator=rng)
     real = torch.rand(3, 30, generator=rng) < 0.7
@@ -473,13 +475,13 @@ def test_places_that_are_not_real_rank_nothing():
     )
 
 
-def test_games_leave_the_shelf_once_and_in_their_order(played):
+def test_finished_games_are_taken_once_and_in_order(played):
     *_, games = played
     finished_games = FinishedGames()
     finished_games.add(tree.index(games, slice(3)))
     finished_games.add(tree.index(games, slice(3, 7)))
     taken = [finished_games.take(2), finished_games.take(4)]
-    assert [len(some) for some in taken] == [2, 4] and len(finished_games) == 1
+    assert [len(batch) for batch in taken] == [2, 4] and len(finished_games) == 1
     joined = tree.cat([*taken, finished_games.take(1)])
     assert torch.equal(joined.hiding.action, games.hiding.action[:7])
     assert torch.equal(joined.hiding.observation.image, games.hiding.observation.image[:7])
@@ -487,33 +489,33 @@ def test_games_leave_the_shelf_once_and_in_their_order(played):
         finished_games.take(1)
 
 
-def test_games_that_do_not_come_by_a_choice_are_left_out(chest):
-    agent = eager()
+def test_games_without_ps_are_left_out(chest):
+    agent = eager_agent()
     with World([chest], copies=2, size=SMALL.image_size) as world:
-        cache = CacheGame(world, RandomEpisodes(1, first=Stage.OH), SHORT)
-        collector = Collector(agent, [cache], 1, hiding=True)
+        game = CacheGame(world, RandomEpisodes(1, first=Stage.OH), SHORT)
+        collector = Collector(agent, [game], 1, hiding=True)
         collector.collect(40)
-        assert cache.episode.sum() > 2 and not len(collector.finished_games)
+        assert game.episode.sum() > 2 and not len(collector.finished_games)
 
 
-def test_a_game_takes_the_memory_that_is_said(chest):
+def test_a_game_takes_the_documented_amount_of_memory(chest):
     agent = Agent(SMALL)
     with World([chest], copies=2, size=SMALL.image_size) as world:
-        cache = CacheGame(world, RandomEpisodes(), LIMITS)
-        book = HidingBuffer(agent, cache)
-        book.active[:], cache.stage[:] = True, Stage.OH
-        seen = observe(cache)
-        said = agent.act(agent.initial_state(2), seen, torch.ones(2, dtype=torch.bool))
-        book.record_decision(seen, said.decision, torch.full((2,), action_index("Stand")))
-        size = sum(weighed(value) for value in vars(book).values()) / 2
-    assert 0.65e6 < size < 0.75e6, "as the module says, for the small networks"
+        game = CacheGame(world, RandomEpisodes(), LIMITS)
+        buffer = HidingBuffer(agent, game)
+        buffer.active[:], game.stage[:] = True, Stage.OH
+        seen = observe(game)
+        output = agent.act(agent.initial_state(2), seen, torch.ones(2, dtype=torch.bool))
+        buffer.record_decision(seen, output.decision, torch.full((2,), action_index("Stand")))
+        size = sum(bytes_of(value) for value in vars(buffer).values()) / 2
+    assert 0.65e6 < size < 0.75e6, "as the module's docstring says, for the small networks"
 
 
-def weighed(thing) -> int:
-    """Bytes of all tensors in something."""
+def bytes_of(thing) -> int:
+    """Bytes of all tensors in a tree of dataclasses."""
     if isinstance(thing, torch.Tensor):
         return thing.nbytes
-    return sum(weighed(getattr(thing, f.name)) for f in fields(thing)) if is_dataclass(thing) else 0
+    return sum(bytes_of(getattr(thing, f.name)) for f in fields(thing)) if is_dataclass(thing) else 0
 
 
 TINY = TrainConfig.preset(
@@ -523,13 +525,13 @@ TINY = TrainConfig.preset(
 )  # fmt: skip
 
 
-def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
+def test_whole_games_are_trained_and_a_resumed_run_is_exact(tmp_path):
     run = Run.begin(tmp_path / "whole", TINY)
     train(run)
     run.close()
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    said = set().union(*(row["losses"] for row in rows))
-    assert said >= OH_LOSSES | EARLY_LOSSES | PS_LOSSES | {
+    logged = set().union(*(row["losses"] for row in rows))
+    assert logged >= OH_LOSSES | EARLY_LOSSES | PS_LOSSES | {
         "em/policy_loss",
         "om/policy_loss",
         "s/policy_loss",
@@ -538,14 +540,14 @@ def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
     play = set().union(*(row["play"] for row in rows))
     assert play >= {"placed", "percentile", "found", "seeker_steps"}
     assert rows[-1]["games"] > 2
-    shutil.copytree(tmp_path / "whole", tmp_path / "broken")
-    shutil.rmtree(checkpoints(tmp_path / "broken")[-1])
-    run = Run.open(tmp_path / "broken")
+    shutil.copytree(tmp_path / "whole", tmp_path / "interrupted")
+    shutil.rmtree(checkpoints(tmp_path / "interrupted")[-1])
+    run = Run.open(tmp_path / "interrupted")
     train(run)
     run.close()
     one, other = (
         {file.name: file.read_bytes() for file in checkpoints(tmp_path / name)[-1].glob("*.safetensors")}
-        for name in ("whole", "broken")
+        for name in ("whole", "interrupted")
     )
     assert len(one) == 2 and one == other
 
@@ -557,15 +559,15 @@ def test_whole_games_are_trained_and_a_run_goes_on_as_if_unbroken(tmp_path):
         {"perspective_learning_rate": 0.0}, {"agent": PAPER, "hiding_minibatch": 10_000},
     ],
 )  # fmt: skip
-def test_impossible_numbers_are_refused(change):
+def test_invalid_values_are_refused(change):
     with pytest.raises(ValueError, match=next(reversed(change))):
         TrainConfig.preset("cache", **change)
     with pytest.raises(ValueError, match="gamma and gae_lambda"):
         HidingObjective(gamma=1.5)
 
 
-def test_finished_games_are_dataclasses_of_tensors_alone(played):
-    """So that a batch with a loss that is no number can be saved."""
+def test_finished_games_consist_of_tensors_only(played):
+    """So that a batch whose loss is not finite can be saved."""
     *_, games = played
 
     def only_tensors(thing) -> bool:

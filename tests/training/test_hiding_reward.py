@@ -20,17 +20,17 @@ from scrubjay.training.rollout import Collector
 
 @pytest.fixture(scope="module")
 def agent() -> Agent:
-    """One that has strong opinions about places, and likes to walk."""
+    """An agent whose place scores differ widely, and that walks a lot."""
     torch.manual_seed(0)
-    made = Agent(SMALL)
+    agent = Agent(SMALL)
     with torch.no_grad():
-        made.perspective.place_head.weight *= 30
-        made.heads.stages["EM"].actor.bias[:7] += 4
-    return made
+        agent.perspective.place_head.weight *= 30
+        agent.heads.stages["EM"].actor.bias[:7] += 4
+    return agent
 
 
 def slow_values(agent: Agent, metric_map, place: torch.Tensor) -> torch.Tensor:
-    """The same from the scores of whole maps, headings counted in that were never taken."""
+    """`place_values` from the scores of whole maps, including headings never taken."""
     explored, origin = explored_maps(metric_map.entries)
     scores = agent.perspective.place_scores(agent.perspective.encode_maps(explored), torch.ones_like(explored.places))
     right, ahead, quarter, _ = place.T
@@ -38,7 +38,7 @@ def slow_values(agent: Agent, metric_map, place: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def test_a_place_is_worth_what_the_whole_map_s_scores_say(agent):
+def test_place_values_equal_the_scores_of_whole_maps(agent):
     generator = torch.Generator().manual_seed(1)
     steps, games = 40, 5
     place = torch.stack([torch.randint(-3, 4, (steps, games), generator=generator) for _ in range(2)], -1)
@@ -46,25 +46,25 @@ def test_a_place_is_worth_what_the_whole_map_s_scores_say(agent):
     place = torch.cat([place * torch.tensor([1, 2]), views], -1)
     value = torch.randn(steps, games, SMALL.map_value, generator=generator)
     yes = torch.ones(steps, games, dtype=torch.bool)
-    begun = agent.memory.metric_map.initial_state(games)
-    _, metric_map = agent.memory.metric_map.write(begun, place, value, yes, ~yes)
-    found = []
+    empty = agent.memory.metric_map.initial_state(games)
+    _, metric_map = agent.memory.metric_map.write(empty, place, value, yes, ~yes)
+    computed = []
     for there in place:
-        found.append(place_values(agent, metric_map, there))
-        torch.testing.assert_close(found[-1], slow_values(agent, metric_map, there), atol=1e-5, rtol=1e-4)
+        computed.append(place_values(agent, metric_map, there))
+        torch.testing.assert_close(computed[-1], slow_values(agent, metric_map, there), atol=1e-5, rtol=1e-4)
     turned = place[0].clone()
     turned[:, 2] = (turned[:, 2] + 1) % 4
     torch.testing.assert_close(place_values(agent, metric_map, turned), slow_values(agent, metric_map, turned))
     with torch.autocast("cpu", torch.bfloat16):
         rough = place_values(agent, metric_map, place[0])
-    torch.testing.assert_close(rough, found[0], atol=0.1, rtol=0)
-    assert torch.stack(found).std() > 0.1, "places must differ for the test to mean anything"
+    torch.testing.assert_close(rough, computed[0], atol=0.1, rtol=0)
+    assert torch.stack(computed).std() > 0.1, "places must differ for the test to mean anything"
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 4), st.integers(1, 30), st.integers(0, 10_000))
-def test_what_is_paid_is_the_paper_s_formula(games, steps, seed):
-    """Games of random lengths, some of whose steps are in other stages; now and then a state is seen twice."""
+def test_rewards_follow_the_papers_formula(games, steps, seed):
+    """Games of random lengths, with steps in other stages; now and then a state is paid for twice with `keep=False`."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(steps, games)).astype(np.float32)
     is_first, new = rng.random((steps, games)) < 0.2, rng.random((steps, games)) < 0.6
@@ -77,11 +77,11 @@ def test_what_is_paid_is_the_paper_s_formula(games, steps, seed):
     running = HidingReward(games, torch.device("cpu"))
     for t in range(steps):
         running.unseen = torch.from_numpy(new[t])
-        told = torch.from_numpy(values[t]), stage[t], torch.from_numpy(is_first[t])
+        inputs = torch.from_numpy(values[t]), stage[t], torch.from_numpy(is_first[t])
         if rng.random() < 0.3:
-            first = running.pay(*told, keep=False)
-            assert torch.equal(first, running.pay(*told, keep=False)), "nothing was counted"
-        paid = running.pay(*told).numpy()
+            first = running.pay(*inputs, keep=False)
+            assert torch.equal(first, running.pay(*inputs, keep=False)), "nothing was counted"
+        paid = running.pay(*inputs).numpy()
         for b in range(games):
             since = np.flatnonzero(is_first[: t + 1, b])[-1]
             expected = 0.0
@@ -95,36 +95,36 @@ def test_what_is_paid_is_the_paper_s_formula(games, steps, seed):
 
 @torch.no_grad()
 @pytest.mark.parametrize("last", [Stage.EM, Stage.PS])
-def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
+def test_exploration_is_rewarded_by_the_values_of_visited_places(agent, chest, last):
     """The same games, played with and without the reward, differ by the formula on values recorded step by step."""
-    limits, told = np.array([9, 1, 2, 2, 5]), []
+    limits, results = np.array([9, 1, 2, 2, 5]), []
     rollouts = {}
     for valued in (False, True):
-        told.clear()
+        results.clear()
         with World([chest], copies=3, size=SMALL.image_size) as world:
             game = CacheGame(world, RandomEpisodes(3, last=last), limits)
-            watch = lambda number, game, outcome: told.append(outcome)  # noqa: E731
-            collector = Collector(agent, [game], seed=1, on_step=watch, hiding_value=valued)
+            on_step = lambda number, game, result: results.append(result)  # noqa: E731
+            collector = Collector(agent, [game], seed=1, on_step=on_step, hiding_value=valued)
             rollouts[valued] = [collector.collect(13), collector.collect(13)]
 
     for without, with_it in zip(*rollouts.values(), strict=True):
-        assert torch.equal(without.action, with_it.action), "rewards do not change how games go"
+        assert torch.equal(without.action, with_it.action), "rewards do not change the actions"
     rewards = {valued: torch.cat([part.reward for part in parts]) for valued, parts in rollouts.items()}
     paid = (rewards[True] - rewards[False]).numpy()
 
     seen = [tree.index(part.observation, t) for part in rollouts[True] for t in range(len(part))]
     seen.append(rollouts[True][-1].last)
-    is_first = torch.cat([*(part.is_first for part in rollouts[True]), torch.from_numpy(told[-1].finished)[None]])
+    is_first = torch.cat([*(part.is_first for part in rollouts[True]), torch.from_numpy(results[-1].finished)[None]])
     stage = torch.stack([one.stage for one in seen])
     values, state = [], rollouts[True][0].state
     for observation, first in zip(seen, is_first, strict=True):
         state = agent.act(state, observation, first).state
-        # Places in PS may be off the map; nobody asks for their values.
+        # Places in PS may be off the map; their values are not used.
         place = torch.where((observation.stage == Stage.EM)[:, None], observation.place, 0)
         values.append(slow_values(agent, state.metric_map, place).numpy())
     values, unseen = (
         np.array(values),
-        np.array([one.success & (one.novelty.place | one.novelty.opened) for one in told]),
+        np.array([one.success & (one.novelty.place | one.novelty.opened) for one in results]),
     )
     expected = np.zeros_like(paid)
     for t, b in np.ndindex(*paid.shape):
@@ -133,5 +133,5 @@ def test_explorers_are_paid_for_the_values_that_they_saw(agent, chest, last):
             new = np.array([True, *unseen[since : t + 1, b]])
             expected[t, b] = em_hide(values[t + 1, b], em_mean_value(values[since : t + 1, b], new[:-1]), new[-1])
     assert paid == pytest.approx(expected, abs=1e-4)
-    assert (expected > 1e-3).sum() > 3, "some steps must be paid"
-    assert (expected[[12, 25]] > 1e-3).any() or last != Stage.EM, "among them the last of a sequence"
+    assert (expected > 1e-3).sum() > 3, "the test needs rewarded steps"
+    assert (expected[[12, 25]] > 1e-3).any() or last != Stage.EM, "also at the end of a rollout"

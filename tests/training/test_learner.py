@@ -1,4 +1,4 @@
-"""Rollouts against the games they come from, and what is learned from them."""
+"""Rollouts against the games they come from, and the losses computed from them."""
 
 from dataclasses import replace
 
@@ -39,26 +39,28 @@ def test_episodes_by_hand():
     is_first = column(False, False, False, False, False, False, False, True, False)
     assert episode_ids(stage, is_first).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
     assert begun_within(stage, is_first).flatten().tolist() == [False, False, *[True] * 7]
-    chosen = stage == 3
+    manipulating = stage == 3
     ended = column(False, True, True, False, False, True, False, False, False)
-    assert episode_ends(chosen, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]
-    assert at_episode_end(stage * 10, episode_ends(chosen, ended))[4].item() == 30
-    assert episode_ends(stage == 0, ended).flatten().tolist() == [1, 1, -1, -1, -1, -1, -1, -1, -1], "the last goes on"
+    assert episode_ends(manipulating, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]
+    assert at_episode_end(stage * 10, episode_ends(manipulating, ended))[4].item() == 30
+    assert episode_ends(stage == 0, ended).flatten().tolist() == [1, 1, -1, -1, -1, -1, -1, -1, -1], (
+        "the last one does not end"
+    )
     opened = column(False, True, False, False, False, True, False, False, True)
     assert opened_before(opened, episode_ids(stage, is_first)).flatten().tolist() == [*[False] * 9]
     assert opened_before(opened, torch.zeros(9, 1, dtype=torch.long)).flatten().tolist() == [False, False, *[True] * 7]
 
 
-def test_targets_are_relabeled_where_the_object_landed():
-    agent_sees = collected(Stage.OM)[1].observation
-    other = relabel_targets(agent_sees.target, torch.where(agent_sees.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
+def test_targets_are_relabeled_to_where_the_object_landed():
+    observation = collect_rollouts(Stage.OM)[1].observation
+    other = relabel_targets(observation.target, torch.where(observation.stage == Stage.OM, 49 + 2 * 7 + 3, -1))
     assert (other == torch.tensor([1, 2, 3])).all()
-    assert torch.equal(relabel_targets(agent_sees.target, torch.full_like(agent_sees.stage, -1)), agent_sees.target)
+    assert torch.equal(relabel_targets(observation.target, torch.full_like(observation.stage, -1)), observation.target)
 
 
-def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_object_landed():
-    """Against two passes: the second game misses at its sixth step, the first one hits, and a later one goes on."""
-    agent, rollout, *_ = collected(Stage.OM)
+def test_hindsight_imitates_the_actions_with_the_target_where_the_object_landed():
+    """Against two passes: the second game misses at its sixth step, the first one hits, and a later one has no end."""
+    agent, rollout, *_ = collect_rollouts(Stage.OM)
     step, is_first = torch.arange(12)[:, None], torch.zeros(12, 2, dtype=torch.bool)
     is_first[[0, 6]] = True
     ended = ((step == 5) & torch.tensor([True, True])) | ((step == 11) & torch.tensor([True, False]))
@@ -68,83 +70,84 @@ def test_hindsight_imitates_what_was_done_as_if_the_target_had_been_where_the_ob
         rollout, observation=observation, is_first=is_first, dones=ended, landed=landed,
         hit=ended & torch.tensor([True, False]), stages=frozenset({int(Stage.OM)}),
     )  # fmt: skip
-    found, _ = Learner(agent, Objective(hindsight=2.0))(rollout)
+    losses, _ = Learner(agent, Objective(hindsight=2.0))(rollout)
     missed = (step < 6) & torch.tensor([False, True])
     target = torch.where(missed[..., None], torch.tensor([1, 2, 3]), observation.target)
     with torch.no_grad():
         again = agent.evaluate(rollout.state, replace(observation, target=target), is_first).decision.logits
     logs = again.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
-    assert found["om/hindsight"].item() == pytest.approx(-logs[missed].mean().item(), rel=1e-4)
+    assert losses["om/hindsight"].item() == pytest.approx(-logs[missed].mean().item(), rel=1e-4)
     plain, _ = Learner(agent, Objective(hindsight=0.0))(rollout)
-    assert plain.keys() == found.keys() and plain.pop("om/hindsight") == 0, "not computed where its weight is 0"
+    assert plain.keys() == losses.keys() and plain.pop("om/hindsight") == 0, "not computed if its weight is 0"
     for name, loss in plain.items():
-        assert found[name].item() == pytest.approx(loss.item(), rel=1e-4, abs=1e-6), name
+        assert losses[name].item() == pytest.approx(loss.item(), rel=1e-4, abs=1e-6), name
 
 
-_KEPT: dict = {}
+_CACHE: dict = {}
 
 
-def collected(first: Stage, chest=None, worlds: int = 1):
-    """An agent and a rollout of games that begin with a stage, made once."""
-    if (first, worlds) not in _KEPT:
+def collect_rollouts(first: Stage, chest=None, worlds: int = 1):
+    """An agent, two rollouts of games that start with a stage, and the step results; cached."""
+    if (first, worlds) not in _CACHE:
         torch.manual_seed(0)
         agent = Agent(SMALL)
-        made = [World([_KEPT["chest"]], copies=2, size=SMALL.image_size) for _ in range(worlds)]
+        all_worlds = [World([_CACHE["chest"]], copies=2, size=SMALL.image_size) for _ in range(worlds)]
         last = first if first == Stage.OM else Stage.S
-        caches = [
-            CacheGame(world, RandomEpisodes(3 + k, first=first, last=last), LIMITS) for k, world in enumerate(made)
+        games = [
+            CacheGame(world, RandomEpisodes(3 + k, first=first, last=last), LIMITS)
+            for k, world in enumerate(all_worlds)
         ]
-        told = []
+        results = []
         collector = Collector(
-            agent, caches, seed=1, on_step=lambda number, game, outcome: told.append((number, outcome))
+            agent, games, seed=1, on_step=lambda number, game, result: results.append((number, result))
         )
         rollouts = [collector.collect(12), collector.collect(12)]
-        for world in made:
+        for world in all_worlds:
             world.close()
-        _KEPT[first, worlds] = agent, rollouts, told
-    agent, rollouts, told = _KEPT[first, worlds]
-    return agent, rollouts[0], rollouts[1], told
+        _CACHE[first, worlds] = agent, rollouts, results
+    agent, rollouts, results = _CACHE[first, worlds]
+    return agent, rollouts[0], rollouts[1], results
 
 
 @pytest.fixture(autouse=True)
 def _room(chest):
-    _KEPT["chest"] = chest
+    _CACHE["chest"] = chest
 
 
-def test_a_rollout_says_what_happened():
-    _, first, second, told = collected(Stage.EM)
+def test_a_rollout_equals_the_step_results():
+    _, first, second, results = collect_rollouts(Stage.EM)
     for t in range(24):
-        rollout, outcome = (first if t < 12 else second), told[t][1]
+        rollout, result = (first if t < 12 else second), results[t][1]
         step = t % 12
-        assert (rollout.observation.stage[step].numpy() == outcome.stage).all()
-        assert (rollout.success[step].numpy() == outcome.success).all()
-        assert (rollout.dones[step].numpy() == outcome.ended).all()
-        assert (rollout.truncated[step].numpy() == outcome.truncated).all()
-        assert (rollout.terminated[step].numpy() == outcome.terminated).all()
-        acted = outcome.stage != Stage.PS
-        assert (rollout.action[step].numpy() == outcome.action)[acted].all()
+        assert (rollout.observation.stage[step].numpy() == result.stage).all()
+        assert (rollout.success[step].numpy() == result.success).all()
+        assert (rollout.dones[step].numpy() == result.ended).all()
+        assert (rollout.truncated[step].numpy() == result.truncated).all()
+        assert (rollout.terminated[step].numpy() == result.terminated).all()
+        acted = result.stage != Stage.PS
+        assert (rollout.action[step].numpy() == result.action)[acted].all()
         if t:
-            assert (rollout.is_first[step].numpy() == told[t - 1][1].finished).all()
+            assert (rollout.is_first[step].numpy() == results[t - 1][1].finished).all()
     assert {int(s) for s in torch.cat([first.observation.stage, second.observation.stage]).flatten()} >= {0, 1, 2}
-    assert torch.equal(first.last.place, second.observation.place[0]), "the next sequence goes on where this one ends"
+    assert torch.equal(first.last.place, second.observation.place[0]), "the next rollout continues where this one ends"
     assert torch.equal(first.last.image, second.observation.image[0])
 
 
-def test_evaluating_a_rollout_gives_the_probabilities_that_its_actions_were_drawn_with():
-    agent, first, second, _ = collected(Stage.EM)
+def test_evaluating_a_rollout_gives_the_probabilities_its_actions_were_sampled_with():
+    agent, first, second, _ = collect_rollouts(Stage.EM)
     for rollout in (first, second):
         with torch.no_grad():
-            said = agent.evaluate(rollout.state, rollout.observation, rollout.is_first)
-        logs = said.decision.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
+            output = agent.evaluate(rollout.state, rollout.observation, rollout.is_first)
+        logs = output.decision.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
         acted = rollout.observation.stage != Stage.PS
         torch.testing.assert_close(logs[acted], rollout.log_probs[acted], atol=1e-4, rtol=1e-3)
 
 
-def test_worlds_are_collected_side_by_side():
-    _, rollout, _, told = collected(Stage.EM, worlds=2)
+def test_the_games_of_two_worlds_are_concatenated():
+    _, rollout, _, results = collect_rollouts(Stage.EM, worlds=2)
     assert rollout.action.shape == (12, 4) and rollout.state.stage.shape == (4,)
-    assert [number for number, _ in told[:4]] == [0, 1, 0, 1]
-    assert (rollout.success[0, 2:].numpy() == told[1][1].success).all()
+    assert [number for number, _ in results[:4]] == [0, 1, 0, 1]
+    assert (rollout.success[0, 2:].numpy() == results[1][1].success).all()
     part = rollout.games(slice(2, 4))
     assert torch.equal(part.observation.image, rollout.observation.image[:, 2:]) and part.bootstrap_value.shape == (2,)
     mixed = rollout.games(torch.tensor([3, 0]))
@@ -155,8 +158,8 @@ def test_worlds_are_collected_side_by_side():
 
 
 @pytest.mark.parametrize("first", [Stage.EM, Stage.OM])
-def test_every_loss_is_a_number_with_a_gradient(first):
-    agent, rollout, _, _ = collected(first)
+def test_every_loss_is_finite_and_has_a_gradient(first):
+    agent, rollout, _, _ = collect_rollouts(first)
     learner = Learner(agent, Objective())
     losses, metrics = learner(rollout)
     named = {"self_prediction", "change"} | (
@@ -182,35 +185,35 @@ def test_every_loss_is_a_number_with_a_gradient(first):
     agent.zero_grad()
 
 
-def test_each_stages_returns_are_watched_and_its_values_are_measured_by_them():
-    agent, rollout, _, _ = collected(Stage.EM)
+def test_each_stages_returns_update_its_norm_and_scale_its_value_loss():
+    agent, rollout, _, _ = collect_rollouts(Stage.EM)
     other = Agent(SMALL)
     other.load_state_dict(agent.state_dict())
     other.heads[Stage.EM].return_norm.variance.fill_(4)
     losses, _ = Learner(other, Objective(normalize_advantages=True))(rollout)
     with torch.no_grad():
-        said = other.evaluate(rollout.state, rollout.observation, rollout.is_first).decision
-    ahead = compute_gae(rollout.reward, said.value, rollout.bootstrap_value, rollout.dones)
-    stage, target = rollout.observation.stage, (ahead + said.value).numpy()
+        output = other.evaluate(rollout.state, rollout.observation, rollout.is_first).decision
+    ahead = compute_gae(rollout.reward, output.value, rollout.bootstrap_value, rollout.dones)
+    stage, target = rollout.observation.stage, (ahead + output.value).numpy()
     exploring = (stage == Stage.EM).numpy()
-    error, gain = (target - said.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
-    logs = said.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0].numpy()[exploring]
+    error, gain = (target - output.value.numpy())[exploring] / 2, ahead.numpy()[exploring]
+    logs = output.logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0].numpy()[exploring]
     assert losses["em/value_loss"].item() == pytest.approx(0.5 * (error**2).mean(), rel=1e-3)
     expected = -((gain - gain.mean()) / gain.std() * logs).mean()
     assert losses["em/policy_loss"].item() == pytest.approx(expected, rel=1e-3, abs=1e-4)
     commit_norms(other)
     for which in (Stage.EM, Stage.OH, Stage.OM, Stage.S):
-        watched = which in rollout.stages and which != Stage.OH
+        updated = which in rollout.stages and which != Stage.OH
         returns, its = other.heads[which].return_norm, target[(stage == which).numpy()]
-        assert returns.batches == watched, "hiding is learned from later"
-        if watched:
+        assert returns.batches == updated, "OH is trained later"
+        if updated:
             assert returns.mean.item() == pytest.approx(its.mean(), rel=1e-3, abs=1e-4)
             assert returns.variance.item() == pytest.approx(its.var(), rel=1e-3, abs=1e-5)
     assert other.heads[Stage.EM].return_norm.batches == 1
 
 
-def test_the_learner_bootstraps_at_time_limits_if_told_to():
-    agent, rollout, _, _ = collected(Stage.OM)
+def test_the_learner_bootstraps_at_time_limits_if_configured():
+    agent, rollout, _, _ = collect_rollouts(Stage.OM)
     # The first game's manipulations are cut by their limit, the second one's end by the rules.
     rollout = replace(rollout, truncated=rollout.dones & torch.tensor([True, False]))
     assert rollout.truncated.any() and rollout.terminated.any()
@@ -220,7 +223,7 @@ def test_the_learner_bootstraps_at_time_limits_if_told_to():
         other.load_state_dict(agent.state_dict())
         other.heads[Stage.OM].return_norm.mean.fill_(3)
         with torch.no_grad():
-            values = other.evaluate(rollout.state, rollout.observation, rollout.begins).decision.value
+            values = other.evaluate(rollout.state, rollout.observation, rollout.is_first).decision.value
         Learner(other, Objective(gamma=0.9, bootstrap_time_limits=bootstrap))(rollout)
         commit_norms(other)
         means[bootstrap] = other.heads[Stage.OM].return_norm.mean.item()
@@ -236,13 +239,13 @@ def test_the_learner_bootstraps_at_time_limits_if_told_to():
     assert means[True] > means[False] + 0.5
 
 
-def test_an_agent_learns_to_do_what_pays():
-    """Turning right pays, all else costs: a few updates on its own play make it likely."""
+def test_an_agent_learns_the_rewarded_action():
+    """Turning right is rewarded, everything else costs: a few updates make it likely."""
     torch.manual_seed(1)
     agent = Agent(SMALL)
     right = action_index("RotateRight")
     learner, optimizer = Learner(agent, Objective(hindsight=0)), torch.optim.Adam(agent.parameters(), 3e-3)
-    with World([_KEPT["chest"]], copies=4, size=SMALL.image_size) as world:
+    with World([_CACHE["chest"]], copies=4, size=SMALL.image_size) as world:
         collector = Collector(agent, [CacheGame(world, RandomEpisodes(last=Stage.EM))], seed=2)
         shares = []
         for _ in range(14):
@@ -256,7 +259,7 @@ def test_an_agent_learns_to_do_what_pays():
     assert shares[0] < 0.03 and shares[-1] > 0.15, shares
 
 
-def test_impossible_numbers_are_refused():
+def test_invalid_hyperparameters_are_refused():
     with pytest.raises(ValueError, match="gamma and gae_lambda"):
         Objective(gamma=1.5)
     with pytest.raises(ValueError, match="entropy"):

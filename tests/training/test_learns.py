@@ -1,4 +1,4 @@
-"""What training is for: after a few minutes in one room, small agents beat the random player. All slow."""
+"""Training works: after a few minutes in one room, small agents beat the random player. All slow."""
 
 import json
 import os
@@ -29,11 +29,11 @@ from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.slow
 ROOM = "FloorPlan401"
-WHERE = (0, 5, 3)
-"""A target that is often missed and sometimes hit: on top of what is seen low in the middle."""
+TARGET = (0, 5, 3)
+"""A target that random manipulations hit sometimes: on top, low in the middle of the image."""
 SHORT = tuple(np.where(np.arange(len(Stage)) == Stage.S, 60, LIMITS).tolist())
-MOMENTS = (1, 1, 15, 1, 2)
-"""Limits of games that are almost all hiding: of a manipulation's one action, only a drop can place anything."""
+HIDING_LIMITS = (1, 1, 15, 1, 2)
+"""Stage limits of games that are almost all hiding; a manipulation has one action, so only a drop can succeed."""
 TOY = {
     "agent": SMALL, "scenes": (ROOM,), "copies": 8, "unroll_length": 32, "minibatch_games": 8, "learning_rate": 1e-3,
     "validation_games": 0, "replay_batches": 0, "augment": False, "rotate_grid": False, "checkpoint_interval": 10_000,
@@ -46,19 +46,19 @@ class OneTarget(Manipulate):
     """Manipulations that all have the same target."""
 
     def sampler(self, seed: int) -> EpisodeSampler:
-        deal = super().sampler(seed)
-        return lambda world, number: replace(deal(world, number), target=WHERE)
+        sample = super().sampler(seed)
+        return lambda world, number: replace(sample(world, number), target=TARGET)
 
 
-def crouching(deals: EpisodeSampler) -> EpisodeSampler:
-    """The same games, whose players begin crouching: what they drop at once stays in view, low in the middle."""
+def crouching(sampler: EpisodeSampler) -> EpisodeSampler:
+    """The same games with crouching starts: an object dropped at once stays in view, low in the middle."""
 
-    def deal(world: World, number: int) -> EpisodeSpec:
-        dealt = deals(world, number)
-        place = dealt.place and dealt.place._replace(standing=False)
-        return replace(dealt, start=dealt.start._replace(standing=False), place=place)
+    def sample(world: World, number: int) -> EpisodeSpec:
+        spec = sampler(world, number)
+        place = spec.place and spec.place._replace(standing=False)
+        return replace(spec, start=spec.start._replace(standing=False), place=place)
 
-    return deal
+    return sample
 
 
 @dataclass(frozen=True)
@@ -77,40 +77,42 @@ def hiding_at_random(agent: Player, random: Player) -> Player:
     """The agent in all stages but OH."""
 
     def play(game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # Both are asked at every step: the agent remembers what it sees while the other hides.
+        # Both act at every step: the agent's memory must see OH too.
         (action, place), (other, _) = agent(game, games), random(game, games)
         return np.where(game.stage == Stage.OH, other, action), place
 
     return play
 
 
-def played(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
-    """The means of a player's games, as training counts them."""
+def evaluate_player(trainer: Trainer, player: Player, games: int) -> dict[str, float]:
+    """Mean episode statistics of a player's games."""
     stats = EpisodeStats()
     size = trainer.agent.config.image_size
     with World(trainer.rooms, 8, size=size) as world:
-        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), stats, np.array(trainer.training.stage_limits))
+        game: CacheGame = TrackedGame(world, trainer.task.sampler(99), stats, np.array(trainer.config.stage_limits))
         while stats.games < games:
             game.step(*player(game, np.ones(len(game), bool)))
     return stats.pop_means()
 
 
-def learned(trainer: Trainer, updates: int) -> None:
+def train_updates(trainer: Trainer, updates: int) -> None:
     torch.set_num_threads(1)  # Two are slower for networks as small as these.
     collector, replay = trainer.start_segment()
     for _ in range(updates):
         trainer.update(collector, replay)
 
 
-def compared(trainer: Trainer, games: int) -> tuple[dict[str, float], dict[str, float]]:
-    """What the agent's and the random player's games were like."""
-    return played(trainer, AgentPlayer(trainer.agent, 1), games), played(trainer, RandomPlayer(1), games)
+def compare_with_random(trainer: Trainer, games: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Mean episode statistics of the agent and of the random player."""
+    return evaluate_player(trainer, AgentPlayer(trainer.agent, 1), games), evaluate_player(
+        trainer, RandomPlayer(1), games
+    )
 
 
 def test_an_explorer_covers_more_than_random():
     trainer = Trainer(TrainConfig.preset("explore", **TOY))
-    learned(trainer, 40)
-    agent, random = compared(trainer, 16)
+    train_updates(trainer, 40)
+    agent, random = compare_with_random(trainer, 16)
     assert agent["coverage"] > 1.5 * random["coverage"], (agent, random)
     trainer.close()
 
@@ -118,56 +120,56 @@ def test_an_explorer_covers_more_than_random():
 def test_a_manipulator_hits_its_target_more_often_than_random():
     trainer = Trainer(TrainConfig.preset("manipulate", **TOY | {"unroll_length": 16}))
     trainer.task = OneTarget()
-    learned(trainer, 60)
-    agent, random = compared(trainer, 200)
+    train_updates(trainer, 60)
+    agent, random = compare_with_random(trainer, 200)
     assert agent["hit"] > 1.5 * random["hit"], (agent, random)
     trainer.close()
 
 
 def test_a_seeker_finds_more_than_random():
-    """In one spot, which is known by what is around it: the object itself is a few pixels in these small images."""
+    """In one spot, recognized by its surroundings: the object itself is a few pixels in these small images."""
     objective = Objective(clip_coef=0.2, normalize_advantages=True, claiming=1.0)
     changes = {"stage_limits": SHORT, "objective": objective, "minibatch_games": 2, "learning_rate": 5e-4}
-    # Searches need spots before they begin; any other task lets them be given here.
+    # The seek task would make its own spots: start as another task and set the spots here.
     trainer = Trainer(TrainConfig.preset("explore", **TOY | changes))
     spots = make_spots(trainer.rooms[0], "Bread", 40, 0)
     one = replace(spots, spots={**spots.spots, "easy": spots.spots["easy"][:1]})
     trainer.task = Seek(spots=[one], goals=("Bread",), difficulties=("easy",))
-    learned(trainer, 100)
-    agent, random = compared(trainer, 100)
+    train_updates(trainer, 100)
+    agent, random = compare_with_random(trainer, 100)
     assert agent["found"] > 1.5 * random["found"], (agent, random)
     trainer.close()
 
 
 def test_a_hider_places_its_object_more_often_than_random():
-    """With the same manipulator, which has learned to drop at once: from a place it hits about one of the 147 spots.
+    """With the same manipulator, trained to drop at once: from a place it hits about one of the 147 targets.
 
-    There the object lies before the seeker, who learns to claim it. Placing it still pays if that is no surprise, so
-    mental seekers learn fast, and the real one by its rewards alone.
+    The object then lies in front of the seeker, who learns to claim it. Placing still pays if the mental seekers
+    expect that, so they learn fast, and the real one from its rewards alone.
     """
     changes = {
-        "stage_limits": MOMENTS, "minibatch_games": 2, "epochs": 1, "hiding_minibatch": 8,
+        "stage_limits": HIDING_LIMITS, "minibatch_games": 2, "epochs": 1, "hiding_minibatch": 8,
         "perspective_learning_rate": 1e-2,
         "objective": Objective(
             clip_coef=0.2, normalize_advantages=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
         ),
-        # Manipulations count as games too: none of these is late.
+        # Manipulations count as games too; early losses stay on throughout.
         "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True, spatial=1.0, early=100_000),
     }  # fmt: skip
     trainer = Trainer(TrainConfig.preset("cache", **TOY | changes))
     trainer.task = CrouchedManipulations()
-    learned(trainer, 8)
+    train_updates(trainer, 8)
     trainer.task = CrouchedGames()
-    learned(trainer, 30)
-    agent = played(trainer, AgentPlayer(trainer.agent, 1), 100)
-    random = played(trainer, hiding_at_random(AgentPlayer(trainer.agent, 1), RandomPlayer(1)), 100)
-    # A multiple alone would be easy: at random, next to nothing is placed.
+    train_updates(trainer, 30)
+    agent = evaluate_player(trainer, AgentPlayer(trainer.agent, 1), 100)
+    random = evaluate_player(trainer, hiding_at_random(AgentPlayer(trainer.agent, 1), RandomPlayer(1)), 100)
+    # A factor alone would be easy: random hiders place next to nothing.
     assert agent["placed"] > 1.5 * random["placed"] + 0.2, (agent, random)
     trainer.close()
 
 
 @pytest.mark.parametrize("how", ["in step", "unsynchronized", "two processes"])
-def test_every_way_to_run_learns(how, tmp_path):
+def test_every_mode_of_training_learns(how, tmp_path):
     out = tmp_path / "run"
     words = ["train", "demo", "--scenes", ROOM, "FloorPlan402", "--copies", "4", "--updates", "80", "--out", str(out)]
     start = [sys.executable, "-m"]

@@ -11,7 +11,7 @@ YES, NO = torch.tensor([[True]]), torch.tensor([[False]])
 
 
 def logits_of(stage: Stage, **likely: float) -> torch.Tensor:
-    """(1, 1, 219): zeros where the stage has an action, except some by name (with _ for |)."""
+    """(1, 1, 219): zeros where the stage has an action, except those given by name (with _ for |)."""
     logits = torch.where(torch.from_numpy(ALLOWED[stage]), 0.0, -torch.inf)
     for name, value in likely.items():
         logits[action_index(name.replace("_", "|", 1))] = value
@@ -25,11 +25,11 @@ def test_self_prediction_is_a_softmax_over_the_episode():
     episode = torch.tensor([[0], [0], [0], [1]])
     first = np.log(2 + np.exp(1.0)) - 1.0
     second = np.log(2 + np.exp(3.0)) - 3.0
-    found = losses.self_prediction(seen, expected, episode, torch.ones(3, 1, dtype=torch.bool))
-    assert found.item() == pytest.approx((first + second) / 2), "the last step's successor is another episode's"
+    loss = losses.self_prediction(seen, expected, episode, torch.ones(3, 1, dtype=torch.bool))
+    assert loss.item() == pytest.approx((first + second) / 2), "the last step's successor belongs to another episode"
 
 
-def test_cells_changed_where_a_tenth_of_the_features_did():
+def test_a_cell_has_changed_if_a_tenth_of_its_features_did():
     before = torch.zeros(2, 14, 14)
     now = before.clone()
     now[:, 3, 5] = 0.01
@@ -38,7 +38,7 @@ def test_cells_changed_where_a_tenth_of_the_features_did():
     assert changed.nonzero().tolist() == [[1, 2]], "one of four features is a quarter; the other differs too little"
 
 
-def test_the_change_map_should_lie_where_something_changed():
+def test_the_change_map_is_trained_towards_changed_cells():
     change = torch.zeros(1, 1, 7, 7)
     change[0, 0, 0, 0] = np.log(2.0)
     changed = torch.zeros(1, 1, 7, 7, dtype=torch.bool)
@@ -47,28 +47,28 @@ def test_the_change_map_should_lie_where_something_changed():
     assert losses.change_localization(change, torch.zeros_like(changed), YES).item() == 0
 
 
-def test_openings_that_were_tried_say_where_others_would_succeed():
-    """Four steps: one opening that succeeds, two that fail, and a step that opens nothing."""
-    said = torch.zeros(4, 1, 7, 7)
-    said[0, 0, 2, 3], said[1, 0, 6, 6] = np.log(3.0), np.log(4.0)
+def test_tried_openings_train_their_success_logits():
+    """Four steps: one OpenAt that succeeds, two that fail, and another action."""
+    logits = torch.zeros(4, 1, 7, 7)
+    logits[0, 0, 2, 3], logits[1, 0, 6, 6] = np.log(3.0), np.log(4.0)
     names = ["OpenAt|3,4", "OpenAt|7,7", "OpenAt|1,1", "MoveAhead"]
     action = torch.tensor([[action_index(name)] for name in names])
     success = torch.tensor([[True], [False], [False], [True]])
     every = torch.ones(4, 1, dtype=torch.bool)
     # The odds were 3, 4 and 1 to 1.
     expected = -(np.log(3 / 4) + np.log(1 / 5) + np.log(1 / 2))
-    assert losses.openable(said, action, success, every).item() == pytest.approx(expected / losses.MIN_OPEN_TRIES)
-    assert losses.openable(said, action, success, ~every).item() == 0
+    assert losses.openable(logits, action, success, every).item() == pytest.approx(expected / losses.MIN_OPEN_TRIES)
+    assert losses.openable(logits, action, success, ~every).item() == 0
     # In sixteen games there are 48 tries: enough for a mean.
-    said, action, success, every = (tensor.repeat_interleave(16, 1) for tensor in (said, action, success, every))
-    assert losses.openable(said, action, success, every).item() == pytest.approx(expected / 3)
-    assert losses.openable(said, action, success, every & (action != action[1])).item() == pytest.approx(
+    logits, action, success, every = (tensor.repeat_interleave(16, 1) for tensor in (logits, action, success, every))
+    assert losses.openable(logits, action, success, every).item() == pytest.approx(expected / 3)
+    assert losses.openable(logits, action, success, every & (action != action[1])).item() == pytest.approx(
         -(np.log(3 / 4) + np.log(1 / 2)) / 2
     )
 
 
-def test_modalities_keep_a_tenth():
-    """All on one cell of on top: the others have 49 each of exp(-8) beside 1."""
+def test_each_modality_keeps_a_tenth_of_the_probability():
+    """All probability on one cell of "on top": each other modality has 49 cells of exp(-8) beside 1."""
     logits = logits_of(Stage.OH)
     logits[..., PLACE_ACTIONS] = -8.0
     logits[..., PLACE_ACTIONS[0]] = 0.0
@@ -78,7 +78,7 @@ def test_modalities_keep_a_tenth():
     assert losses.modality_collapse(logits_of(Stage.OH), YES).item() == 0
 
 
-def test_placing_should_be_like_what_the_manipulator_reaches():
+def test_placing_is_trained_towards_hittable_targets():
     hittable = torch.full((1, 1, 3, 7, 7), -50.0)
     hittable[0, 0, 1, 2, 3] = hittable[0, 0, 0, 0, 0] = 50.0
     uniform = losses.spatial_collapse(logits_of(Stage.OH), hittable, YES)
@@ -87,16 +87,16 @@ def test_placing_should_be_like_what_the_manipulator_reaches():
     assert better < uniform / 2
 
 
-def test_recalling_and_closing():
-    said = torch.zeros(2, 1, 147)
-    said[0, 0, 5] = np.log(147)
+def test_recall_and_closing_by_hand():
+    logits = torch.zeros(2, 1, 147)
+    logits[0, 0, 5] = np.log(147)
     both = torch.ones(2, 1, dtype=torch.bool)
-    assert losses.recall(said, torch.tensor([[5], [-1]]), both).item() == pytest.approx(np.log((147 + 146) / 147))
+    assert losses.recall(logits, torch.tensor([[5], [-1]]), both).item() == pytest.approx(np.log((147 + 146) / 147))
     assert losses.closing(logits_of(Stage.OH), YES, YES).item() == pytest.approx(np.log(200))
     assert losses.closing(logits_of(Stage.OH), NO, YES).item() == 0
 
 
-def test_manipulating():
+def test_the_losses_of_om_by_hand():
     action = torch.tensor([[action_index("MoveHandUp")]])
     assert losses.hindsight(logits_of(Stage.OM), action, YES, YES).item() == pytest.approx(np.log(62))
     assert losses.hindsight(logits_of(Stage.OM), action, NO, YES).item() == 0
@@ -110,7 +110,7 @@ def test_manipulating():
     assert losses.attainable(hittable, contained, NO, YES).item() == pytest.approx(-np.log(0.25))
 
 
-def test_seeking():
+def test_the_losses_of_s_by_hand():
     toward = torch.tensor([[action_index("MoveAhead")]])
     assert losses.imitation(logits_of(Stage.S), toward, YES).item() == pytest.approx(np.log(58))
     assert losses.imitation(logits_of(Stage.S), torch.tensor([[-1]]), YES).item() == 0
@@ -118,8 +118,8 @@ def test_seeking():
     assert losses.claiming(logits_of(Stage.S), NO, YES).item() == pytest.approx(-np.log(57 / 58), rel=1e-4)
 
 
-def test_steps_of_other_stages_have_no_part_and_no_gradient():
-    """A batch with all stages: every loss is about its own, and every gradient is a number."""
+def test_steps_of_other_stages_have_no_gradient():
+    """A batch with all stages: each loss has gradients in its own stage only, and all are finite."""
     logits = torch.cat([logits_of(stage) for stage in Stage])
     logits[Stage.PS] = 0.0
     logits.requires_grad_()
@@ -142,22 +142,22 @@ def test_steps_of_other_stages_have_no_part_and_no_gradient():
     assert logits.shape[-1] == len(NAMES)
 
 
-def test_what_hiding_comes_to_and_which_is_better():
-    said = torch.zeros(2, 295)
-    assert perspective_losses.outcome(said, torch.tensor([3, 7]), torch.tensor([True, False])).item() == pytest.approx(
-        np.log(295)
-    )
+def test_outcome_and_ranking_by_hand():
+    logits = torch.zeros(2, 295)
+    assert perspective_losses.outcome(
+        logits, torch.tensor([3, 7]), torch.tensor([True, False])
+    ).item() == pytest.approx(np.log(295))
     values, steps = torch.tensor([[0.0, 1.0, 3.0]]), torch.tensor([[10.0, 20.0, 20.0]])
     pairs = [np.log(1 + np.exp(-1.0)), np.log(1 + np.exp(-3.0)), np.log(1 + np.exp(2.0)) - 0.5 * 2.0]
     assert perspective_losses.ranking(values, steps).item() == pytest.approx(np.mean(pairs), rel=1e-5)
 
 
-def test_the_mental_seeker_mimics_and_foresees():
+def test_the_mental_seekers_losses_by_hand():
     policy, success = torch.zeros(1, 1, 58), torch.zeros(1, 1, 58)
     success[0, 0, 4] = np.log(3.0)
     real = torch.zeros(1, 1, 58)
     real[0, 0, 2] = 1.0
-    found = perspective_losses.mental(policy, success, real, torch.tensor([[4]]), YES, NO, YES, claim=57)
-    assert found["mental_policy"].item() == pytest.approx(np.log(58))
-    assert found["mental_success"].item() == pytest.approx(-np.log(0.75))
-    assert found["mental_claim"].item() == pytest.approx(np.log(2))
+    terms = perspective_losses.mental(policy, success, real, torch.tensor([[4]]), YES, NO, YES, claim=57)
+    assert terms["mental_policy"].item() == pytest.approx(np.log(58))
+    assert terms["mental_success"].item() == pytest.approx(-np.log(0.75))
+    assert terms["mental_claim"].item() == pytest.approx(np.log(2))

@@ -1,4 +1,4 @@
-"""The mental map's shortest ways: against a search with a queue, by hand, and along whole games."""
+"""Shortest paths in the mental map: against breadth-first search, by hand, and in whole games."""
 
 from collections import deque
 from dataclasses import replace
@@ -31,7 +31,7 @@ TURNED = {"MoveAhead": 0, "MoveRight": 1, "MoveLeft": 3}
 
 
 def after(place: tuple, action: str) -> tuple:
-    """Where an action leads from row, column, quarter, standing, were all of the plane floor."""
+    """The place (row, column, quarter, standing) after an action, if all cells were floor."""
     row, column, quarter, standing = place
     if action in TURNED:
         down, right = WAYS[(quarter + TURNED[action]) % 4]
@@ -44,9 +44,9 @@ def after(place: tuple, action: str) -> tuple:
 ACTIONS = (*TURNED, "RotateLeft", "RotateRight", "Stand", "Crouch")
 
 
-def searched(aims: np.ndarray, floor: np.ndarray) -> np.ndarray:
-    """Distances by breadth-first search forward from every place, one after another."""
-    found = np.full(aims.shape, UNREACHABLE)
+def slow_distances(aims: np.ndarray, floor: np.ndarray) -> np.ndarray:
+    """Distances by a breadth-first search from each place."""
+    result = np.full(aims.shape, UNREACHABLE)
     for start in np.ndindex(*aims.shape):
         if not floor[start[:2]]:
             continue
@@ -54,7 +54,7 @@ def searched(aims: np.ndarray, floor: np.ndarray) -> np.ndarray:
         while queue:
             place, steps = queue.popleft()
             if aims[place]:
-                found[start] = steps
+                result[start] = steps
                 break
             for action in ACTIONS:
                 there = after(place, action)
@@ -62,7 +62,7 @@ def searched(aims: np.ndarray, floor: np.ndarray) -> np.ndarray:
                 if on and there not in seen:
                     seen.add(there)
                     queue.append((there, steps + 1))
-    return found
+    return result
 
 
 def random_maps(seed: int, games: int, height: int, width: int, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -74,15 +74,15 @@ def random_maps(seed: int, games: int, height: int, width: int, share: float) ->
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.0, 0.02, 0.3]))
 def test_distances_are_those_of_a_breadth_first_search(seed, height, width, share):
     aims, floor = random_maps(seed, 2, height, width, share)
-    found = distances(torch.from_numpy(aims), torch.from_numpy(floor)).numpy()
+    computed = distances(torch.from_numpy(aims), torch.from_numpy(floor)).numpy()
     for b in range(2):
-        assert (found[b] == searched(aims[b] & floor[b][..., None, None], floor[b])).all()
+        assert (computed[b] == slow_distances(aims[b] & floor[b][..., None, None], floor[b])).all()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 7), st.integers(1, 7), st.sampled_from([0.0, 0.01, 0.3]))
-def test_first_steps_come_nearer_by_one(seed, height, width, share):
-    aims, floor = (torch.from_numpy(made) for made in random_maps(seed, 2, height, width, share))
+def test_first_actions_reduce_the_distance_by_one(seed, height, width, share):
+    aims, floor = (torch.from_numpy(array) for array in random_maps(seed, 2, height, width, share))
     away = distances(aims, floor)
     steps = first_actions(away)
     assert ((steps == NOTHING) == (away >= UNREACHABLE)).all() and (
@@ -94,27 +94,27 @@ def test_first_steps_come_nearer_by_one(seed, height, width, share):
         assert min(there[:2]) >= 0 and away[(b, *there)] == away[(b, *place)] - 1
 
 
-def test_a_long_way_is_found_to_its_end():
+def test_long_paths_are_found_to_the_end():
     """A corridor of 60 positions, claimed from its east end, facing west: longer than the steps between two checks."""
     aims = torch.zeros(1, 1, 60, 4, 2, dtype=torch.bool)
     aims[0, 0, 59, WEST, 1] = True
     away = distances(aims, torch.ones(1, 1, 60, dtype=torch.bool))
-    assert away[0, 0, 0, NORTH, 1] == 59 + 1, "sideways, and turned once"
-    assert away[0, 0, 0, EAST, 1] == 59 + 2, "ahead, and turned twice"
+    assert away[0, 0, 0, NORTH, 1] == 59 + 1, "sideways, with one turn"
+    assert away[0, 0, 0, EAST, 1] == 59 + 2, "ahead, with two turns"
     assert away[0, 0, 0, WEST, 0] == 1 + 59 + 1 + 1, (
-        "no step leads backwards: turned, sideways, turned back; and stood up"
+        "there is no step backwards: turn, sideways, turn back, and stand up"
     )
 
 
-def by_hand() -> tuple[PathTeacher, torch.Tensor]:
+def l_shaped_teacher() -> tuple[PathTeacher, torch.Tensor]:
     """Floor in the shape of an L: (2, 0), (1, 0), (0, 0), (0, 1); claimed crouching at (0, 1), facing east."""
     floor = torch.tensor([[[1, 1], [1, 0], [1, 0]]], dtype=torch.bool)
     aims = torch.zeros(1, 3, 2, 4, 2, dtype=torch.bool)
     aims[0, 0, 1, EAST, 0] = True
-    guide = PathTeacher(3, CPU)
+    teacher = PathTeacher(3, CPU)
     # The game's start is at (1, 0): the window's first position is a step ahead of it.
-    guide.set(torch.tensor([1]), first_actions(distances(aims, floor)), torch.tensor([[0, 1]]))
-    return guide, distances(aims, floor)
+    teacher.set(torch.tensor([1]), first_actions(distances(aims, floor)), torch.tensor([[0, 1]]))
+    return teacher, distances(aims, floor)
 
 
 @pytest.mark.parametrize(
@@ -136,67 +136,71 @@ def by_hand() -> tuple[PathTeacher, torch.Tensor]:
         ((-9, -9, EAST, 0), None, None),
     ],
 )
-def test_where_to_go_by_hand(place, action, steps):
-    guide, away = by_hand()
-    found = guide.action(torch.tensor([place] * 3))
-    assert found.tolist() == [NOTHING, action_index(action) if action else NOTHING, NOTHING]
+def test_actions_by_hand(place, action, steps):
+    teacher, away = l_shaped_teacher()
+    actions = teacher.action(torch.tensor([place] * 3))
+    assert actions.tolist() == [NOTHING, action_index(action) if action else NOTHING, NOTHING]
     if steps is not None:
         assert away[0, 1 - place[1], place[0], place[2], place[3]] == steps
 
 
-def test_what_is_known_stays_when_the_window_grows_and_goes_with_the_game():
-    guide, _ = by_hand()
+def test_actions_survive_a_larger_window_and_end_with_the_game():
+    teacher, _ = l_shaped_teacher()
     here = torch.tensor([[0, 0, NORTH, 1]] * 3)
     larger = torch.full((2, 2, 5, 4, 2), action_index("Stand"))
-    guide.set(torch.tensor([0, 2]), larger, torch.tensor([[-4, 0], [-4, 9]]))
-    assert guide.action(here).tolist() == [action_index("Stand"), action_index("MoveAhead"), NOTHING]
+    teacher.set(torch.tensor([0, 2]), larger, torch.tensor([[-4, 0], [-4, 9]]))
+    assert teacher.action(here).tolist() == [action_index("Stand"), action_index("MoveAhead"), NOTHING]
     smaller = torch.full((1, 1, 1, 4, 2), action_index("Crouch"))
-    guide.set(torch.tensor([0]), smaller, torch.tensor([[-4, 0]]))
-    assert guide.action(here).tolist() == [NOTHING, action_index("MoveAhead"), NOTHING], (
-        "nothing is left of the last game"
+    teacher.set(torch.tensor([0]), smaller, torch.tensor([[-4, 0]]))
+    assert teacher.action(here).tolist() == [NOTHING, action_index("MoveAhead"), NOTHING], (
+        "nothing is left of the previous game"
     )
-    guide.stop(torch.tensor([False, True, False]))
-    assert guide.action(here).tolist() == [NOTHING] * 3
+    teacher.stop(torch.tensor([False, True, False]))
+    assert teacher.action(here).tolist() == [NOTHING] * 3
 
 
 CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
 
 
 def simulation() -> PerspectiveSimulation:
-    """One whose mental seeker says of some places that a claim would succeed there, and of others not."""
+    """A simulation whose mental seeker predicts success of a claim at some places and failure at others."""
     torch.manual_seed(3)
-    made = PerspectiveSimulation(CONFIG)
+    perspective = PerspectiveSimulation(CONFIG)
     with torch.no_grad():
-        made.outcome_embedding.weight *= 3
-        made.seeker.success.weight[SEEKER_CLAIM] *= 20
-    return made
+        perspective.outcome_embedding.weight *= 3
+        perspective.seeker.success.weight[SEEKER_CLAIM] *= 20
+    return perspective
 
 
 @torch.no_grad()
-def test_claims_succeed_where_the_mental_seeker_says_so_of_its_first_step():
+def test_claims_succeed_where_the_mental_seeker_predicts_it_for_its_first_step():
     seeker, generator = simulation().seeker, torch.Generator().manual_seed(0)
     maps = torch.randn(2, 3, 4, CONFIG.mental_channels, generator=generator)
     floor = torch.rand(2, 3, 4, generator=generator) < 0.7
-    found = claimable(seeker, maps, floor)
+    claims = claimable(seeker, maps, floor)
     assert (
-        found.shape == (2, 3, 4, 4, 2) and not found[~floor].any() and not claimable(seeker, maps, floor & False).any()
+        claims.shape == (2, 3, 4, 4, 2)
+        and not claims[~floor].any()
+        and not claimable(seeker, maps, floor & False).any()
     )
-    odds = np.full(found.shape, -np.inf)
+    odds = np.full(claims.shape, -np.inf)
     for b, row, column in floor.nonzero().tolist():
         for quarter, standing in np.ndindex(4, 2):
             place = torch.tensor([[[row, column, quarter, standing]]])
-            said = seeker.predict(maps[b : b + 1], place, torch.tensor([[NO_SEEKER_ACTION]]), torch.tensor([[False]]))
-            odds[b, row, column, quarter, standing] = said.success[0, 0, SEEKER_CLAIM].item()
-    assert (found.numpy() == (odds > 0)).all() and 0 < found.sum() < 8 * floor.sum()
-    # A seeker that believes in no claim: the likeliest one of each game counts.
+            prediction = seeker.predict(
+                maps[b : b + 1], place, torch.tensor([[NO_SEEKER_ACTION]]), torch.tensor([[False]])
+            )
+            odds[b, row, column, quarter, standing] = prediction.success[0, 0, SEEKER_CLAIM].item()
+    assert (claims.numpy() == (odds > 0)).all() and 0 < claims.sum() < 8 * floor.sum()
+    # If no claim is predicted to succeed, the likeliest one of each game counts.
     with torch.no_grad():
         seeker.success.bias[SEEKER_CLAIM] -= 100
-    found = claimable(seeker, maps, floor).numpy()
-    assert (found.reshape(2, -1).sum(1) == 1).all()
-    assert (found.reshape(2, -1).argmax(1) == odds.reshape(2, -1).argmax(1)).all()
+    claims = claimable(seeker, maps, floor).numpy()
+    assert (claims.reshape(2, -1).sum(1) == 1).all()
+    assert (claims.reshape(2, -1).argmax(1) == odds.reshape(2, -1).argmax(1)).all()
 
 
-def written(agent_map, games: int, seed: int) -> tuple[MapState, torch.Tensor]:
+def write_random_walks(agent_map, games: int, seed: int) -> tuple[MapState, torch.Tensor]:
     """Maps of random walks from the start, and the places (T, B, 4) of their steps."""
     generator = torch.Generator().manual_seed(seed)
     steps = 25
@@ -209,53 +213,53 @@ def written(agent_map, games: int, seed: int) -> tuple[MapState, torch.Tensor]:
     return agent_map.write(agent_map.initial_state(games), place, value, yes, ~yes)[1], place
 
 
-def hidden(maps: MapState, place: torch.Tensor, outcome: torch.Tensor) -> tuple:
-    """What hiders know who hid at places (n, 4) like the observation's, as a guide takes it."""
+def teacher_inputs(maps: MapState, place: torch.Tensor, outcome: torch.Tensor) -> tuple:
+    """The arguments of `PathTeacher.start` for objects teacher_inputs at places (n, 4) as observed."""
     explored, origin = explored_maps(maps.entries)
     row, column = origin[:, 1] - place[:, 1], place[:, 0] - origin[:, 0]
     return explored, origin, torch.stack([row, column, place[:, 2]], -1), outcome
 
 
 @torch.no_grad()
-def test_games_are_led_alike_alone_and_together():
+def test_a_game_in_a_batch_is_taught_as_if_alone():
     perspective = simulation()
     metric_map = Agent(CONFIG).memory.metric_map
-    maps, place = written(metric_map, 4, 0)
+    maps, place = write_random_walks(metric_map, 4, 0)
     outcome = torch.tensor([0, 17, 200, NOT_HIDDEN])
     together = PathTeacher(6, CPU)
     numbers = torch.tensor([5, 0, 3, 2])
-    together.start(perspective, numbers, *hidden(maps, place[-1], outcome))
-    found = set()
+    together.start(perspective, numbers, *teacher_inputs(maps, place[-1], outcome))
+    seen = set()
     for b in range(4):
         alone = PathTeacher(1, CPU)
         one = tree.index(maps, slice(b, b + 1))
-        alone.start(perspective, torch.tensor([0]), *hidden(one, place[-1, b : b + 1], outcome[b : b + 1]))
+        alone.start(perspective, torch.tensor([0]), *teacher_inputs(one, place[-1, b : b + 1], outcome[b : b + 1]))
         for there in place[:, b]:
             everywhere = there.expand(6, 4)
             action = together.action(everywhere)[numbers[b]].item()
             assert action == alone.action(there[None]).item()
-            found.add(action)
-    assert action_index("ClaimVisible") in found and len(found) > 3, "the test must see different answers"
-    assert (together.action(place[0, 0].expand(6, 4))[[1, 4]] == NOTHING).all(), "the others begin nothing"
+            seen.add(action)
+    assert action_index("ClaimVisible") in seen and len(seen) > 3, "the test needs different actions"
+    assert (together.action(place[0, 0].expand(6, 4))[[1, 4]] == NOTHING).all(), "the other games have no teacher"
 
 
 @torch.no_grad()
-def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
-    """Every number of the guide, by the slow way: M^e of this game, a queue, and what it leaves out."""
-    perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 2, 1)
-    guide, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
-    explored, origin, at, _ = known = hidden(maps, place[3], outcome)
-    guide.start(perspective, torch.arange(2), *known)
+def test_actions_follow_the_imagined_map_of_each_hiding():
+    """Every action of the teacher, computed the slow way: M^e of each game, then breadth-first search."""
+    perspective, (maps, place) = simulation(), write_random_walks(Agent(CONFIG).memory.metric_map, 2, 1)
+    teacher, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
+    explored, origin, at, _ = known = teacher_inputs(maps, place[3], outcome)
+    teacher.start(perspective, torch.arange(2), *known)
     survey = perspective.encode_maps(explored)
     for b in range(2):
         one = slice(b, b + 1)
         imagined = perspective.imagine(survey[one], explored.inside[one], at[one, None], outcome[one, None, None])
         aims = claimable(perspective.seeker, imagined[:, 0], explored.floor[one])[0].numpy()
-        away = searched(aims, explored.floor[b].numpy())
+        away = slow_distances(aims, explored.floor[b].numpy())
         for there in np.ndindex(*away.shape):
             row, column, quarter, standing = there
             here = torch.tensor([[origin[b, 0] + column, origin[b, 1] - row, quarter, standing]] * 2)
-            action = guide.action(here)[b].item()
+            action = teacher.action(here)[b].item()
             if away[there] in (0, UNREACHABLE):
                 assert action == (action_index("ClaimVisible") if away[there] == 0 else NOTHING)
             else:
@@ -263,20 +267,22 @@ def test_a_hiding_is_seen_from_where_it_is_seen_in_the_map_of_that_hiding():
                 assert away[after(there, name)] == away[there] - 1
 
 
-def test_games_are_led_in_half_precision_too():
-    """As on a GPU: most of the steps are the same, for few claims are a matter of rounding."""
-    perspective, (maps, place) = simulation(), written(Agent(CONFIG).memory.metric_map, 4, 2)
-    found = []
-    for half in (False, True):
-        guide = PathTeacher(4, CPU)
-        with torch.autocast("cpu", torch.bfloat16, enabled=half):
-            guide.start(perspective, torch.arange(4), *hidden(maps, place[2], torch.tensor([3, 60, 150, 290])))
-        found.append(guide.actions)
-    assert (found[0] == found[1]).float().mean() > 0.9
+def test_teaching_works_in_bfloat16():
+    """As on a GPU: most actions are the same, since few predictions are close to the threshold."""
+    perspective, (maps, place) = simulation(), write_random_walks(Agent(CONFIG).memory.metric_map, 4, 2)
+    actions = []
+    for bfloat16 in (False, True):
+        teacher = PathTeacher(4, CPU)
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+            teacher.start(
+                perspective, torch.arange(4), *teacher_inputs(maps, place[2], torch.tensor([3, 60, 150, 290]))
+            )
+        actions.append(teacher.actions)
+    assert (actions[0] == actions[1]).float().mean() > 0.9
 
 
-def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
-    """Games in which a claim is thought to succeed everywhere: led from the first step of S to the game's end."""
+def test_seekers_are_taught_in_whole_games_and_imitate(chest):
+    """Claims are predicted to succeed everywhere: seekers are taught from the first step of S to the game's end."""
     torch.manual_seed(0)
     agent = Agent(SMALL)
     with torch.no_grad():
@@ -284,14 +290,14 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
     with World([chest], copies=2, size=SMALL.image_size) as world:
         game = CacheGame(world, RandomEpisodes(3), np.array([3, 1, 2, 2, 4]))
 
-        def watch(number, game, outcome):
-            begun = torch.from_numpy(np.flatnonzero((outcome.stage != Stage.S) & (game.stage == Stage.S)))
+        def start_teachers(number, game, result):
+            begun = torch.from_numpy(np.flatnonzero((result.stage != Stage.S) & (game.stage == Stage.S)))
             if len(begun):
                 maps = tree.index(collector.actors[number].state.metric_map, begun)
-                known = hidden(maps, torch.from_numpy(outcome.place)[begun], torch.full_like(begun, NOT_HIDDEN))
+                known = teacher_inputs(maps, torch.from_numpy(result.place)[begun], torch.full_like(begun, NOT_HIDDEN))
                 collector.teachers[number].start(agent.perspective, begun, *known)
 
-        collector = Collector(agent, [game], seed=1, on_step=watch)
+        collector = Collector(agent, [game], seed=1, on_step=start_teachers)
         rollout = collector.collect(16)
     seeking = rollout.observation.stage == Stage.S
     assert seeking.any() and (rollout.teacher_action[~seeking] == NOTHING).all()
@@ -302,8 +308,8 @@ def test_seekers_are_led_in_whole_games_and_learn_to_follow(chest):
     learner = Learner(agent, Objective(imitation=0.5))
     loss = learner(rollout)[0]["s/imitation"]
     logits = agent.evaluate(rollout.state, rollout.observation, rollout.is_first).decision.logits
-    led = seeking & (rollout.teacher_action >= 0)
-    expected = -logits.log_softmax(-1)[led, action_index("ClaimVisible")].mean()
+    taught = seeking & (rollout.teacher_action >= 0)
+    expected = -logits.log_softmax(-1)[taught, action_index("ClaimVisible")].mean()
     torch.testing.assert_close(loss, expected)
     loss.backward()
     bias = agent.heads.stages["S"].actor.bias.grad

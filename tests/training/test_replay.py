@@ -16,19 +16,19 @@ AHEAD, OPEN = action_index("MoveAhead"), action_index("OpenAt|1,1")
 
 
 def triplets(first: int, count: int, action: int = AHEAD) -> Triplets:
-    """Images whose pixels all say which triplet it is."""
+    """Images whose pixels all hold the triplet's number."""
     numbers = torch.arange(first, first + count, dtype=torch.uint8)
     image = numbers[:, None, None, None].expand(count, 8, 8, 3)
     done = numbers % 2 == 0
     return Triplets(image, torch.full((count,), action), image + 1, done)
 
 
-def test_an_epoch_gives_everything_once():
+def test_an_epoch_yields_every_triplet_once():
     replay = Replay(8, size=256)
-    several = triplets(0, 200)
-    of_all_kinds = torch.tensor([action_index(f"{name}") for name in ("MoveAhead", "Crouch", "DropObject", "MoveHandUp",
+    numbered = triplets(0, 200)
+    actions = torch.tensor([action_index(f"{name}") for name in ("MoveAhead", "Crouch", "DropObject", "MoveHandUp",
                                  "RotateLeft", "ReadyForSeeker", "CloseObjects", "ClaimVisible")])  # fmt: skip
-    replay.add(Triplets(several.before, of_all_kinds.repeat(25), several.after, several.success))
+    replay.add(Triplets(numbered.before, actions.repeat(25), numbered.after, numbered.success))
     assert len(replay) == 200
     batches = list(replay.epoch())
     numbers = torch.cat([batch.before[:, 0, 0, 0] for batch in batches]).tolist()
@@ -37,16 +37,16 @@ def test_an_epoch_gives_everything_once():
         assert (batch.after == batch.before + 1).all() and (batch.success == (batch.before[:, 0, 0, 0] % 2 == 0)).all()
 
 
-def test_no_kind_of_action_takes_more_than_its_share():
+def test_no_group_of_actions_exceeds_its_share():
     rng = np.random.default_rng(0)
     action = np.r_[np.full(90, AHEAD), np.full(5, OPEN), [action_index("OpenAt|7,7")] * 3, [action_index("Crouch")] * 2]
     kept = action[balance_by_action(action, rng)]
-    assert (kept == AHEAD).sum() == 20 and len(kept) == 30, "a fifth of a hundred; the others are few enough"
+    assert (kept == AHEAD).sum() == 20 and len(kept) == 30, "a fifth of a hundred; the other groups are smaller"
     assert GROUPS[OPEN] == GROUPS[action_index("OpenAt|7,7")] != GROUPS[AHEAD]
     assert len(set(GROUPS[[action_index("MoveHandUp"), action_index("MoveHandBack")]])) == 1
 
 
-def test_old_triplets_are_forgotten_and_a_full_buffer_begins_anew():
+def test_old_triplets_expire_and_a_full_buffer_wraps_around():
     replay = Replay(8, size=64, max_age=3)
     replay.add(triplets(0, 10, action=0))
     first = len(replay)
@@ -54,7 +54,7 @@ def test_old_triplets_are_forgotten_and_a_full_buffer_begins_anew():
         replay.add(triplets(100, 1, action=1))
     assert len(replay) == 5
     replay.add(triplets(100, 1, action=1))
-    assert len(replay) == 4, "what came first is four rounds old"
+    assert len(replay) == 4, "the first ones are four rollouts old"
     assert first == 2
     for _ in range(200):
         replay.add(triplets(0, 5))
@@ -63,7 +63,7 @@ def test_old_triplets_are_forgotten_and_a_full_buffer_begins_anew():
         Replay(8, size=10)
 
 
-def said(images: tuple[torch.Tensor, ...], size: int) -> DynamicsOutput:
+def dynamics_output(images: tuple[torch.Tensor, ...], size: int) -> DynamicsOutput:
     return DynamicsOutput(
         images, torch.zeros(2, size, size), torch.zeros(2, size, size), torch.tensor([np.log(3.0), 0.0]),
         torch.zeros(2, len(NAMES)),
@@ -71,37 +71,37 @@ def said(images: tuple[torch.Tensor, ...], size: int) -> DynamicsOutput:
 
 
 def test_the_five_losses_by_hand():
-    """Two triplets: one moved ahead, half of its image brighter by 51 of 255; the other opened, and is not foretold."""
+    """Two triplets: MoveAhead, half of whose image gets brighter by 51 of 255, and OpenAt, which is not predicted."""
     size = SMALL.image_size
     before = torch.zeros(2, size, size, 3, dtype=torch.uint8)
     after = before.clone()
     after[0, : size // 2] = 51
     black = tuple(torch.zeros(2, 3, n, n) for n in image_sizes(SMALL))
-    found = dynamics_losses(
-        said(black, size), before, torch.tensor([AHEAD, OPEN]), after, torch.tensor([True, False]), SMALL
+    losses = dynamics_losses(
+        dynamics_output(black, size), before, torch.tensor([AHEAD, OPEN]), after, torch.tensor([True, False]), SMALL
     )
-    assert found["inverse"].item() == pytest.approx(np.log(219))
+    assert losses["inverse"].item() == pytest.approx(np.log(219))
     # Errors of 0.2 in the half that changed, which counts four times: 0.2 * 4 / (4 + 1). At 7 rows the halves blur.
     exact = 0.2 * 4 / 5
     middle = 3.5 / 7
     blurred = (3 * 4 * 0.2 + (1 + 3 * 0.5) * 0.1) / (3 * 4 + (1 + 3 * 0.5) + 3)
-    assert middle == 0.5 and found["forward"].item() == pytest.approx(4 * exact + blurred, rel=1e-4)
-    assert found["pixel_difference"].item() == pytest.approx(np.log(2))
-    assert found["pixel_quality"].item() == pytest.approx(0.5 * 0.2**2, rel=1e-4)
-    assert found["action_success"].item() == pytest.approx((-np.log(0.75) + np.log(2)) / 2)
+    assert middle == 0.5 and losses["forward"].item() == pytest.approx(4 * exact + blurred, rel=1e-4)
+    assert losses["pixel_difference"].item() == pytest.approx(np.log(2))
+    assert losses["pixel_quality"].item() == pytest.approx(0.5 * 0.2**2, rel=1e-4)
+    assert losses["action_success"].item() == pytest.approx((-np.log(0.75) + np.log(2)) / 2)
 
 
-def test_what_cannot_be_foretold_is_as_the_paper_lists_it():
+def test_unpredictable_actions_are_those_the_paper_lists():
     out = {name.split("|")[0] for number, name in enumerate(NAMES) if not PREDICTABLE[number]}
     assert out == {
         "RotateLeft", "RotateRight", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible",
     }  # fmt: skip
 
 
-def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
-    """A game's steps: stage, action, success, whether the stage ended with it and whether a game began with it.
+def make_rollout(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
+    """A game's steps: stage, action, success, whether the stage ended with it, and whether it is a game's first.
 
-    The pixels of the image before each step say its number.
+    The pixels of the image before each step hold its number.
     """
     stage, action, success, ended, is_first = (torch.tensor(values)[:, None] for values in zip(
         *((int(stage), action_index(name), *flags) for stage, name, *flags in steps), strict=True
@@ -116,8 +116,8 @@ def played(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
     })  # fmt: skip
 
 
-def test_transitions_are_replayed_that_show_what_an_action_did():
-    rollout = played([
+def test_transitions_across_games_and_stages_are_left_out():
+    rollout = make_rollout([
         (Stage.EM, "MoveAhead", True, False, True),
         (Stage.EM, "RotateLeft", True, True, False),  # The last step of exploring: the hider is moved.
         (Stage.PS, "MoveAhead", True, True, False),
@@ -130,11 +130,11 @@ def test_transitions_are_replayed_that_show_what_an_action_did():
         (Stage.S, "ClaimVisible", False, False, False),
         (Stage.S, "ClaimVisible", True, True, False),
         (Stage.EM, "MoveAhead", False, False, True),
-        (Stage.EM, "MoveAhead", True, False, False),  # What it did is not in the rollout.
+        (Stage.EM, "MoveAhead", True, False, False),  # Its next image is not in the rollout.
     ])  # fmt: skip
-    found = sample_triplets(rollout, np.random.default_rng(0), share=1.0)
-    rows = sorted(zip(*(t[:, 0, 0, 0].tolist() for t in (found.before, found.after)), strict=True))
-    # Claims that succeed, and being ready, change nothing that is seen.
+    sample = sample_triplets(rollout, np.random.default_rng(0), share=1.0)
+    rows = sorted(zip(*(t[:, 0, 0, 0].tolist() for t in (sample.before, sample.after)), strict=True))
+    # Successful claims and ReadyForSeeker change no pixel.
     assert rows == [(0, 1), (3, 4), (4, 5), (5, 6), (6, 7), (8, 8), (9, 10), (10, 10), (11, 12)]
-    assert all(found.success[i] == rollout.success[found.before[i, 0, 0, 0].int(), 0] for i in range(len(found)))
-    assert all(found.action[i] == rollout.action[found.before[i, 0, 0, 0].int(), 0] for i in range(len(found)))
+    assert all(sample.success[i] == rollout.success[sample.before[i, 0, 0, 0].int(), 0] for i in range(len(sample)))
+    assert all(sample.action[i] == rollout.action[sample.before[i, 0, 0, 0].int(), 0] for i in range(len(sample)))

@@ -1,4 +1,4 @@
-"""Training runs: they go on where they stopped, exactly, and say what is wrong with folders that cannot be used."""
+"""Training runs: resuming is exact, and unusable folders get a clear error."""
 
 import json
 import os
@@ -34,9 +34,9 @@ TINY = TrainConfig.preset(
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A run that was never broken."""
-    folder = tmp_path_factory.mktemp("runs") / "whole"
+def uninterrupted(tmp_path_factory):
+    """An uninterrupted run."""
+    folder = tmp_path_factory.mktemp("runs") / "uninterrupted"
     run = Run.begin(folder, TINY)
     train(run)
     run.close()
@@ -47,32 +47,32 @@ def files_of(path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.iterdir() if file.name != "progress.json"}
 
 
-def test_a_run_writes_its_folder(whole):
-    rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
+def test_a_run_writes_its_folder(uninterrupted):
+    rows = [json.loads(line) for line in (uninterrupted / "metrics.jsonl").read_text().splitlines()]
     assert [row["update"] for row in rows] == [1, 2, 3, 4] and rows[-1]["steps"] == 4 * 4 * 2
     assert {"em/policy_loss", "em/value_loss", "em/entropy", "self_prediction", "change"} <= set(rows[0]["losses"])
     assert all(50 < row["memory_mib"]["host"] < 100_000 and row["memory_mib"]["gpu"] == 0 for row in rows)
-    assert [path.name for path in checkpoints(whole)] == ["00000002", "00000004"]
-    about = json.loads((whole / "run.json").read_text())
+    assert [path.name for path in checkpoints(uninterrupted)] == ["00000002", "00000004"]
+    about = json.loads((uninterrupted / "run.json").read_text())
     assert from_json(json.dumps(about["config"])) == TINY
 
 
-def test_a_run_that_goes_on_equals_one_that_was_never_broken(whole, tmp_path):
-    """Killed after its first checkpoint, with a line in its log that is later than that."""
-    folder = tmp_path / "broken"
-    shutil.copytree(whole, folder)
+def test_a_resumed_run_equals_an_uninterrupted_one(uninterrupted, tmp_path):
+    """Killed after its first checkpoint, with later lines in its log."""
+    folder = tmp_path / "interrupted"
+    shutil.copytree(uninterrupted, folder)
     shutil.rmtree(checkpoints(folder)[-1])
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     (folder / "metrics.jsonl").write_text("\n".join(lines[:3]) + '\n{"update": 4, "cut of')
     run = Run.open(folder)
     train(run)
     run.close()
-    assert files_of(checkpoints(folder)[-1]) == files_of(checkpoints(whole)[-1])
+    assert files_of(checkpoints(folder)[-1]) == files_of(checkpoints(uninterrupted)[-1])
     again = [json.loads(line)["losses"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert again == [json.loads(line)["losses"] for line in lines]
 
 
-def test_stopping_saves(tmp_path):
+def test_stopping_writes_a_checkpoint(tmp_path):
     run = Run.begin(tmp_path / "run", TINY)
     seen = []
     train(run, report=seen.append, stop=lambda: len(seen) >= 1)
@@ -80,34 +80,34 @@ def test_stopping_saves(tmp_path):
     assert len(seen) == 1 and [path.name for path in checkpoints(tmp_path / "run")] == ["00000001"]
 
 
-def test_an_agent_plays_from_its_run(whole):
-    player = load_player(whole, seed=1)
+def test_an_agent_is_loaded_from_its_run_and_plays(uninterrupted):
+    player = load_player(uninterrupted, seed=1)
     with World(["FloorPlan401"], size=224) as world:
-        game = CacheGame(world, RandomEpisodes(3))  # Images of another size than the agent's are made smaller.
+        game = CacheGame(world, RandomEpisodes(3))  # Images are resized to the agent's size.
         for _ in range(3):
             game.step(*player(game, game.episode > 0))
     assert game.time[0, 0] == 3
 
 
-def test_folders_that_cannot_be_used_say_why(whole, tmp_path):
+def test_unusable_folders_get_a_clear_error(uninterrupted, tmp_path):
     with pytest.raises(RunError, match="is a run already"):
-        Run.begin(whole, TINY)
+        Run.begin(uninterrupted, TINY)
     with pytest.raises(RunError, match="is not a run"):
         Run.open(tmp_path)
-    run = Run.open(whole)
+    run = Run.open(uninterrupted)
     with pytest.raises(RunError, match="in use by another process"):
-        Run.open(whole)
+        Run.open(uninterrupted)
     run.close()
     folder = tmp_path / "damaged"
-    shutil.copytree(whole, folder)
+    shutil.copytree(uninterrupted, folder)
     (folder / "run.json").write_text(json.dumps({"version": 99}))
     with pytest.raises(RunError, match="version"):
         Run.open(folder)
 
 
-def test_damaged_checkpoints_are_refused_and_the_one_before_serves(whole, tmp_path):
+def test_a_damaged_checkpoint_is_refused_and_the_previous_one_works(uninterrupted, tmp_path):
     folder = tmp_path / "damaged"
-    shutil.copytree(whole, folder)
+    shutil.copytree(uninterrupted, folder)
     last = checkpoints(folder)[-1]
     data = bytearray((last / "optimizers.safetensors").read_bytes())
     data[-1] ^= 1
@@ -123,8 +123,8 @@ def test_damaged_checkpoints_are_refused_and_the_one_before_serves(whole, tmp_pa
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "{", '{"version": 3}', "null"])
-def test_checkpoints_that_do_not_say_how_far_they_are_are_refused(whole, tmp_path, text):
-    shutil.copytree(whole, tmp_path / "damaged")
+def test_checkpoints_with_invalid_progress_are_refused(uninterrupted, tmp_path, text):
+    shutil.copytree(uninterrupted, tmp_path / "damaged")
     path = checkpoints(tmp_path / "damaged")[-1]
     (path / "progress.json").write_text(text)
     with pytest.raises(RunError, match="Delete this folder"):
@@ -136,7 +136,7 @@ def test_checkpoints_that_do_not_say_how_far_they_are_are_refused(whole, tmp_pat
     [("copies", 1.5), ("augment", "no"), ("updates", float("nan")), ("spots", 7), ("scenes", "FloorPlan1"),
      ("scenes", [1]), ("objective", {"gamma": "high"}), ("hiding", None), ("learning_rate", True), ("task", 3)],
 )  # fmt: skip
-def test_a_config_of_other_types_is_refused(name, value):
+def test_a_config_with_wrong_types_is_refused(name, value):
     data = json.loads(to_json(TINY))
     assert from_json(json.dumps(data)) == TINY
     with pytest.raises(ValueError, match=f"^{name}"):
@@ -157,8 +157,8 @@ def test_a_run_from_before_a_field_was_added_has_its_default():
     assert from_json(json.dumps(data)) == TINY
 
 
-def test_a_disk_that_is_full_leaves_no_half_checkpoint(whole, tmp_path, monkeypatch):
-    shutil.copytree(whole, tmp_path / "run")
+def test_a_full_disk_leaves_no_partial_checkpoint(uninterrupted, tmp_path, monkeypatch):
+    shutil.copytree(uninterrupted, tmp_path / "run")
     (tmp_path / "run" / "checkpoints" / ".00000012").mkdir()
     run, before = Run.open(tmp_path / "run"), checkpoints(tmp_path / "run")
 
@@ -172,7 +172,7 @@ def test_a_disk_that_is_full_leaves_no_half_checkpoint(whole, tmp_path, monkeypa
     assert checkpoints(tmp_path / "run") == before == sorted((tmp_path / "run" / "checkpoints").iterdir())
 
 
-def test_a_loss_that_is_no_number_stops_the_run_with_its_batch(tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_stops_the_run_and_saves_its_batch(tmp_path, monkeypatch):
     run = Run.begin(tmp_path / "run", TINY)
     from scrubjay.training import learner
 
@@ -184,95 +184,97 @@ def test_a_loss_that_is_no_number_stops_the_run_with_its_batch(tmp_path, monkeyp
     assert saved.stat().st_size > 10_000
 
 
-def begun(folder, start, **changes) -> Run:
-    """A new run with another one's agent, of other games than that one's."""
+def begin_from(folder, start, **changes) -> Run:
+    """A new run, with another seed, that starts from another run's agent."""
     return Run.begin(folder, replace(TINY, seed=5, **changes), start)
 
 
-def same(first: Agent, second: Agent) -> bool:
+def same_weights(first: Agent, second: Agent) -> bool:
     mine, other = first.state_dict(), second.state_dict()
     return mine.keys() == other.keys() and all(torch.equal(mine[name], other[name]) for name in mine)
 
 
-def test_a_run_begins_with_another_ones_agent_and_optimizers_that_have_seen_nothing(whole, tmp_path):
-    run = begun(tmp_path / "run", whole)
+def test_a_run_starts_from_another_runs_agent_with_fresh_optimizers(uninterrupted, tmp_path):
+    run = begin_from(tmp_path / "run", uninterrupted)
     (first,) = checkpoints(tmp_path / "run")
     trainer = Trainer(run.config)
-    assert not same(trainer.agent, load_agent(checkpoints(whole)[-1]))
+    assert not same_weights(trainer.agent, load_agent(checkpoints(uninterrupted)[-1]))
     assert run.restore(trainer.agent, trainer.optimizers) == Progress() and first.name == "00000000"
-    assert same(trainer.agent, load_agent(checkpoints(whole)[-1])), "the newest one's"
+    assert same_weights(trainer.agent, load_agent(checkpoints(uninterrupted)[-1])), "the newest checkpoint's"
     assert not any(optimizer.state for optimizer in trainer.optimizers.values())
     trainer.close()
     run.close()
-    weights = begun(tmp_path / "weights", checkpoints(whole)[0])
-    assert same(load_agent(checkpoints(tmp_path / "weights")[0]), load_agent(checkpoints(whole)[0])), "or this one's"
+    weights = begin_from(tmp_path / "weights", checkpoints(uninterrupted)[0])
+    assert same_weights(load_agent(checkpoints(tmp_path / "weights")[0]), load_agent(checkpoints(uninterrupted)[0])), (
+        "or the given checkpoint's"
+    )
     weights.close()
 
 
-def test_a_run_that_began_with_another_ones_agent_goes_on_as_if_unbroken(whole, tmp_path):
-    run = begun(tmp_path / "unbroken", whole)
+def test_a_run_started_from_another_runs_agent_resumes_exactly(uninterrupted, tmp_path):
+    run = begin_from(tmp_path / "uninterrupted", uninterrupted)
     train(run)
     run.close()
-    made = checkpoints(tmp_path / "unbroken")
-    assert [path.name for path in made] == ["00000000", "00000002", "00000004"]
-    assert files_of(made[-1]) != files_of(checkpoints(whole)[-1])
+    expected = checkpoints(tmp_path / "uninterrupted")
+    assert [path.name for path in expected] == ["00000000", "00000002", "00000004"]
+    assert files_of(expected[-1]) != files_of(checkpoints(uninterrupted)[-1])
     for kept in (1, 2):
-        folder = tmp_path / f"broken after {kept}"
-        shutil.copytree(tmp_path / "unbroken", folder)
+        folder = tmp_path / f"interrupted after {kept}"
+        shutil.copytree(tmp_path / "uninterrupted", folder)
         for later in checkpoints(folder)[kept:]:
             shutil.rmtree(later)
         run = Run.open(folder)
         train(run)
         run.close()
-        assert files_of(checkpoints(folder)[-1]) == files_of(made[-1])
+        assert files_of(checkpoints(folder)[-1]) == files_of(expected[-1])
 
 
-def test_a_start_that_cannot_be_used_says_why_and_leaves_nothing(whole, tmp_path):
+def test_an_unusable_start_gets_a_clear_error_and_leaves_no_folder(uninterrupted, tmp_path):
     out = tmp_path / "run"
     with pytest.raises(RunError, match=r"its networks differ from the run's in image_size"):
-        begun(out, whole, agent=PAPER)
+        begin_from(out, uninterrupted, agent=PAPER)
     with pytest.raises(WeightsError, match="nowhere"):
-        begun(out, tmp_path / "nowhere")
+        begin_from(out, tmp_path / "nowhere")
     run = Run.begin(tmp_path / "new", TINY)
     run.close()
     with pytest.raises(RunError, match="new has no checkpoint yet"):
-        begun(out, tmp_path / "new")
-    shutil.copytree(checkpoints(whole)[-1], tmp_path / "damaged")
+        begin_from(out, tmp_path / "new")
+    shutil.copytree(checkpoints(uninterrupted)[-1], tmp_path / "damaged")
     (weights,) = (tmp_path / "damaged").glob("weights-*")
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(data)
     with pytest.raises(WeightsError, match="damaged"):
-        begun(out, tmp_path / "damaged")
+        begin_from(out, tmp_path / "damaged")
     assert not out.exists()
 
 
-def test_a_run_whose_start_could_not_be_written_is_none(whole, tmp_path):
-    """Else it would go on from an agent that knows nothing, and nobody would be told."""
+def test_a_folder_whose_first_checkpoint_failed_is_not_a_run(uninterrupted, tmp_path):
+    """Otherwise it would silently resume from an untrained agent."""
     out = tmp_path / "run"
     out.mkdir()
     (out / "checkpoints").write_text("in the way")
     with pytest.raises(RunError, match="checkpoints"):
-        begun(out, whole)
+        begin_from(out, uninterrupted)
     assert not (out / "run.json").exists()
 
 
 @pytest.mark.slow
-def test_workers_that_do_not_wait_begin_with_another_runs_agent_too(whole, tmp_path):
-    """With rates so small that the agent stays what it was."""
+def test_asynchronous_workers_start_from_another_runs_agent_too(uninterrupted, tmp_path):
+    """With learning rates so small that the agent does not change."""
     still = {"learning_rate": 1e-12, "dynamics_learning_rate": 1e-12, "perspective_learning_rate": 1e-12}
-    run = begun(tmp_path / "run", whole, scenes=("FloorPlan401", "FloorPlan402"), **still)
+    run = begin_from(tmp_path / "run", uninterrupted, scenes=("FloorPlan401", "FloorPlan402"), **still)
     progress = train_asynchronously(run, 2)
     run.close()
     assert progress.update == 4
-    ended, began = load_agent(checkpoints(tmp_path / "run")[-1]), load_agent(checkpoints(whole)[-1])
+    ended, began = load_agent(checkpoints(tmp_path / "run")[-1]), load_agent(checkpoints(uninterrupted)[-1])
     for (name, mine), its in zip(ended.named_parameters(), began.parameters(), strict=True):
         torch.testing.assert_close(mine, its, atol=1e-9, rtol=0, msg=name)
 
 
 @pytest.fixture(scope="module")
-def worked():
-    """A worker of two after an update, what it said, and the agent that it shares, before and after."""
+def worker_after_update():
+    """One of two workers after an update, its row of metrics, and the shared agent before and after."""
     torch.manual_seed(3)
     shared = Agent(SMALL)
     before = Agent(SMALL)
@@ -283,9 +285,9 @@ def worked():
     return worker, row, before, shared
 
 
-def test_what_a_worker_learns_and_what_is_usual_to_it_is_everyones(worked):
-    worker, _, before, shared = worked
-    assert same(worker.agent, shared)
+def test_a_workers_updates_and_running_statistics_are_shared(worker_after_update):
+    worker, _, before, shared = worker_after_update
+    assert same_weights(worker.agent, shared)
     changed_parts = [n for n, p in shared.named_parameters() if not torch.equal(p, before.get_parameter(n))]
     assert {"encoder.stem.weight", "heads.stages.EM.actor.weight"} <= set(changed_parts)
     for mine, its, old in zip(*map(running_norms, (worker.agent, shared, before)), strict=True):
@@ -294,12 +296,12 @@ def test_what_a_worker_learns_and_what_is_usual_to_it_is_everyones(worked):
     assert any(part.batches > 0 for part in running_norms(shared))
 
 
-def test_a_worker_counts_its_own_steps(worked):
-    assert worked[1]["steps"] == TINY.unroll_length * TINY.copies
+def test_a_worker_counts_its_own_steps(worker_after_update):
+    assert worker_after_update[1]["steps"] == TINY.unroll_length * TINY.copies
 
 
-def test_rollouts_are_learned_from_as_often_as_there_are_epochs():
-    """Four games, two at a time: two steps of the optimizer an epoch."""
+def test_each_epoch_passes_over_the_whole_rollout():
+    """Four games in minibatches of two: two optimizer steps per epoch."""
     for epochs, steps in ((1, 2), (2, 4)):
         trainer = Trainer(replace(TINY, copies=4, minibatch_games=2, epochs=epochs, objective=Objective(clip_coef=0.2)))
         trainer.update(*trainer.start_segment())
@@ -315,8 +317,8 @@ def test_every_parameter_has_its_optimizer():
         key: [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
         for key, optimizer in optimizers.items()
     }
-    for key, found in every.items():
-        assert len(found) == len(set(found)), f"{key} has one twice"
+    for key, parameters in every.items():
+        assert len(parameters) == len(set(parameters)), f"{key} has a parameter twice"
     play, perspective, dynamics = (set(every[key]) for key in ("play", "perspective", "dynamics"))
     assert play | perspective | dynamics == set(names.values())
     assert not perspective & (play | dynamics) and perspective == {n for n in names.values() if "perspective." in n}
@@ -331,8 +333,8 @@ def test_every_parameter_has_its_optimizer():
     }  # fmt: skip
 
 
-def test_last_layers_learn_as_many_times_faster_as_is_said():
-    """Adam's first step is its rate, whatever the gradient."""
+def test_output_layers_have_the_scaled_learning_rate():
+    """Adam's first step equals the learning rate, whatever the gradient."""
     agent = Agent(SMALL).double()
     training = replace(TINY, learning_rate=1e-3, head_lr_scale=3.0, betas=(0.9, 0.95), perspective_learning_rate=1e-4)
     optimizers = make_optimizers(agent, training)
@@ -351,7 +353,7 @@ def test_last_layers_learn_as_many_times_faster_as_is_said():
 
 
 @pytest.mark.parametrize("name", ["explore", "manipulate", "seek", "cache"])
-def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
+def test_benchmarks_use_the_presets_hyperparameters_or_the_papers(name):
     preset = benchmark_config(name, "preset", updates=7)
     assert (
         preset == replace(PRESETS[name], updates=7)
@@ -359,7 +361,7 @@ def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
         and preset.validation_games
     )
     paper = benchmark_config(name, "paper", updates=7)
-    # Sequences of 64 are twice as large as others: half as many go into one step.
+    # Rollouts of 64 steps are twice as long: half as many go into one minibatch.
     length = preset.unroll_length
     assert paper == TrainConfig(name, unroll_length=length, minibatch_games=320 * 32 // length, updates=7)
     assert (paper.epochs, paper.learning_rate, paper.head_lr_scale, paper.objective) == (1, 1e-4, 1, Objective())
@@ -367,16 +369,16 @@ def test_presets_have_numbers_of_their_own_and_benchmarks_the_papers(name):
 
 @pytest.mark.parametrize("task", ["explore", "cache"])
 def test_benchmarks_measure_an_update_and_its_parts(task):
-    said = measure(replace(TINY, task=task), "cpu", 1, Console(quiet=True))
+    result = measure(replace(TINY, task=task), "cpu", 1, Console(quiet=True))
     parts = {"collect", "learn", "replay", "render", "act", "game"} | ({"hiding"} if task == "cache" else set())
-    assert {name.removesuffix("_ms") for name in said if name.endswith("_ms")} == {"update", *parts}
-    assert all(said[f"{name}_ms"] > 0 for name in ("update", "collect", "learn", "render", "act", "game"))
-    assert said["steps_per_s"] == pytest.approx(1000 * 2 * 4 / said["update_ms"], rel=0.02)
-    assert (said["task"], said["games"], said["unroll_length"], said["epochs"]) == (task, 2, 4, TINY.epochs)
+    assert {name.removesuffix("_ms") for name in result if name.endswith("_ms")} == {"update", *parts}
+    assert all(result[f"{name}_ms"] > 0 for name in ("update", "collect", "learn", "render", "act", "game"))
+    assert result["steps_per_s"] == pytest.approx(1000 * 2 * 4 / result["update_ms"], rel=0.02)
+    assert (result["task"], result["games"], result["unroll_length"], result["epochs"]) == (task, 2, 4, TINY.epochs)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"task": "cook"}, "task"), ({"agent": "huge"}, "agent"), ({"scenes": ()}, "scenes"), ({"copies": 0}, "copies"),
         ({"unroll_length": 1}, "unroll_length"),
@@ -389,13 +391,13 @@ def test_benchmarks_measure_an_update_and_its_parts(task):
         ({"head_lr_scale": float("inf")}, "head_lr_scale"), ({"validation_games": -1}, "validation_games"),
     ],
 )  # fmt: skip
-def test_impossible_numbers_are_refused(change, said):
+def test_invalid_values_are_refused(change, message):
     with pytest.raises(ValidationError) as caught:
         TrainConfig.preset("demo", **change)
-    assert explain(caught.value).startswith(said)
+    assert explain(caught.value).startswith(message)
 
 
-def test_configs_come_back_from_json():
+def test_configs_round_trip_through_json():
     for training in PRESETS.values():
         assert from_json(to_json(training)) == training
     with pytest.raises(ValueError, match="extra"):
@@ -405,7 +407,7 @@ def test_configs_come_back_from_json():
 
 
 def test_workers_do_not_run_a_plain_script_again(tmp_path):
-    """Spawned processes would import the main script, and one without a guard would start workers of its own."""
+    """Spawned processes would import the main script; one without a `__main__` guard would start workers itself."""
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\n"

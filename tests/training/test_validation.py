@@ -1,4 +1,4 @@
-"""Exams: the same games for everyone, hiding spots made once, and marks that change nothing of what is learned."""
+"""Validation: the same games for every player, hiding spots made once, and no effect on training."""
 
 import json
 import shutil
@@ -28,8 +28,8 @@ TINY = TrainConfig.preset(
 SEEK = replace(TINY, task="seek", spot_candidates=2)
 
 
-class Noting:
-    """A player, and how the games were that it was given."""
+class RecordingPlayer:
+    """A player that records the games it was given."""
 
     def __init__(self, player) -> None:
         self.player, self.games = player, None
@@ -45,21 +45,21 @@ def validation() -> Validation:
     return Validation(TINY, games=2, scenes=[SCENE])
 
 
-def test_everyone_plays_the_same_validation_games_and_the_same_player_gets_the_same_marks(validation):
+def test_all_players_play_the_same_games_and_scores_are_reproducible(validation):
     torch.manual_seed(0)
     agent = Agent(SMALL)
-    first, other = Noting(AgentPlayer(agent, 7)), Noting(validation.scripted("scripted"))
-    marks, _ = validation.evaluate(first), validation.evaluate(other)
+    first, other = RecordingPlayer(AgentPlayer(agent, 7)), RecordingPlayer(validation.scripted("scripted"))
+    scores, _ = validation.evaluate(first), validation.evaluate(other)
     assert first.games == other.games and len(first.games) == 2
-    assert len(set(map(tuple, first.games))) == 2, "and they are two different games"
+    assert len(set(map(tuple, first.games))) == 2, "the two games differ"
     again = Validation(TINY, games=2, scenes=[SCENE])
-    np.testing.assert_equal(again.evaluate(AgentPlayer(agent, 7)), marks)
-    noting = Noting(validation.scripted("random"))
-    Validation(TINY, games=2, seed=8, scenes=[SCENE]).evaluate(noting)
-    assert noting.games != first.games, "another seed is another validation"
+    np.testing.assert_equal(again.evaluate(AgentPlayer(agent, 7)), scores)
+    recording = RecordingPlayer(validation.scripted("random"))
+    Validation(TINY, games=2, seed=8, scenes=[SCENE]).evaluate(recording)
+    assert recording.games != first.games, "another seed samples other games"
 
 
-def test_every_task_knows_its_players(validation):
+def test_unknown_players_are_refused(validation):
     assert set(TRAINABLE) <= set(TASKS)
     with pytest.raises(
         ValueError, match=r"unknown player 'nobody' of manipulate; there are random, possible, scripted"
@@ -78,8 +78,8 @@ def test_hiding_spots_are_made_once_and_kept(tmp_path):
     assert make_seek_task([SCENE], named, tmp_path / "others").spots == task.spots
     assert not (tmp_path / "others").exists(), "a run that names its spots makes none"
     assert make_seek_task([SCENE], replace(named, difficulties=("medium",))).difficulties == ("medium",)
-    sat = Validation(named, scenes=[SCENE], difficulties=["easy"])
-    assert sat.task.difficulties == ("easy",) and sat.task.spots == task.spots
+    easy = Validation(named, scenes=[SCENE], difficulties=["easy"])
+    assert easy.task.difficulties == ("easy",) and easy.task.spots == task.spots
     with pytest.raises(SpotError, match="FloorPlan422"):
         make_seek_task([SCENE, "FloorPlan422"], named)
 
@@ -89,7 +89,7 @@ def test_without_a_folder_no_hiding_spots_are_left_behind(tmp_path, monkeypatch)
     assert len(make_seek_task([SCENE], SEEK).spots) == 5 and not list(tmp_path.iterdir())
 
 
-def test_a_run_that_goes_on_drops_validations_later_than_its_checkpoint(tmp_path):
+def test_a_resumed_run_drops_validations_later_than_its_checkpoint(tmp_path):
     run = Run.begin(tmp_path / "run", TINY)
     for update in (2, 4, 6):
         run.log({"update": update, "player": "agent"}, "validation.jsonl")
@@ -100,10 +100,10 @@ def test_a_run_that_goes_on_drops_validations_later_than_its_checkpoint(tmp_path
     assert [row["update"] for row in validation_rows(tmp_path / "run")] == [2, 4]
 
 
-def test_playing_between_checkpoints_changes_nothing_that_is_learned(validation):
-    """What an validation does to the agent and to random numbers is undone by the time that training goes on."""
+def test_playing_between_checkpoints_does_not_affect_training(validation):
+    """Validation leaves no trace in the agent or the random state when training continues."""
 
-    def learned(validated: bool) -> dict[str, torch.Tensor]:
+    def train_weights(validated: bool) -> dict[str, torch.Tensor]:
         trainer = Trainer(TINY)
 
         def save() -> None:
@@ -115,7 +115,7 @@ def test_playing_between_checkpoints_changes_nothing_that_is_learned(validation)
         trainer.close()
         return trainer.agent.state_dict()
 
-    plain, validated = learned(False), learned(True)
+    plain, validated = train_weights(False), train_weights(True)
     assert all(torch.equal(plain[name], tensor) for name, tensor in validated.items())
 
 
@@ -125,7 +125,7 @@ def validation_rows(folder) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def validated(tmp_path_factory):
-    """A run with validations in all validation rooms, and what was reported while it went."""
+    """A run with validations in all validation rooms, and its reported rows."""
     folder, reported = tmp_path_factory.mktemp("runs") / "validated", []
     run = Run.begin(folder, replace(TINY, validation_games=1))
     train(run, report=reported.append)
@@ -134,7 +134,7 @@ def validated(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_agent_sits_every_validation_and_the_others_the_first_one(validated):
+def test_the_agent_plays_every_validation_and_the_baselines_the_first(validated):
     folder, reported = validated
     rows = validation_rows(folder)
     assert [(row["update"], row["player"]) for row in rows] == [
@@ -143,15 +143,15 @@ def test_the_agent_sits_every_validation_and_the_others_the_first_one(validated)
     for row in rows:
         mean, low, high, games = row["hit_target"]
         assert games == 20 and low <= mean <= high and row["steps"] == 8 * row["update"]
-    said = [row for row in reported if "validation" in row]
-    assert [row["validation"]["hit_target"] for row in said] == [
+    reports = [row for row in reported if "validation" in row]
+    assert [row["validation"]["hit_target"] for row in reports] == [
         r["hit_target"][0] for r in rows if r["player"] == "agent"
     ]
     assert [row["update"] for row in reported if "validation" not in row] == [1, 2, 3, 4]
 
 
 @pytest.mark.slow
-def test_validations_change_nothing_that_is_learned(validated, tmp_path):
+def test_validations_do_not_affect_training(validated, tmp_path):
     run = Run.begin(tmp_path / "plain", TINY)
     train(run)
     run.close()
@@ -162,8 +162,8 @@ def test_validations_change_nothing_that_is_learned(validated, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_goes_on_gets_the_marks_of_an_unbroken_one(validated, tmp_path):
-    folder = tmp_path / "broken"
+def test_a_resumed_run_has_the_validation_scores_of_an_uninterrupted_one(validated, tmp_path):
+    folder = tmp_path / "interrupted"
     shutil.copytree(validated[0], folder)
     shutil.rmtree(checkpoints(folder)[-1])
     run = Run.open(folder)
@@ -173,8 +173,8 @@ def test_a_run_that_goes_on_gets_the_marks_of_an_unbroken_one(validated, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_others_sit_the_first_validation_of_a_run_that_begins_again_too(validated, tmp_path):
-    """Its only checkpoint was damaged and is deleted, as is said then: all marks are later than where it goes on."""
+def test_baselines_play_again_if_a_run_restarts_from_scratch(validated, tmp_path):
+    """Its damaged checkpoints were deleted, as the error asks: all logged validations are later than its start."""
     folder = tmp_path / "again"
     shutil.copytree(validated[0], folder)
     shutil.rmtree(folder / "checkpoints")

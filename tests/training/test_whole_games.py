@@ -1,4 +1,4 @@
-"""Whole games between all players, in many rooms: nothing breaks, counters are right, and every record replays."""
+"""Whole games between all players in many rooms: they end in time, counters are right, and every record replays."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.world import World
 
 SHORT = np.array([25, 1, 5, 20, 40])
-"""Limits of stages, so that a game takes seconds; the whole ones are the slow test's."""
+"""Stage limits for games of seconds; the slow test plays with the paper's."""
 games = given(
     hider=st.sampled_from(sorted(HIDERS)),
     seeker=st.sampled_from(sorted(SEEKERS)),
@@ -43,32 +43,32 @@ def check(
             stage, time = int(game.stage[0]), game.time[0].copy()
             action, place = players(game, np.ones(1, bool))
             assert stage == Stage.PS or ALLOWED[stage, action[0]]
-            outcome = game.step(action, place)
+            result = game.step(action, place)
             steps[stage] += 1
-            if not outcome.finished[0]:
+            if not result.finished[0]:
                 again = stage == Stage.OH and game.stage[0] == Stage.OM
                 assert game.time[0, stage] == time[stage] + 1 and (again or (game.time[0] >= time).all())
                 assert (game.time[0] <= limits).all()
-            if done := recorder.note(outcome, place):
+            if done := recorder.note(result, place):
                 break
         else:
             raise AssertionError("the game does not end")
         assert steps[Stage.EM] == limits[Stage.EM] and steps[Stage.PS] == 1 and steps[Stage.OH] <= limits[Stage.OH]
-        assert outcome.found[0] or steps[Stage.S] == limits[Stage.S]
+        assert result.found[0] or steps[Stage.S] == limits[Stage.S]
     with World([room], size=size) as world:
         assert len(list(replay(done[0], world))) == steps.sum()
     measures = score(done[0], room, visibility=False)
-    assert 0 < measures.coverage <= 1 and measures.found == outcome.found[0]
+    assert 0 < measures.coverage <= 1 and measures.found == result.found[0]
 
 
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @games
-def test_short_games_end_as_they_should_and_replay(hider, seeker, scene, goal, turned, seed):
+def test_short_games_end_in_time_and_replay(hider, seeker, scene, goal, turned, seed):
     check(hider, seeker, scene, goal, turned, seed, SHORT, 112)
 
 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @games
-def test_whole_games_end_as_they_should_and_replay(hider, seeker, scene, goal, turned, seed):
+def test_whole_games_end_in_time_and_replay(hider, seeker, scene, goal, turned, seed):
     check(hider, seeker, scene, goal, turned, seed, LIMITS, 224)
