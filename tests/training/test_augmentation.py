@@ -295,7 +295,7 @@ def test_kernels_sum_in_blocks_of_threads(monkeypatch):
 
 
 def test_kernels_take_the_mean_over_visible_pixels():
-    """Turned by 45 degrees a square of (200, 100, 0) loses its corners, but its mean gray stays 119: values move 10 % towards it."""
+    """A square of (200, 100, 0), rotated by 45 degrees, loses its corners; its mean gray stays 119, 10 % nearer."""
     image = torch.tensor([200, 100, 0], dtype=torch.uint8).expand(1, 96, 96, 3)
     changed = augment_in_warp(fixed_transform(color=(1, 0.9, 1, 0), degrees=45), image)[0]
     seen = changed.sum(-1) > 0
