@@ -81,7 +81,7 @@ def test_a_game_between_named_players_replays_to_the_same_hash():
         list(scrubjay.replay(record))
 
 
-def test_a_player_of_ones_own_and_an_agent_play():
+def test_a_custom_player_and_an_agent_play():
     class Still:
         def __call__(self, game, games):
             return np.full(len(game), -1), np.zeros((len(game), 4), int)

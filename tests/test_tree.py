@@ -71,7 +71,7 @@ def test_leaves_come_in_the_order_of_mapping_and_paths_lead_to_them(values):
     tree.map(lambda leaf: visited.append(leaf), values)
     leaves, paths = tree.leaves(values), tree.leaves_with_path(values)
     assert len(leaves) == len(visited) == len(paths)
-    assert all(one is other is found for one, other, (_, found) in zip(leaves, visited, paths, strict=True))
+    assert all(one is other is leaf for one, other, (_, leaf) in zip(leaves, visited, paths, strict=True))
 
 
 @given(TREES)

@@ -36,19 +36,19 @@ def stacked(observations: list[Observation]) -> Observation:
 
 @pytest.fixture(scope="module")
 def played(chest) -> tuple[Observation, torch.Tensor]:
-    """Observations (T, B) of short random games that go through all stages, and where games begin."""
+    """Observations (T, B) of short random games through all stages, and `is_first` (T, B)."""
     with World([chest], copies=2, size=SMALL.image_size) as world:
         game, player = CacheGame(world, RandomEpisodes(seed=1), LIMITS), RandomPlayer(5)
         game.time[1, Stage.EM] = 6
-        seen, is_first, begun = [], [], np.ones(2, bool)
+        observations, is_first, finished = [], [], np.ones(2, bool)
         for _ in range(44):
-            seen.append(observe(game))
-            is_first.append(torch.from_numpy(begun))
-            begun = game.step(*player(game, np.ones(2, bool))).finished
-    return stacked(seen), torch.stack(is_first)
+            observations.append(observe(game))
+            is_first.append(torch.from_numpy(finished))
+            finished = game.step(*player(game, np.ones(2, bool))).finished
+    return stacked(observations), torch.stack(is_first)
 
 
-def test_acting_step_by_step_is_evaluating_at_once(agent, played):
+def test_evaluating_a_sequence_equals_acting_step_by_step(agent, played):
     observation, is_first = played
     assert set(observation.stage.flatten().tolist()) == set(range(5)) and is_first.sum() > 2
     state, steps = agent.initial_state(2), []
@@ -68,7 +68,7 @@ def test_acting_step_by_step_is_evaluating_at_once(agent, played):
         torch.testing.assert_close(one, values, atol=1e-4, rtol=1e-3)
 
 
-def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
+def test_hindsight_targets_are_evaluated_like_a_second_pass(agent, played):
     observation, is_first = played
     other = torch.stack([torch.full_like(is_first, n, dtype=torch.int64) for n in (2, 4, 6)], -1)
     with torch.no_grad():
@@ -76,20 +76,20 @@ def test_a_second_reading_with_other_targets_is_one_of_its_own(agent, played):
         first = agent.evaluate(agent.initial_state(2), observation, is_first)
         second = agent.evaluate(agent.initial_state(2), replace(observation, target=other), is_first)
     assert (first.decision.logits != second.decision.logits).any()
-    for expected, found in ((first, both.games(slice(2))), (second, both.games(slice(2, 4)))):
-        torch.testing.assert_close(found.decision.logits, expected.decision.logits, atol=1e-4, rtol=1e-3)
-        torch.testing.assert_close(found.dirs.flat, expected.dirs.flat, atol=1e-4, rtol=1e-3)
-        torch.testing.assert_close(found.state.recurrent.cell, expected.state.recurrent.cell, atol=1e-4, rtol=1e-3)
+    for expected, actual in ((first, both.games(slice(2))), (second, both.games(slice(2, 4)))):
+        torch.testing.assert_close(actual.decision.logits, expected.decision.logits, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(actual.dirs.flat, expected.dirs.flat, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(actual.state.recurrent.cell, expected.state.recurrent.cell, atol=1e-4, rtol=1e-3)
 
 
-def test_hiders_choose_places_where_they_have_been(agent, chest):
+def test_hiders_choose_among_visited_places(agent, chest):
     with World([chest], copies=3, size=SMALL.image_size) as world, torch.no_grad():
         game, player = CacheGame(world, RandomEpisodes(seed=2, turned=True), LIMITS), RandomPlayer(1)
         state, is_first = agent.initial_state(3), torch.ones(3, dtype=torch.bool)
-        been: list[set] = [set(), set(), set()]
+        visited: list[set] = [set(), set(), set()]
         while (game.stage == Stage.EM).all():
             for b, place in enumerate(game.relative_place().tolist()):
-                been[b].add(tuple(place))
+                visited[b].add(tuple(place))
             state = agent.act(state, observe(game), is_first).state
             is_first[:] = False
             game.step(*player(game, np.ones(3, bool)))
@@ -97,16 +97,16 @@ def test_hiders_choose_places_where_they_have_been(agent, chest):
         places, choice, explored = agent.choose_place(
             state, observe(game), torch.arange(3), torch.Generator().manual_seed(3)
         )
-        assert explored.visited.flatten(1).sum(1).tolist() == [len(each) for each in been]
+        assert explored.visited.flatten(1).sum(1).tolist() == [len(each) for each in visited]
         assert choice.valid.any(1).all()
         chosen = places.numpy() + np.concatenate([here[:, :2], np.zeros((3, 2), int)], 1)
         for b in range(3):
-            assert tuple(chosen[b].tolist()) in been[b]
-        outcome = game.step(np.full(3, -1), places.numpy())
-        assert outcome.success.all() and (game.relative_place() == chosen).all()
+            assert tuple(chosen[b].tolist()) in visited[b]
+        result = game.step(np.full(3, -1), places.numpy())
+        assert result.success.all() and (game.relative_place() == chosen).all()
 
 
-def test_explored_maps_have_the_start_where_it_is(agent):
+def test_explored_maps_by_hand(agent):
     """Two places: the start, and one step to the left and two ahead of it, crouching, facing left."""
     state = agent.memory.metric_map.initial_state(1, 4)
     place = torch.tensor([[[0, 0, 0, 1]], [[-1, 2, 3, 0]]])
@@ -120,7 +120,7 @@ def test_explored_maps_have_the_start_where_it_is(agent):
 
 
 class Blank(torch.nn.Module):
-    """An encoder that sees nothing."""
+    """An encoder whose SIR is always 0."""
 
     config = SMALL
 
@@ -129,13 +129,13 @@ class Blank(torch.nn.Module):
         return Encoded(image, sir, sir.mean((2, 3)), ())
 
 
-def test_any_encoder_can_take_the_place(played):
+def test_any_encoder_can_replace_ours(played):
     observation, is_first = played
     step = Agent(SMALL, encoder=Blank()).evaluate(Agent(SMALL).initial_state(2), observation, is_first)
     assert (step.features()["sir"] == 0).all()
 
 
-def test_weights_come_back_and_others_are_refused(agent, played, tmp_path):
+def test_weights_round_trip_and_a_different_encoder_is_refused(agent, played, tmp_path):
     save_agent(agent, tmp_path / "agent")
     again = load_agent(tmp_path / "agent")
     observation, is_first = played
@@ -146,7 +146,7 @@ def test_weights_come_back_and_others_are_refused(agent, played, tmp_path):
         load_agent(tmp_path / "agent", encoder=Blank())
 
 
-def test_bad_observations_say_which_field_is_wrong(agent, played):
+def test_invalid_observations_name_the_field(agent, played):
     observation, is_first = played
     first = tree.index(observation, 0)
     state = agent.initial_state(2)
@@ -161,8 +161,8 @@ def test_bad_observations_say_which_field_is_wrong(agent, played):
         agent.act(state, strange, is_first[0])
 
 
-def test_sizes():
-    """How many parameters each part has; the table is in docs/agent.md."""
+def test_parameter_counts():
+    """Parameters of each part, as in the table of docs/agent.md."""
     counts = {
         name: {part: sum(p.numel() for p in module.parameters()) for part, module in Agent(config).named_children()}
         for name, config in (("paper", PAPER), ("small", SMALL))

@@ -1,4 +1,4 @@
-"""The encoder: shapes and sizes, its arithmetic against slow references, errors, and that other encoders fit."""
+"""The encoder: shapes and sizes, its arithmetic against a slow reference, and errors."""
 
 import pytest
 import torch
@@ -34,17 +34,17 @@ def test_shapes_and_sizes(preset, parameters, million_multiply_adds, sir, skips)
     assert [skip.shape[1:] for skip in encoded.skips] == skips
 
 
-def test_images_are_normalized_as_imagenets():
+def test_images_are_normalized_by_imagenet_statistics():
     image = torch.zeros(1, 2, 2, 3, dtype=torch.uint8)
     image[0, 1, 0] = torch.tensor([255, 51, 102])
-    found = Encoder(SMALL).normalize(image)
-    assert found.shape == (1, 12, 1, 1), "the square's four pixels, row by row"
+    normalized = Encoder(SMALL).normalize(image)
+    assert normalized.shape == (1, 12, 1, 1), "the square's four pixels, row by row"
     # (color / 255 - mean) / deviation, by hand.
     black, other = [-2.117904, -2.035714, -1.804444], [2.248908, -1.142857, -0.026667]
-    assert found.flatten().tolist() == pytest.approx([*black, *black, *other, *black], abs=1e-5)
+    assert normalized.flatten().tolist() == pytest.approx([*black, *black, *other, *black], abs=1e-5)
 
 
-def test_an_encoder_is_its_convolutions_one_after_another():
+def test_the_encoder_equals_a_plain_reference():
     """Against a reference without our layout, dataclasses or loops over scales."""
     torch.manual_seed(0)
     encoder, image = Encoder(SMALL), images(2, 112)
@@ -54,7 +54,7 @@ def test_an_encoder_is_its_convolutions_one_after_another():
     relu = torch.relu
 
     def conv(x: torch.Tensor, layer: nn.Conv2d, stride: int = 1) -> torch.Tensor:
-        """With filters whose mean is taken away, one by one."""
+        """With each filter's mean subtracted."""
         filters = torch.stack([one - one.sum() / one.numel() for one in layer.weight])
         return nn.functional.conv2d(x, filters, layer.bias, stride, padding=1)
 
@@ -71,13 +71,13 @@ def test_an_encoder_is_its_convolutions_one_after_another():
     torch.testing.assert_close(encoded.pooled, x.flatten(2).mean(2), rtol=1e-4, atol=1e-4)
 
 
-def test_an_image_is_encoded_alike_alone_and_in_a_batch():
+def test_an_image_in_a_batch_is_encoded_as_if_alone():
     encoder, image = Encoder(SMALL), images(5, 112)
     torch.testing.assert_close(encoder(image).sir[3:4], encoder(image[3:4]).sir, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_signals_keep_their_size_through_an_untrained_encoder(preset):
+def test_activations_keep_their_scale_at_initialization(preset):
     torch.manual_seed(1)
     config = PRESETS[preset]
     with torch.no_grad():
@@ -86,7 +86,7 @@ def test_signals_keep_their_size_through_an_untrained_encoder(preset):
         assert 0.4 < float(features.std()) < 3
 
 
-def test_a_transposed_convolution_keeps_the_size_of_its_input_too():
+def test_transposed_convolutions_keep_their_inputs_scale():
     torch.manual_seed(0)
     larger = nn.ConvTranspose2d(64, 64, 4, 2, padding=1)
     initialize(larger)
@@ -106,7 +106,7 @@ def test_gradients_reach_every_parameter(preset):
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
-def test_bfloat16_says_nearly_the_same():
+def test_bfloat16_is_close_to_float32():
     torch.manual_seed(0)
     encoder, image = Encoder(SMALL), images(2, 112)
     with torch.no_grad():
@@ -118,7 +118,7 @@ def test_bfloat16_says_nearly_the_same():
 
 
 @pytest.mark.parametrize(
-    ("image", "words"),
+    ("image", "message"),
     [
         (torch.zeros(1, 112, 112, 3), "image: expected torch.uint8, got torch.float32"),
         (torch.zeros(1, 224, 224, 3, dtype=torch.uint8), r"image: expected shape .*, got \(1, 224, 224, 3\)"),
@@ -126,6 +126,6 @@ def test_bfloat16_says_nearly_the_same():
         (torch.zeros(112, 112, 3, dtype=torch.uint8), "image: expected shape"),
     ],
 )
-def test_images_of_the_wrong_size_or_type_are_refused(image, words):
-    with pytest.raises(ValueError, match=words):
+def test_images_of_the_wrong_size_or_type_are_refused(image, message):
+    with pytest.raises(ValueError, match=message):
         Encoder(SMALL)(image)

@@ -1,4 +1,4 @@
-"""Encoders by name: what is loaded, frozen, trained, refused, and never run."""
+"""Encoders by name: loading, freezing, training, refusing, and never running code from a file."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ OWN = replace(SMALL, encoder=f"python:{__name__}:Stripes")
 
 
 class Stripes(nn.Module):
-    """An encoder of a user: means of 7 x 7 patches, projected."""
+    """A user's encoder: means of 7 x 7 patches, projected."""
 
     has_skips = False
 
@@ -114,7 +114,7 @@ def test_an_encoder_comes_from_a_saved_agent(tmp_path):
         make_encoder(replace(SMALL, encoder=f"ours@{tmp_path / 'nowhere'}"))
 
 
-def test_a_run_goes_on_without_the_folder_its_encoder_came_from():
+def test_a_run_resumes_without_the_folder_its_encoder_came_from():
     assert isinstance(make_encoder(replace(SMALL, encoder="ours@nowhere"), load_weights=False), Encoder)
 
 

@@ -16,20 +16,20 @@ from scrubjay.game.observation import Observation
 COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
 
 
-def dirs_of(*lead: int, seed: int = 0) -> DynamicRepresentation:
+def random_dirs(*lead: int, seed: int = 0) -> DynamicRepresentation:
     draw = torch.Generator().manual_seed(seed)
     grid = torch.randn(*lead, SMALL.gru_channels, 7, 7, generator=draw)
     return DynamicRepresentation(torch.randn(*lead, SMALL.lstm, generator=draw), grid, grid[..., 0, :, :])
 
 
-def asked(heads: Heads, dirs: DynamicRepresentation, stage: torch.Tensor) -> Decision:
-    """What heads say of DIRs, and of what is seen and told, which depends on nothing but the shape."""
-    return heads(dirs, *beside(stage, dirs.flat.shape[-2]))
+def decide(heads: Heads, dirs: DynamicRepresentation, stage: torch.Tensor) -> Decision:
+    """The decision for DIRs, with the SIRs and observations of `make_inputs`."""
+    return heads(dirs, *make_inputs(stage, dirs.flat.shape[-2]))
 
 
-def beside(stage: torch.Tensor, games: int) -> tuple[torch.Tensor, Observation]:
-    """SIRs and observations at stages (..., B): every one of the last axis has its own goal object and target."""
-    seen = torch.randn(games, SMALL.sir_channels, 7, 7, generator=torch.Generator().manual_seed(9))
+def make_inputs(stage: torch.Tensor, games: int) -> tuple[torch.Tensor, Observation]:
+    """SIRs and observations at stages (..., B); each game has its own goal object and target."""
+    sir = torch.randn(games, SMALL.sir_channels, 7, 7, generator=torch.Generator().manual_seed(9))
     number = torch.arange(games)
     goal, target = number * 3 % 5, torch.stack([number % 3, number * 2 % 7, number * 5 % 7], -1)
     lead = (*stage.shape[:-1], games)
@@ -38,10 +38,10 @@ def beside(stage: torch.Tensor, games: int) -> tuple[torch.Tensor, Observation]:
         image=nothing, last_action=nothing, last_success=nothing, standing=nothing, goal=goal.expand(lead), stage=stage,
         place=nothing, landed=nothing, target=target.expand(*lead, 3),
     )  # fmt: skip
-    return seen.expand(*lead, -1, -1, -1), observation
+    return sir.expand(*lead, -1, -1, -1), observation
 
 
-def made() -> Heads:
+def make_heads() -> Heads:
     torch.manual_seed(0)
     heads = Heads(SMALL)
     for parameter in heads.parameters():
@@ -64,11 +64,11 @@ def test_the_papers_shapes():
     assert heads.get_submodule("stages.OM").target_embedding.weight.shape == (3 + 7 + 7, 512)
 
 
-def test_every_game_is_answered_by_its_own_stages_head():
-    heads, dirs = made(), dirs_of(10)
+def test_every_game_uses_its_stages_head():
+    heads, dirs = make_heads(), random_dirs(10)
     stage = torch.arange(10) % 5
-    seen, told = beside(stage, 10)
-    decision = heads(dirs, seen, told)
+    sir, observation = make_inputs(stage, 10)
+    decision = heads(dirs, sir, observation)
     assert decision.logits.shape == (10, 219) and decision.value.shape == (10,)
     for b in range(10):
         which = Stage(b % 5)
@@ -78,37 +78,37 @@ def test_every_game_is_answered_by_its_own_stages_head():
         head = heads.get_submodule(f"stages.{which.name}")
         flat = dirs.flat[b]
         if which == Stage.OM:
-            # The target is told by a vector for its modality, one for its row, and one for its column.
-            modality, row, column = told.target[b]
+            # A target is the sum of embeddings of its modality, row and column.
+            modality, row, column = observation.target[b]
             vectors = head.target_embedding.weight
             flat = flat + vectors[modality] + vectors[3 + row] + vectors[3 + 7 + column]
-        known = torch.relu(head.mlp[0](flat))
-        expected = dict(zip(np.flatnonzero(ALLOWED[which]), head.actor(known), strict=True))
+        hidden = torch.relu(head.mlp[0](flat))
+        expected = dict(zip(np.flatnonzero(ALLOWED[which]), head.actor(hidden), strict=True))
         odds = torch.zeros(7, 7)
         for row, column in np.ndindex(7, 7):
-            # Filters judge OpenAt, and in OH PlaceAt by modality, at the cell itself.
+            # Cell filters score OpenAt, and in OH PlaceAt by modality, at each cell.
             names = [f"OpenAt|{row + 1},{column + 1}"]
             names += (
                 [f"PlaceAt|{modality},{row + 1},{column + 1}" for modality in range(3)] if which == Stage.OH else []
             )
-            cell = torch.cat([seen[b, :, row, column], dirs.grid[b, :, row, column]])
+            cell = torch.cat([sir[b, :, row, column], dirs.grid[b, :, row, column]])
             odds[row, column] = head.cell_filters.weight[0, :, 0, 0] @ cell + head.open_logit
-            for name, judged in zip(names, head.cell_filters.weight[:, :, 0, 0] @ cell, strict=True):
-                expected[action_index(name)] = expected[action_index(name)] + judged
+            for name, logit in zip(names, head.cell_filters.weight[:, :, 0, 0] @ cell, strict=True):
+                expected[action_index(name)] = expected[action_index(name)] + logit
         if which == Stage.S:
             # The mean of all cells' odds that they show the game's goal object.
-            cells = torch.cat([seen[b], dirs.grid[b]]).flatten(1)
-            shown = (head.goal_filters.weight[told.goal[b], :, 0, 0] @ cells).exp().mean()
+            cells = torch.cat([sir[b], dirs.grid[b]]).flatten(1)
+            shown = (head.goal_filters.weight[observation.goal[b], :, 0, 0] @ cells).exp().mean()
             expected[action_index("ClaimVisible")] = expected[action_index("ClaimVisible")] + shown.log()
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         torch.testing.assert_close(decision.openable[b], odds)
-        # Of a critic that speaks of returns of mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
+        # Returns have mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.
         mean, deviation = {Stage.EM: (-1.5, 2), Stage.OH: (-0.5, 3), Stage.OM: (0.5, 4), Stage.S: (1.5, 5)}[which]
-        torch.testing.assert_close(decision.value[b], deviation * head.critic(known)[0] + mean)
+        torch.testing.assert_close(decision.value[b], deviation * head.critic(hidden)[0] + mean)
 
 
 def test_only_a_stages_actions_have_probability():
-    decision = asked(made(), dirs_of(10), torch.arange(10) % 5)
+    decision = decide(make_heads(), random_dirs(10), torch.arange(10) % 5)
     probabilities = decision.logits.softmax(-1)
     for b in range(10):
         allowed = torch.from_numpy(ALLOWED[b % 5])
@@ -121,24 +121,24 @@ def test_only_a_stages_actions_have_probability():
 
 
 def test_a_sequence_is_decided_like_its_steps():
-    heads, dirs, stage = made(), dirs_of(4, 5), torch.arange(20).view(4, 5) % 5
-    together = asked(heads, dirs, stage)
+    heads, dirs, stage = make_heads(), random_dirs(4, 5), torch.arange(20).view(4, 5) % 5
+    together = decide(heads, dirs, stage)
     assert together.hittable.shape == (4, 5, 3, 7, 7)
     for t in range(4):
-        alone = asked(heads, tree.index(dirs, t), stage[t])
+        alone = decide(heads, tree.index(dirs, t), stage[t])
         torch.testing.assert_close(vars(alone), vars(tree.index(together, t)))
 
 
-def test_the_heads_compile_as_one_graph_and_stay_the_same():
-    heads, dirs, stage = made(), dirs_of(5), torch.arange(5)
+def test_the_heads_compile_as_one_graph():
+    heads, dirs, stage = make_heads(), random_dirs(5), torch.arange(5)
     torch._dynamo.reset()
     compiled = torch.compile(heads.forward, backend="eager", fullgraph=True)
-    torch.testing.assert_close(vars(compiled(dirs, *beside(stage, 5))), vars(asked(heads, dirs, stage)))
+    torch.testing.assert_close(vars(compiled(dirs, *make_inputs(stage, 5))), vars(decide(heads, dirs, stage)))
 
 
 def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():
-    heads, stage = made(), torch.tensor([Stage.S, Stage.PS, Stage.S])
-    decision = asked(heads, dirs_of(3), stage)
+    heads, stage = make_heads(), torch.tensor([Stage.S, Stage.PS, Stage.S])
+    decision = decide(heads, random_dirs(3), stage)
     loss = -Categorical(logits=decision.logits).log_prob(torch.tensor([0, 0, len(NAMES) - 1])).sum()
     (loss + decision.value.sum() + decision.openable.sum()).backward()
     for name, parameter in heads.named_parameters():
@@ -148,39 +148,39 @@ def test_gradients_reach_only_the_heads_of_the_stages_in_the_batch():
         assert reached == name.startswith("stages.S."), name
 
 
-def test_what_can_be_hit_comes_from_the_cells_and_from_oms_own_features():
-    heads, dirs = made(), dirs_of(2)
+def test_hittable_is_the_sum_of_cell_and_global_logits():
+    heads, dirs = make_heads(), random_dirs(2)
     stage = torch.tensor([Stage.OM, Stage.OH])
-    here = asked(heads, dirs, stage).hittable
-    moved = asked(heads, DynamicRepresentation(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
+    here = decide(heads, dirs, stage).hittable
+    moved = decide(heads, DynamicRepresentation(dirs.flat, dirs.grid.roll(1, -1), dirs.change), stage).hittable
     cells = nn.functional.conv2d(dirs.grid, heads.hittable_cells.weight, heads.hittable_cells.bias)
     torch.testing.assert_close(moved - here, cells.roll(1, -1) - cells, atol=1e-4, rtol=1e-4)
-    known = heads.get_submodule("stages.OM").mlp(dirs.flat)
-    torch.testing.assert_close(here - cells, heads.hittable_global(known).view(2, 3, 7, 7), atol=1e-4, rtol=1e-4)
+    hidden = heads.get_submodule("stages.OM").mlp(dirs.flat)
+    torch.testing.assert_close(here - cells, heads.hittable_global(hidden).view(2, 3, 7, 7), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("unknown", [-1, 5])
 def test_an_unknown_stage_is_an_error(unknown):
     with pytest.raises(ValueError, match=f"stage: {unknown} is none of EM 0, PS 1, OH 2, OM 3, S 4"):
-        asked(made(), dirs_of(2), torch.tensor([0, unknown]))
+        decide(make_heads(), random_dirs(2), torch.tensor([0, unknown]))
 
 
-def test_stages_of_another_shape_or_type_are_errors():
+def test_stages_of_the_wrong_shape_or_type_are_errors():
     with pytest.raises(ValueError, match=r"stage: expected shape \(2,\), got \(3,\)"):
-        asked(made(), dirs_of(2), torch.zeros(3, dtype=torch.long))
+        decide(make_heads(), random_dirs(2), torch.zeros(3, dtype=torch.long))
     with pytest.raises(ValueError, match="float"):
         check_stage(torch.zeros(3))
 
 
-def test_the_heads_learn_actions_values_and_what_can_be_hit():
+def test_the_heads_learn_actions_values_and_hittable_targets():
     torch.manual_seed(0)
-    heads, dirs, stage = Heads(SMALL), dirs_of(20), torch.tensor([0, 2, 3, 4]).repeat(5)
+    heads, dirs, stage = Heads(SMALL), random_dirs(20), torch.tensor([0, 2, 3, 4]).repeat(5)
     allowed = torch.from_numpy(ALLOWED)[stage]
     action = torch.stack([row.nonzero()[7 * b % int(row.sum())][0] for b, row in enumerate(allowed)])
     value, hit = torch.randn(20), torch.rand(20, 3, 7, 7) < 0.5
     optimizer = torch.optim.Adam(heads.parameters(), 3e-3)
     for _ in range(150):
-        decision = asked(heads, dirs, stage)
+        decision = decide(heads, dirs, stage)
         loss = nn.functional.cross_entropy(decision.logits, action) + (decision.value - value).square().mean()
         loss = loss + nn.functional.binary_cross_entropy_with_logits(decision.hittable, hit.float())
         optimizer.zero_grad()

@@ -1,4 +1,4 @@
-"""Hiding outcomes: their numbers, draws without replacement, and weights without bias."""
+"""Hiding outcomes: indices, sampling without replacement, and unbiased weights."""
 
 from itertools import permutations
 
@@ -28,7 +28,7 @@ def ordered_draws(probability: torch.Tensor) -> list[tuple[tuple[int, ...], floa
     ]
 
 
-def test_outcomes_count_crouching_spots_then_standing_ones_then_none():
+def test_outcome_indices_are_crouching_then_standing_then_not_hidden():
     standing = torch.tensor([False, True, True, False])
     assert outcome_index(standing, torch.tensor([5, 5, -1, -1])).tolist() == [5, 147 + 5, 294, 294]
     assert (NOT_HIDDEN, NUM_OUTCOMES) == (294, 295)
@@ -50,7 +50,7 @@ def test_the_estimate_is_unbiased_over_all_draws(logits, seed):
 
 @settings(max_examples=50, deadline=None)
 @given(LOGITS)
-def test_weights_are_murthys(logits):
+def test_weights_equal_murthys_estimator(logits):
     """p(a) P(abc | a first) / P(abc), summed up over the orders of drawing."""
     probability = logits.softmax(0)
     chance = dict(ordered_draws(probability))
@@ -59,14 +59,14 @@ def test_weights_are_murthys(logits):
     assert unbiased_weights(logits, torch.tensor([0, 1, 2])).tolist() == pytest.approx(expected, rel=1e-6)
 
 
-def test_equal_probabilities_give_equal_weights_and_all_three_outcomes_their_own():
+def test_weights_by_hand():
     assert unbiased_weights(torch.zeros(7), torch.tensor([4, 0, 2])).tolist() == pytest.approx([1 / 3] * 3)
-    # Where there are only three, all of them are drawn and the estimate is the expectation itself.
+    # With only three outcomes all are drawn, and the estimate is the expectation.
     logits = torch.tensor([0.5, 0.3, 0.2]).log()
     assert unbiased_weights(logits, torch.tensor([2, 0, 1])).tolist() == pytest.approx([0.2, 0.5, 0.3])
 
 
-def test_weights_hold_where_one_outcome_is_all_but_certain():
+def test_weights_are_stable_if_one_outcome_is_almost_certain():
     logits = torch.zeros(NUM_OUTCOMES)
     logits[7] = 60.0
     weights = unbiased_weights(logits, torch.tensor([7, 1, 2]))
@@ -76,7 +76,7 @@ def test_weights_hold_where_one_outcome_is_all_but_certain():
     assert unbiased_weights(logits, torch.tensor([1, 2, 0])).tolist() == pytest.approx([1, 0, 0])
 
 
-def test_draws_are_distinct_and_as_probable_as_one_after_another():
+def test_samples_are_distinct_and_follow_sequential_sampling():
     probability = torch.tensor([0.5, 0.3, 0.15, 0.05])
     count = 200_000
     uniforms = torch.rand(count, 4, generator=torch.Generator().manual_seed(0))
@@ -89,7 +89,7 @@ def test_draws_are_distinct_and_as_probable_as_one_after_another():
         assert share == pytest.approx(chance, abs=5 * (chance / count) ** 0.5 + 1e-4)
 
 
-def test_draws_do_not_depend_on_the_batch():
+def test_samples_do_not_depend_on_the_batch():
     generator = torch.Generator().manual_seed(1)
     logits, uniforms = torch.randn(5, 10, NUM_OUTCOMES, generator=generator), torch.rand(5, 10, NUM_OUTCOMES)
     whole = sample_outcomes(logits, uniforms)

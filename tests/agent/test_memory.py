@@ -29,8 +29,8 @@ GAME = [EM, EM, PS, OH, OH, OM, OM, OH, OM, OH, S, S, S]
 """The stages of a short game with two manipulations."""
 
 
-def observed(stages: list[list[int]] | torch.Tensor, seed: int = 0) -> Observation:
-    """Anything at all, at stages (T, B)."""
+def random_observation(stages: list[list[int]] | torch.Tensor, seed: int = 0) -> Observation:
+    """Random observations at stages (T, B)."""
     stage = torch.as_tensor(stages)
     draw = torch.Generator().manual_seed(seed)
 
@@ -51,13 +51,13 @@ def observed(stages: list[list[int]] | torch.Tensor, seed: int = 0) -> Observati
     )
 
 
-def seen(steps: int, games: int, config: AgentConfig = TINY, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """SIRs and their pooled vectors."""
+def random_sirs(steps: int, games: int, config: AgentConfig = TINY, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random SIRs and their pooled vectors."""
     sir = torch.randn(steps, games, config.sir_channels, 7, 7, generator=torch.Generator().manual_seed(seed)).double()
     return sir, sir.mean((-1, -2))
 
 
-def made(config: AgentConfig = TINY) -> Memory:
+def make_memory(config: AgentConfig = TINY) -> Memory:
     torch.manual_seed(0)
     return Memory(config).double()
 
@@ -101,36 +101,36 @@ def test_a_tiled_convolution_is_a_convolution_of_tiled_numbers():
 
 
 def test_a_target_puts_the_middle_of_the_learned_tensor_on_its_cell():
-    senses = ObservationEmbedding(TINY)
-    observation = observed([[OM, OM, S]])
+    embedding = ObservationEmbedding(TINY)
+    observation = random_observation([[OM, OM, S]])
     target = torch.tensor([[[2, 0, 0], [1, 6, 2], [0, 0, 0]]])
-    cut = senses.target_planes(replace(observation, target=target))
-    assert cut.shape == (1, 3, TINY.target_embedding, 7, 7)
-    assert torch.equal(cut[0, 0], senses.target[2, :, 6:13, 6:13])
-    assert torch.equal(cut[0, 1], senses.target[1, :, 0:7, 4:11])
-    assert torch.equal(cut[0, 1, :, 6, 2], senses.target[1, :, 6, 6])
-    assert not cut[0, 2].any()
+    planes = embedding.target_planes(replace(observation, target=target))
+    assert planes.shape == (1, 3, TINY.target_embedding, 7, 7)
+    assert torch.equal(planes[0, 0], embedding.target[2, :, 6:13, 6:13])
+    assert torch.equal(planes[0, 1], embedding.target[1, :, 0:7, 4:11])
+    assert torch.equal(planes[0, 1, :, 6, 2], embedding.target[1, :, 6, 6])
+    assert not planes[0, 2].any()
 
 
-def test_where_an_object_landed_is_told_as_a_successful_placing():
-    senses, size = ObservationEmbedding(TINY), TINY.action_embedding
+def test_landed_is_embedded_like_a_successful_place_at():
+    embedding, size = ObservationEmbedding(TINY), TINY.action_embedding
     placed = action_index("PlaceAt|2,3,4")
     observation = replace(
-        observed([[OH, OH]]),
+        random_observation([[OH, OH]]),
         last_action=torch.tensor([[placed, NO_ACTION]]),
         last_success=torch.tensor([[True, False]]),
         landed=torch.tensor([[placed, NO_ACTION]]),
     )
-    told = senses.vector(observation)[0]
-    assert told.shape == (2, senses.length)
-    assert torch.equal(told[0, :size], told[0, size : 2 * size])
-    assert told[1, :size].any() and not told[1, size : 2 * size].any()
+    vector = embedding.vector(observation)[0]
+    assert vector.shape == (2, embedding.length)
+    assert torch.equal(vector[0, :size], vector[0, size : 2 * size])
+    assert vector[1, :size].any() and not vector[1, size : 2 * size].any()
 
 
-def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
-    memory, games = made(), 3
-    _, state = run(memory, memory.initial_state(games, 5), observed([[EM, OM, S]] * 3), seen(3, games))
-    observation, (sir, summary) = observed([[EM, OM, S]], seed=1), seen(1, games, seed=1)
+def test_a_step_equals_a_convolutional_gru_and_an_lstm_by_hand():
+    memory, games = make_memory(), 3
+    _, state = run(memory, memory.initial_state(games, 5), random_observation([[EM, OM, S]] * 3), random_sirs(3, games))
+    observation, (sir, summary) = random_observation([[EM, OM, S]], seed=1), random_sirs(1, games, seed=1)
     with torch.no_grad():
         for norm in (memory.sir_norm, memory.lstm_norm):
             norm.mean.normal_(), norm.variance.uniform_(0.2, 2)
@@ -138,7 +138,7 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     dirs, after = run(memory, state, observation, (sir, summary))
 
     def standardized(numbers: torch.Tensor, norm: RunningNorm) -> torch.Tensor:
-        """Each column of (N, n) in deviations from its mean, 5 at most."""
+        """Each column of (N, n) standardized, clipped to +-5."""
         columns = zip(numbers.T, norm.mean.tolist(), norm.variance.tolist(), strict=True)
         return torch.stack([((x - mean) / variance**0.5).clamp(-5, 5) for x, mean, variance in columns], 1)
 
@@ -148,11 +148,11 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     def kernel(module: Tiled) -> torch.Tensor:
         return module.taps.weight.unflatten(0, (-1, 3, 3)).permute(0, 3, 1, 2)
 
-    told, target = memory.embedding.vector(observation)[0], memory.embedding.target_planes(observation)[0]
+    vector, target = memory.embedding.vector(observation)[0], memory.embedding.target_planes(observation)[0]
     pixels = standardized(sir[0].movedim(1, -1).reshape(-1, TINY.sir_channels), memory.sir_norm)
     image = pixels.view(games, 7, 7, -1).movedim(-1, 1)
     assert (sir[0] - image).abs().max() > 0.1
-    inputs = torch.cat([image, target, tiled(told), tiled(state.recurrent.hidden[:, : TINY.tiled])], 1)
+    inputs = torch.cat([image, target, tiled(vector), tiled(state.recurrent.hidden[:, : TINY.tiled])], 1)
     weight = torch.cat([memory.sir_conv.weight, kernel(memory.embedding_conv), kernel(memory.hidden_conv)], 1)
     driven = nn.functional.conv2d(inputs, weight, memory.sir_conv.bias, padding=1).chunk(3, 1)
     old = memory.grid_conv(state.recurrent.grid).chunk(3, 1)
@@ -168,8 +168,8 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
     )
     read = torch.cat([pooled, around, recalled], 1)
     assert read.shape[1] == TINY.gru_channels + TINY.map_read
-    given_ = torch.cat([standardized(read, memory.lstm_norm), state.recurrent.hidden], 1)
-    gates = (given_ @ memory.lstm_gates.weight.T).view(games, 4, TINY.lstm)
+    lstm_input = torch.cat([standardized(read, memory.lstm_norm), state.recurrent.hidden], 1)
+    gates = (lstm_input @ memory.lstm_gates.weight.T).view(games, 4, TINY.lstm)
     apart = gates - gates.mean(-1, keepdim=True)
     level = apart / ((apart**2).mean(-1, keepdim=True) + 1e-5).sqrt()
     level = level * memory.gate_norm.weight.view(4, -1) + memory.gate_norm.bias.view(4, -1)
@@ -189,16 +189,16 @@ def test_a_step_is_one_of_a_convolutional_gru_over_tiled_inputs_and_an_lstm():
 
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6), data=st.data())
-def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(seed, data):
+def test_single_steps_equal_a_sequence_through_all_stages_and_resets(seed, data):
     steps, games = 10, 3
     stages = data.draw(st.lists(st.lists(st.sampled_from(GAME), min_size=3, max_size=3), min_size=10, max_size=10))
     is_first = torch.rand(steps, games, generator=torch.Generator().manual_seed(seed)) < 0.15
-    memory, observation, inputs = made(), observed(stages, seed), seen(steps, games, seed=seed)
+    memory, observation, inputs = make_memory(), random_observation(stages, seed), random_sirs(steps, games, seed=seed)
     together, after = run(memory, memory.initial_state(games, 10), observation, inputs, is_first)
     state = memory.initial_state(games, 10)
     for t in range(steps):
-        now, given_ = part(observation, inputs, t)
-        dirs, state = memory.step(state, *given_, now, is_first[t])
+        now, step_inputs = part(observation, inputs, t)
+        dirs, state = memory.step(state, *step_inputs, now, is_first[t])
         assert_same(dirs, tree.index(together, t))
     assert_same(state.recurrent, after.recurrent)
     assert_same(state.suspended, after.suspended)
@@ -206,22 +206,22 @@ def test_steps_one_by_one_equal_a_sequence_through_all_stages_and_beginnings(see
     assert torch.equal(state.metric_map.keys, after.metric_map.keys)
 
 
-def test_a_batch_with_beginnings_equals_separate_runs():
-    memory = made()
-    observation, inputs = observed([[EM, S], [EM, S], [EM, S], [EM, EM], [EM, EM]]), seen(5, 2)
+def test_a_batch_with_resets_equals_separate_runs():
+    memory = make_memory()
+    observation, inputs = random_observation([[EM, S], [EM, S], [EM, S], [EM, EM], [EM, EM]]), random_sirs(5, 2)
     is_first = torch.tensor([[1, 1], [0, 0], [1, 0], [0, 0], [0, 1]]).bool()
     together, _ = run(memory, memory.initial_state(2, 5), observation, inputs, is_first)
     for game, parts in ((0, [slice(0, 2), slice(2, 5)]), (1, [slice(0, 3), slice(3, 4), slice(4, 5)])):
         for which in parts:
-            alone, given_ = part(observation, inputs, (which, slice(game, game + 1)))
-            dirs, _ = run(memory, memory.initial_state(1, 5), alone, given_)
+            alone, game_inputs = part(observation, inputs, (which, slice(game, game + 1)))
+            dirs, _ = run(memory, memory.initial_state(1, 5), alone, game_inputs)
             assert_same(dirs, tree.index(together, (which, slice(game, game + 1))))
 
 
-def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
-    memory = made()
+def test_a_manipulation_leaves_ohs_state_unchanged():
+    memory = make_memory()
     with_om, without = [OH, OH, OM, OM, OM, OH, OH], [0, 1, 5, 6]
-    observation, inputs = observed([[stage] for stage in with_om]), seen(7, 1)
+    observation, inputs = random_observation([[stage] for stage in with_om]), random_sirs(7, 1)
     dirs, after = run(memory, memory.initial_state(1, 7), observation, inputs)
     plain, plain_after = run(memory, memory.initial_state(1, 7), *part(observation, inputs, without))
     assert_same(tree.index(dirs, without), plain)
@@ -229,29 +229,31 @@ def test_a_manipulation_inside_hiding_leaves_hidings_state_as_it_was():
     torch.testing.assert_close(after.metric_map.entries.as_tensor()[0], plain_after.metric_map.entries.as_tensor()[0])
 
 
-def test_without_hiding_it_is_the_same_with_nothing_put_aside():
-    memory, stages = made(), torch.tensor([[0, 3], [0, 3], [4, 3], [4, 3], [4, 3]])
+def test_without_oh_suspending_can_be_skipped():
+    memory, stages = make_memory(), torch.tensor([[0, 3], [0, 3], [4, 3], [4, 3], [4, 3]])
     is_first = torch.tensor([[True, True], [False, False], [False, True], [False, False], [True, False]])
-    observation, inputs = observed(stages), seen(5, 2)
+    observation, inputs = random_observation(stages), random_sirs(5, 2)
     whole, after = memory.sequence(memory.initial_state(2), *inputs, observation, is_first)
-    some, then = memory.sequence(memory.initial_state(2), *inputs, observation, is_first, frozenset({0, 3, 4}))
-    assert_same(whole, some)
-    assert_same(after.recurrent, then.recurrent)
+    without_oh, after_without_oh = memory.sequence(
+        memory.initial_state(2), *inputs, observation, is_first, frozenset({0, 3, 4})
+    )
+    assert_same(whole, without_oh)
+    assert_same(after.recurrent, after_without_oh.recurrent)
 
 
-@pytest.mark.parametrize("begun_at", [1, 2, 3])
-def test_a_game_that_begins_never_finds_what_an_earlier_one_put_aside(begun_at):
-    memory, is_first = made(), torch.zeros(5, 1, dtype=torch.bool)
-    is_first[begun_at] = True
-    observation, inputs = observed([[stage] for stage in (OH, OM, OM, OH, OH)]), seen(5, 1)
+@pytest.mark.parametrize("start", [1, 2, 3])
+def test_a_new_game_never_resumes_a_suspended_state(start):
+    memory, is_first = make_memory(), torch.zeros(5, 1, dtype=torch.bool)
+    is_first[start] = True
+    observation, inputs = random_observation([[stage] for stage in (OH, OM, OM, OH, OH)]), random_sirs(5, 1)
     dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs, is_first)
-    alone, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(begun_at, 5)))
-    assert_same(tree.index(dirs, slice(begun_at, None)), alone)
+    alone, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(start, 5)))
+    assert_same(tree.index(dirs, slice(start, None)), alone)
 
 
-def test_a_manipulation_begins_with_an_empty_state_and_the_maps_of_its_game():
-    memory = made()
-    observation, inputs = observed([[stage] for stage in (OH, OM, OM, OH, OM)]), seen(5, 1)
+def test_a_manipulation_starts_with_an_empty_state_and_its_games_map():
+    memory = make_memory()
+    observation, inputs = random_observation([[stage] for stage in (OH, OM, OM, OH, OM)]), random_sirs(5, 1)
     dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs)
     _, hiding = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(0, 1)))
     fresh = replace(memory.initial_state(1, 5), metric_map=hiding.metric_map)
@@ -261,18 +263,18 @@ def test_a_manipulation_begins_with_an_empty_state_and_the_maps_of_its_game():
     assert (first.flat - without_map.flat).abs().max() > 1e-6, "OM reads the map"
 
 
-def test_gradients_reach_hiding_across_a_manipulation():
-    memory = made()
-    observation, (sir, _) = observed([[stage] for stage in (OH, OM, OM, OH)]), seen(4, 1)
+def test_gradients_reach_oh_across_a_manipulation():
+    memory = make_memory()
+    observation, (sir, _) = random_observation([[stage] for stage in (OH, OM, OM, OH)]), random_sirs(4, 1)
     sir.requires_grad_()
     dirs, _ = run(memory, memory.initial_state(1, 5), observation, (sir, sir.detach().mean((-1, -2))))
     (gradient,) = torch.autograd.grad(dirs.flat[3].sum(), sir)
     assert [bool(step.any()) for step in gradient] == [True, False, False, True]
 
 
-def test_every_stage_begins_afresh_and_the_map_goes_from_exploring_to_hiding():
-    memory = made()
-    observation, inputs = observed([[stage] for stage in GAME]), seen(len(GAME), 1)
+def test_every_stage_resets_the_state_and_the_map_carries_over_to_oh():
+    memory = make_memory()
+    observation, inputs = random_observation([[stage] for stage in GAME]), random_sirs(len(GAME), 1)
     counts, state = [], memory.initial_state(1, 13)
     states = []
     for t in range(len(GAME)):
@@ -292,28 +294,31 @@ def test_every_stage_begins_afresh_and_the_map_goes_from_exploring_to_hiding():
 
 
 def test_the_change_map_is_the_last_channel_of_the_new_state():
-    memory = made()
-    dirs, after = run(memory, memory.initial_state(2, 3), observed([[EM, S]] * 3), seen(3, 2))
+    memory = make_memory()
+    dirs, after = run(memory, memory.initial_state(2, 3), random_observation([[EM, S]] * 3), random_sirs(3, 2))
     assert dirs.flat.shape == (3, 2, 10) and dirs.grid.shape == (3, 2, 6, 7, 7) and dirs.change.shape == (3, 2, 7, 7)
     assert torch.equal(dirs.change[-1], after.recurrent.grid[:, -1])
     assert torch.equal(dirs.grid[-1], after.recurrent.grid[:, :-1])
     assert torch.equal(dirs.flat[-1], after.recurrent.hidden)
 
 
-def test_a_state_can_be_detached_and_taken_apart_by_game():
-    memory = made()
-    _, after = run(memory, memory.initial_state(3, 3), observed([[EM, S, OH]] * 3), seen(3, 3))
+def test_a_state_can_be_detached_and_split_by_game():
+    memory = make_memory()
+    _, after = run(memory, memory.initial_state(3, 3), random_observation([[EM, S, OH]] * 3), random_sirs(3, 3))
     one = tree.map(lambda tensor: tensor[1:2].detach(), after)
     assert not one.recurrent.grid.requires_grad and not one.metric_map.values.requires_grad
-    observation, inputs = observed([[EM, S, OH]], seed=5), seen(1, 3, seed=5)
+    observation, inputs = random_observation([[EM, S, OH]], seed=5), random_sirs(1, 3, seed=5)
     expected, _ = run(memory, after, observation, inputs)
     dirs, _ = run(memory, one, *part(observation, inputs, (slice(None), slice(1, 2))))
     assert_same(dirs, tree.index(expected, (slice(None), slice(1, 2))))
 
 
-def test_half_precision_products_keep_full_precision_states():
-    memory = made(SMALL).float()
-    observation, inputs = observed([[EM, S]] * 4), tuple(tensor.float() for tensor in seen(4, 2, SMALL))
+def test_autocast_keeps_states_in_float32():
+    memory = make_memory(SMALL).float()
+    observation, inputs = (
+        random_observation([[EM, S]] * 4),
+        tuple(tensor.float() for tensor in random_sirs(4, 2, SMALL)),
+    )
     exact, _ = run(memory, memory.initial_state(2, 4), observation, inputs)
     with torch.autocast("cpu", torch.bfloat16):
         rough, after = run(memory, memory.initial_state(2, 4), observation, inputs)
@@ -321,9 +326,9 @@ def test_half_precision_products_keep_full_precision_states():
     assert 0 < (rough.flat - exact.flat).abs().max() < 0.02
 
 
-def test_the_memory_compiles_as_one_graph_and_stays_the_same():
-    memory = made()
-    observation, inputs = observed([[EM, OH], [EM, OM], [PS, OH]]), seen(3, 2)
+def test_the_memory_compiles_as_one_graph():
+    memory = make_memory()
+    observation, inputs = random_observation([[EM, OH], [EM, OM], [PS, OH]]), random_sirs(3, 2)
     is_first = torch.zeros(3, 2, dtype=torch.bool)
     plain, _ = memory.sequence(memory.initial_state(2, 3), *inputs, observation, is_first)
     torch._dynamo.reset()
@@ -332,9 +337,9 @@ def test_the_memory_compiles_as_one_graph_and_stays_the_same():
 
 
 @pytest.mark.parametrize("name", ["sir", "pooled", "is_first", r"state\.stage"])
-def test_a_wrong_shape_is_an_error_that_says_which(name):
-    memory, observation = made(), observed([[EM, S]] * 3)
-    (sir, pooled), is_first, state = seen(3, 2), torch.zeros(3, 2, dtype=torch.bool), memory.initial_state(2)
+def test_a_wrong_shape_is_an_error_that_names_the_argument(name):
+    memory, observation = make_memory(), random_observation([[EM, S]] * 3)
+    (sir, pooled), is_first, state = random_sirs(3, 2), torch.zeros(3, 2, dtype=torch.bool), memory.initial_state(2)
     if name == "sir":
         sir = sir[..., :5]
     elif name == "pooled":
@@ -347,38 +352,38 @@ def test_a_wrong_shape_is_an_error_that_says_which(name):
         memory.sequence(state, sir, pooled, observation, is_first)
 
 
-def test_beginnings_that_are_numbers_are_an_error():
-    memory = made()
+def test_is_first_must_be_bool():
+    memory = make_memory()
     with pytest.raises(ValueError, match="is_first"):
-        run(memory, memory.initial_state(2), observed([[EM, S]]), seen(1, 2), torch.zeros(1, 2))
+        run(memory, memory.initial_state(2), random_observation([[EM, S]]), random_sirs(1, 2), torch.zeros(1, 2))
 
 
-def test_the_memory_learns_to_recall_what_it_saw_steps_ago():
-    """One of four images is shown first and noise afterwards; nothing of it is written into the map."""
+def test_the_memory_learns_to_recall_an_earlier_step():
+    """One of four SIRs comes first, then noise; nothing is written into the map."""
     torch.manual_seed(0)
     steps, games = 6, 32
     config = replace(TINY, gru_channels=16, lstm=32, tiled=16, map_read=20)
-    memory, judge = Memory(config), nn.Linear(config.lstm, 4)
-    optimizer = torch.optim.Adam([*memory.parameters(), *judge.parameters()], 1e-2)
-    observation = observed(torch.full((steps, games), S))
-    pictures = torch.randn(4, config.sir_channels, 1, 1)
+    memory, classifier = Memory(config), nn.Linear(config.lstm, 4)
+    optimizer = torch.optim.Adam([*memory.parameters(), *classifier.parameters()], 1e-2)
+    observation = random_observation(torch.full((steps, games), S))
+    sirs = torch.randn(4, config.sir_channels, 1, 1)
 
-    def lesson() -> tuple[torch.Tensor, float]:
+    def loss_and_accuracy() -> tuple[torch.Tensor, float]:
         shown = torch.randint(0, 4, (games,))
         sir = 0.5 * torch.randn(steps, games, config.sir_channels, 7, 7)
-        sir[0] = pictures[shown]
+        sir[0] = sirs[shown]
         dirs, _ = run(memory, memory.initial_state(games, steps), observation, (sir, torch.zeros(sir.shape[:3])))
-        guess = judge(dirs.flat[-1])
+        guess = classifier(dirs.flat[-1])
         return nn.functional.cross_entropy(guess, shown), (guess.argmax(1) == shown).float().mean().item()
 
     for _ in range(50):
-        loss, _ = lesson()
+        loss, _ = loss_and_accuracy()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert sum(lesson()[1] for _ in range(5)) / 5 > 0.95
+    assert sum(loss_and_accuracy()[1] for _ in range(5)) / 5 > 0.95
 
 
 def test_an_empty_map_is_empty_in_every_game():
-    state = made().initial_state(4, 7)
+    state = make_memory().initial_state(4, 7)
     assert (state.metric_map.keys == EMPTY).all() and state.metric_map.capacity == 7

@@ -14,10 +14,10 @@ LENGTH = 3
 
 
 class SlowMap:
-    """One game's map as a dictionary; writes through a GRU cell made of the same weights."""
+    """One game's map as a dictionary; writes through a GRU cell with the same weights."""
 
     def __init__(self, metric_map: MetricMap, capacity: int) -> None:
-        self.saved: dict[tuple[int, ...], torch.Tensor] = {}
+        self.values: dict[tuple[int, ...], torch.Tensor] = {}
         self.start, self.capacity = metric_map.initial_hidden, capacity
         self.cell = nn.GRUCell(metric_map.length, metric_map.length).to(metric_map.initial_hidden.dtype)
         with torch.no_grad():
@@ -31,11 +31,11 @@ class SlowMap:
             )
 
     def write(self, place: tuple[int, ...], value: torch.Tensor) -> None:
-        if place in self.saved or len(self.saved) < self.capacity:
-            self.saved[place] = self.cell(value[None], self.saved.get(place, self.start)[None])[0]
+        if place in self.values or len(self.values) < self.capacity:
+            self.values[place] = self.cell(value[None], self.values.get(place, self.start)[None])[0]
 
 
-def made(seed: int = 0, length: int = LENGTH) -> MetricMap:
+def make_map(seed: int = 0, length: int = LENGTH) -> MetricMap:
     torch.manual_seed(seed)
     metric_map = MetricMap(length).double()
     nn.init.normal_(metric_map.initial_hidden)
@@ -55,34 +55,34 @@ def walk(seed: int, steps: int, games: int) -> tuple[torch.Tensor, ...]:
 AREA = ((-1, 2), (2, 4), (0, 2), (0, 2))
 
 
-def slow_walk(metric_map: MetricMap, capacity: int, walked: tuple[torch.Tensor, ...]) -> list[list[dict]]:
-    """What is saved in each game before each step, and after the last."""
-    place, value, writes, resets = walked
+def slow_walk(metric_map: MetricMap, capacity: int, trajectory: tuple[torch.Tensor, ...]) -> list[list[dict]]:
+    """The map of each game before each step, and after the last."""
+    place, value, writes, resets = trajectory
     games = [SlowMap(metric_map, capacity) for _ in range(place.shape[1])]
     history = []
     for t in range(len(place)):
         for b, game in enumerate(games):
             if resets[t, b]:
-                game.saved = {}
-        history.append([dict(game.saved) for game in games])
+                game.values = {}
+        history.append([dict(game.values) for game in games])
         for b, game in enumerate(games):
             if writes[t, b]:
                 game.write(tuple(place[t, b].tolist()), value[t, b])
-    return [*history, [dict(game.saved) for game in games]]
+    return [*history, [dict(game.values) for game in games]]
 
 
 def as_dictionaries(entries: Entries) -> list[dict]:
-    """What can be read at one step, by game and place."""
-    found: list[dict] = []
+    """The entries readable at one step, by game and place."""
+    games: list[dict] = []
     for keys, values, written in zip(entries.keys, entries.values, entries.written, strict=True):
         places = [tuple(place) for place in unpack(keys[written]).tolist()]
         assert len(set(places)) == len(places), "a place is written twice"
-        found.append(dict(zip(places, values[written], strict=True)))
-    return found
+        games.append(dict(zip(places, values[written], strict=True)))
+    return games
 
 
-def assert_same(found: list[dict], expected: list[dict]) -> None:
-    for mine, theirs in zip(found, expected, strict=True):
+def assert_same(actual: list[dict], expected: list[dict]) -> None:
+    for mine, theirs in zip(actual, expected, strict=True):
         assert mine.keys() == theirs.keys()
         for place in mine:
             torch.testing.assert_close(mine[place], theirs[place])
@@ -108,12 +108,12 @@ def test_a_packed_place_unpacks_to_itself(place):
 
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6), steps=st.integers(1, 30), capacity=st.integers(1, 30), cut=st.integers(0, 30))
-def test_maps_hold_at_every_step_what_a_dictionary_of_places_holds(seed, steps, capacity, cut):
-    metric_map, walked = made(seed), walk(seed, steps, games=3)
-    expected = slow_walk(metric_map, capacity, walked)
+def test_maps_equal_a_dictionary_of_places_at_every_step(seed, steps, capacity, cut):
+    metric_map, trajectory = make_map(seed), walk(seed, steps, games=3)
+    expected = slow_walk(metric_map, capacity, trajectory)
     state, t = metric_map.initial_state(3, capacity), 0
     for part in (slice(0, cut), slice(cut, None)):
-        tensors = [tensor[part] for tensor in walked]
+        tensors = [tensor[part] for tensor in trajectory]
         if len(tensors[0]):
             entries, state = metric_map.write(state, *tensors)
             for step in range(len(tensors[0])):
@@ -125,34 +125,34 @@ def test_maps_hold_at_every_step_what_a_dictionary_of_places_holds(seed, steps, 
 
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10**6))
-def test_steps_one_by_one_leave_the_same_map_as_a_sequence(seed):
-    metric_map, walked = made(seed), walk(seed, steps=12, games=2)
-    entries, after = metric_map.write(metric_map.initial_state(2, 12), *walked)
+def test_single_steps_equal_a_sequence(seed):
+    metric_map, trajectory = make_map(seed), walk(seed, steps=12, games=2)
+    entries, after = metric_map.write(metric_map.initial_state(2, 12), *trajectory)
     state = metric_map.initial_state(2, 12)
     for t in range(12):
-        now, state = metric_map.write(state, *(tensor[t : t + 1] for tensor in walked))
+        now, state = metric_map.write(state, *(tensor[t : t + 1] for tensor in trajectory))
         assert_same(as_dictionaries(now.at(0)), as_dictionaries(entries.at(t)))
     assert torch.equal(state.keys, after.keys) and torch.equal(state.count, after.count)
 
 
-def test_games_do_not_touch_each_other():
-    metric_map, walked = made(), walk(seed=1, steps=10, games=4)
-    _, together = metric_map.write(metric_map.initial_state(4, 10), *walked)
+def test_games_are_independent():
+    metric_map, trajectory = make_map(), walk(seed=1, steps=10, games=4)
+    _, together = metric_map.write(metric_map.initial_state(4, 10), *trajectory)
     for b in range(4):
-        _, alone = metric_map.write(metric_map.initial_state(1, 10), *(tensor[:, b : b + 1] for tensor in walked))
+        _, alone = metric_map.write(metric_map.initial_state(1, 10), *(tensor[:, b : b + 1] for tensor in trajectory))
         assert_same(as_dictionaries(alone.entries), as_dictionaries(tree.index(together, slice(b, b + 1)).entries))
 
 
-def test_a_map_grows_and_keeps_what_it_holds():
-    metric_map, walked = made(), walk(seed=2, steps=10, games=2)
-    _, small = metric_map.write(metric_map.initial_state(2, 10), *walked)
+def test_a_larger_capacity_keeps_the_entries():
+    metric_map, trajectory = make_map(), walk(seed=2, steps=10, games=2)
+    _, small = metric_map.write(metric_map.initial_state(2, 10), *trajectory)
     large = small.with_capacity(20)
     assert large.capacity == 20
     assert_same(as_dictionaries(large.entries), as_dictionaries(small.entries))
     again = [torch.cat([tensor, tensor]) for tensor in walk(seed=3, steps=10, games=2)]
     again[3].zero_()
     _, wide = metric_map.write(
-        metric_map.initial_state(2, 20), *(torch.cat([a, b]) for a, b in zip(walked, again, strict=True))
+        metric_map.initial_state(2, 20), *(torch.cat([a, b]) for a, b in zip(trajectory, again, strict=True))
     )
     _, grown = metric_map.write(large, *again)
     assert_same(as_dictionaries(grown.entries), as_dictionaries(wide.entries))
@@ -160,25 +160,25 @@ def test_a_map_grows_and_keeps_what_it_holds():
         large.with_capacity(5)
 
 
-def test_reading_at_a_place_gives_what_was_saved_there_and_nothing_elsewhere():
+def test_value_at_returns_the_places_value_or_zero():
     entries = entries_of({(0, 0, 0, 1): (1, 2, 3), (4, -2, 3, 0): (4, 5, 6)}, {(0, 0, 0, 1): (7, 8, 9)})
     value, known = entries.value_at(torch.tensor([(4, -2, 3, 0), (4, -2, 3, 0)]))
     assert value.tolist() == [[4, 5, 6], [0, 0, 0]]
     assert known.tolist() == [True, False]
 
 
-def test_attention_weighs_what_is_saved_by_its_likeness_to_the_key():
+def test_attention_weighs_entries_by_similarity_to_the_query():
     entries = entries_of({(0, 0, 0, 0): (1, 0, 0), (1, 0, 0, 0): (0, 2, 0)}, {})
     key = torch.tensor([[1.0, 3, 5], [0, 0, 0]], dtype=torch.float64).expand(2, 2, 3)
-    likeness = torch.exp(torch.tensor([1.0, 6.0, 0.0], dtype=torch.float64) / 3**0.5)
-    first = (likeness[:2] / likeness.sum()).tolist()
+    similarity = torch.exp(torch.tensor([1.0, 6.0, 0.0], dtype=torch.float64) / 3**0.5)
+    first = (similarity[:2] / similarity.sum()).tolist()
     expected = torch.tensor([[first[0], 2 * first[1], 0], [1 / 3, 2 / 3, 0]], dtype=torch.float64)
     read = entries.attend(key)
     torch.testing.assert_close(read[0], expected)
     assert not read[1].any(), "an empty map reads as 0"
 
 
-def test_a_map_as_a_tensor_has_north_up_and_begins_at_its_corner():
+def test_a_map_as_a_tensor_has_north_up_and_starts_at_its_corner():
     entries = entries_of({(-1, 2, 0, 1): (1, 1, 1), (2, 0, 3, 0): (2, 2, 2)}, {(5, 5, 1, 1): (3, 3, 3)}, {})
     tensor, corner = entries.as_tensor()
     assert tensor.shape == (3, 4, 2, LENGTH, 3, 4)
@@ -189,14 +189,14 @@ def test_a_map_as_a_tensor_has_north_up_and_begins_at_its_corner():
         tensor[b, rotation, standing, :, row, column] = 0
     assert not tensor.any()
     assert entries.as_tensor((2, 6))[0].shape == (3, 4, 2, LENGTH, 2, 6)
-    assert entries.as_tensor((2, 6))[0].sum() == 3 + 9, "what lies outside is left out"
+    assert entries.as_tensor((2, 6))[0].sum() == 3 + 9, "entries outside are left out"
 
 
 @pytest.mark.parametrize(
     ("turn", "row", "column"), [(0, 1, 4), (1, 0, 1), (2, 3, 0), (3, 4, 3)], ids=["north", "east", "south", "west"]
 )
-def test_the_egocentric_map_is_turned_so_that_the_agent_faces_up(turn, row, column):
-    """The value lies two steps right and one ahead of the agent, as seen from the start, and was seen facing east."""
+def test_the_egocentric_map_is_rotated_so_that_the_agent_faces_up(turn, row, column):
+    """The value lies two steps right and one ahead of the agent in the start's frame, and was observed facing east."""
     entries = entries_of({(12, -6, 1, 1): (1, 2, 3), (14, -7, 0, 0): (9, 9, 9), (10, -12, 0, 0): (9, 9, 9)})
     window = entries.egocentric(torch.tensor([[10, -7, turn, 0]]), 5)
     assert window.shape == (1, 4, 2, LENGTH, 5, 5)
@@ -206,21 +206,21 @@ def test_the_egocentric_map_is_turned_so_that_the_agent_faces_up(turn, row, colu
 
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1, 3, 5]))
-def test_windows_of_a_sequence_are_those_of_its_steps(seed, size):
-    metric_map, walked = made(seed), walk(seed, steps=8, games=2)
-    entries, _ = metric_map.write(metric_map.initial_state(2, 8), *walked)
-    windows, (values, known) = entries.egocentric(walked[0], size), entries.value_at(walked[0])
+def test_windows_of_a_sequence_equal_those_of_its_steps(seed, size):
+    metric_map, trajectory = make_map(seed), walk(seed, steps=8, games=2)
+    entries, _ = metric_map.write(metric_map.initial_state(2, 8), *trajectory)
+    windows, (values, known) = entries.egocentric(trajectory[0], size), entries.value_at(trajectory[0])
     for t in range(8):
-        torch.testing.assert_close(windows[t], entries.at(t).egocentric(walked[0][t], size))
-        value, there = entries.at(t).value_at(walked[0][t])
+        torch.testing.assert_close(windows[t], entries.at(t).egocentric(trajectory[0][t], size))
+        value, there = entries.at(t).value_at(trajectory[0][t])
         torch.testing.assert_close(values[t], value)
         assert torch.equal(known[t], there)
-        standing = walked[0][t, :, 3]
+        standing = trajectory[0][t, :, 3]
         torch.testing.assert_close(windows[t, [0, 1], 0, standing, :, size // 2, size // 2], value)
 
 
-def test_gradients_through_writes_and_reads_are_finite_differences():
-    metric_map, (place, value, writes, resets) = made(), walk(seed=4, steps=4, games=2)
+def test_gradients_equal_finite_differences():
+    metric_map, (place, value, writes, resets) = make_map(), walk(seed=4, steps=4, games=2)
     place[3] = place[1] = place[0]
     writes[:, 0], resets[:, 0] = True, False
     query = torch.randn(2, 2, LENGTH, dtype=torch.float64, requires_grad=True)
@@ -241,13 +241,13 @@ def test_gradients_through_writes_and_reads_are_finite_differences():
 
 
 def test_a_value_of_the_wrong_length_is_an_error():
-    metric_map = made()
+    metric_map = make_map()
     place, value, writes, resets = walk(seed=0, steps=2, games=2)
     with pytest.raises(ValueError, match=r"value: expected shape \(2, 2, 3\), got \(2, 2, 2\)"):
         metric_map.write(metric_map.initial_state(2), place, value[..., :2], writes, resets)
 
 
-def test_the_reader_gives_as_many_numbers_as_the_config_says():
+def test_the_reader_has_the_configs_output_size():
     reader, metric_map = MapReader(SMALL), MetricMap(SMALL.map_value)
     place = torch.zeros(2, 3, 4, dtype=torch.long)
     entries, _ = metric_map.write(
@@ -265,27 +265,27 @@ def test_the_reader_gives_as_many_numbers_as_the_config_says():
     assert SMALL.gru_channels + recalled.shape[-1] == SMALL.map_read
 
 
-def test_the_map_learns_to_say_if_the_agent_has_been_here():
+def test_the_map_learns_which_places_were_visited():
     torch.manual_seed(0)
     steps, games = 16, 32
     metric_map, reader = MetricMap(SMALL.map_value), MapReader(SMALL)
-    judge = nn.Linear(SMALL.gru_channels, 1)
-    parameters = [*metric_map.parameters(), *reader.parameters(), *judge.parameters()]
+    classifier = nn.Linear(SMALL.gru_channels, 1)
+    parameters = [*metric_map.parameters(), *reader.parameters(), *classifier.parameters()]
     optimizer = torch.optim.Adam(parameters, 3e-3)
     writes, resets = torch.ones(steps, games, dtype=torch.bool), torch.zeros(steps, games, dtype=torch.bool)
 
-    def lesson() -> tuple[torch.Tensor, float]:
+    def loss_and_accuracy() -> tuple[torch.Tensor, float]:
         place = torch.stack([torch.randint(0, high, (steps, games)) for high in (3, 3, 2, 1)], -1)
         value = torch.randn(steps, games, SMALL.map_value)
         entries, _ = metric_map.write(metric_map.initial_state(games, steps), place, value, writes, resets)
-        been = entries.value_at(place)[1]
-        guess = judge(reader.read_around(entries, place))[..., 0]
-        right = ((guess > 0) == been).float().mean().item()
-        return nn.functional.binary_cross_entropy_with_logits(guess, been.float()), right
+        visited = entries.value_at(place)[1]
+        guess = classifier(reader.read_around(entries, place))[..., 0]
+        right = ((guess > 0) == visited).float().mean().item()
+        return nn.functional.binary_cross_entropy_with_logits(guess, visited.float()), right
 
     for _ in range(60):
-        loss, _ = lesson()
+        loss, _ = loss_and_accuracy()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    assert lesson()[1] > 0.97
+    assert loss_and_accuracy()[1] > 0.97

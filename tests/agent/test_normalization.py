@@ -20,13 +20,13 @@ def statistics(norm: RunningNorm) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in norm.state_dict().items()}
 
 
-def commit(norm: RunningNorm, numbers: np.ndarray, chosen: np.ndarray | None = None) -> None:
-    norm.update(torch.from_numpy(numbers), None if chosen is None else torch.from_numpy(chosen))
+def commit(norm: RunningNorm, numbers: np.ndarray, mask: np.ndarray | None = None) -> None:
+    norm.update(torch.from_numpy(numbers), None if mask is None else torch.from_numpy(mask))
     norm.commit()
 
 
 def test_statistics_are_the_mean_and_variance_of_all_batches_so_far():
-    """For the first 50 batches; of numbers whose mean and deviation are very different, and drift."""
+    """For the first 50 batches, of drifting values with very different means and deviations."""
     rng, norm, seen = np.random.default_rng(0), RunningNorm(3), np.empty((0, 3))
     for batch in range(50):
         numbers = rng.normal([0, 100, -3], [1, 0.1, 20], (4, 5, 3)) + 0.1 * batch
@@ -64,18 +64,18 @@ def test_masked_values_do_not_count(seed, share):
     rng, norm = np.random.default_rng(seed), RunningNorm(2)
     seen = np.empty((0, 2))
     for batches in range(1, 4):
-        numbers, chosen = rng.normal(5, 3, (6, 4, 2)), np.zeros((6, 4), bool)
-        # As many in every batch, so that all numbers weigh the same.
-        chosen.reshape(-1)[rng.permutation(24)[: 1 + int(share * 23)]] = True
-        commit(norm, np.where(chosen[..., None], numbers, 1e4), chosen)
-        seen = np.concatenate([seen, numbers[chosen]])
+        numbers, mask = rng.normal(5, 3, (6, 4, 2)), np.zeros((6, 4), bool)
+        # Equally many in every batch, so that all values weigh the same.
+        mask.reshape(-1)[rng.permutation(24)[: 1 + int(share * 23)]] = True
+        commit(norm, np.where(mask[..., None], numbers, 1e4), mask)
+        seen = np.concatenate([seen, numbers[mask]])
         assert norm.batches == batches
         assert norm.mean.numpy() == pytest.approx(seen.mean(0), rel=1e-4, abs=1e-4)
         assert norm.variance.numpy() == pytest.approx(seen.var(0), rel=1e-3, abs=1e-5)
 
 
 @pytest.mark.parametrize("batches", [0, 3])
-def test_a_batch_with_nothing_chosen_changes_nothing(batches):
+def test_an_empty_mask_changes_nothing(batches):
     rng, norm = np.random.default_rng(0), RunningNorm(2)
     for _ in range(batches):
         commit(norm, rng.normal(size=(5, 2)))
@@ -104,7 +104,7 @@ def test_an_update_alone_changes_nothing_and_is_committed_once():
 
 @settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), mean=st.floats(-100, 100), size=st.floats(0.01, 100))
-def test_the_way_back_leads_to_the_same_numbers(seed, mean, size):
+def test_denormalizing_inverts_normalizing(seed, mean, size):
     rng, norm = np.random.default_rng(seed), RunningNorm(3)
     commit(norm, rng.normal(mean, size, (50, 3)))
     near = norm.mean + norm.std * torch.from_numpy(rng.uniform(-CLIP, CLIP, (20, 3))).float()
@@ -113,16 +113,16 @@ def test_the_way_back_leads_to_the_same_numbers(seed, mean, size):
     torch.testing.assert_close(norm(further), torch.full((3,), CLIP))
 
 
-def test_numbers_are_measured_along_any_axis_and_in_their_own_type():
+def test_any_axis_and_dtype_can_be_normalized():
     norm, numbers = RunningNorm(3), torch.randn(4, 3, 2, 2).bfloat16()
     norm.update(torch.randn(30, 3) * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor([0.0, 1.0, -1.0]))
     norm.commit()
-    found = norm(numbers, dim=1)
-    assert found.dtype == torch.bfloat16
-    assert torch.equal(found, norm(numbers.movedim(1, -1)).movedim(-1, 1))
+    normalized = norm(numbers, dim=1)
+    assert normalized.dtype == torch.bfloat16
+    assert torch.equal(normalized, norm(numbers.movedim(1, -1)).movedim(-1, 1))
 
 
-def test_numbers_that_never_change_do_not_become_large():
+def test_constant_values_are_not_amplified():
     norm = RunningNorm(1)
     commit(norm, np.full((9, 1), 4.0))
     assert norm.std.item() == pytest.approx(MIN_STD) and norm(torch.tensor([4.0])).item() == 0
@@ -167,7 +167,7 @@ def test_a_centered_convolution_is_a_plain_one_with_filters_of_mean_0(stride):
         plain.bias.copy_(centered.bias)
     x = torch.randn(2, 4, 10, 10)
     torch.testing.assert_close(centered(x), plain(x), rtol=1e-4, atol=1e-5)
-    # More of everything is nothing new, but for the border, beyond which there is nothing.
+    # A constant offset has no effect, except at the zero-padded border.
     shifted = centered(x + 100)
     inner = slice(1, -1) if stride == 1 else slice(1, None)
     torch.testing.assert_close(shifted[..., inner, inner], centered(x)[..., inner, inner], rtol=1e-3, atol=1e-3)
@@ -186,8 +186,8 @@ def test_learning_leaves_centered_filters_centered():
     torch.testing.assert_close(centered(x + 9)[..., 1:-1, 1:-1], centered(x)[..., 1:-1, 1:-1], rtol=1e-3, atol=1e-3)
 
 
-def looking(steps: int, games: int, seed: int) -> Observation:
-    """E&M in games that differ in nothing but what is seen: squares of random colors."""
+def exploring(steps: int, games: int, seed: int) -> Observation:
+    """E&M in games that differ only in their images: squares of random colors."""
     draw = torch.Generator().manual_seed(seed)
     squares = F.interpolate(torch.rand(games, 3, 8, 8, generator=draw), size=SMALL.image_size)
     image = (255 * squares).to(torch.uint8).movedim(1, -1).expand(steps, -1, -1, -1, -1)
@@ -200,45 +200,45 @@ def looking(steps: int, games: int, seed: int) -> Observation:
 
 def test_a_memory_updates_its_norms_when_there_are_gradients():
     torch.manual_seed(0)
-    agent, observation = Agent(SMALL), looking(3, 4, seed=0)
+    agent, observation = Agent(SMALL), exploring(3, 4, seed=0)
     is_first, memory = torch.zeros(3, 4, dtype=torch.bool), agent.memory
     with torch.no_grad():
         before = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
     commit_norms(agent)
     assert memory.sir_norm.batches == memory.lstm_norm.batches == 0
-    given_ = []
-    hook = memory.lstm_norm.register_forward_pre_hook(lambda _, numbers: given_.append(numbers[0].detach()))
-    said = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
+    lstm_inputs = []
+    hook = memory.lstm_norm.register_forward_pre_hook(lambda _, numbers: lstm_inputs.append(numbers[0].detach()))
+    output = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
     hook.remove()
-    assert torch.equal(said.dirs.flat, before.dirs.flat)
+    assert torch.equal(output.dirs.flat, before.dirs.flat)
     commit_norms(agent)
-    sir = said.encoded.sir.detach().movedim(1, -1).reshape(-1, SMALL.sir_channels).numpy()
-    for norm, numbers in ((memory.sir_norm, sir), (memory.lstm_norm, torch.cat(given_).numpy())):
+    sir = output.encoded.sir.detach().movedim(1, -1).reshape(-1, SMALL.sir_channels).numpy()
+    for norm, numbers in ((memory.sir_norm, sir), (memory.lstm_norm, torch.cat(lstm_inputs).numpy())):
         assert norm.batches == 1
         assert norm.mean.numpy() == pytest.approx(numbers.mean(0), rel=1e-3, abs=1e-5)
         assert norm.variance.numpy() == pytest.approx(numbers.var(0), rel=1e-3, abs=1e-6)
 
 
-def test_demands_that_all_games_share_leave_the_dir_different_between_games():
-    """Every return is 10, and a third of the actions never pays: of what is seen, nothing matters."""
+def test_running_norms_keep_dirs_from_collapsing():
+    """Every return is 10 and a third of the actions never pays: the images do not matter."""
     steps, games = 2, 8
-    observation, every = looking(steps, games, seed=0), torch.ones(steps, games, dtype=torch.bool)
+    observation, every = exploring(steps, games, seed=0), torch.ones(steps, games, dtype=torch.bool)
     is_first, target = torch.zeros_like(every), torch.full((steps, games), 10.0)
 
-    def differences(commits: bool) -> float:
-        """The deviation of a DIR's numbers over games, in multiples of their size, after 24 steps of Adam."""
+    def relative_deviation(commits: bool) -> float:
+        """The DIR's standard deviation over games, relative to its mean magnitude, after 24 steps of Adam."""
         torch.manual_seed(0)
         agent = Agent(SMALL)
         state, returns = agent.initial_state(games, 4), agent.heads[Stage.EM].return_norm
         optimizer = torch.optim.Adam(agent.parameters(), 3e-4)
         for _ in range(24):
-            said = agent.evaluate(state, observation, is_first)
-            logits = said.decision.logits
+            output = agent.evaluate(state, observation, is_first)
+            logits = output.decision.logits
             action = torch.distributions.Categorical(logits=logits).sample()
             pays = torch.where(action < 20, -1.0, 1.0)
             returns.update(target[..., None])
             losses, _ = actor_critic_losses(
-                logits, said.decision.value, action, pays, target, every, normalize_advantages=True,
+                logits, output.decision.value, action, pays, target, every, normalize_advantages=True,
                 return_scale=returns.std,
             )  # fmt: skip
             optimizer.zero_grad()
@@ -250,6 +250,6 @@ def test_demands_that_all_games_share_leave_the_dir_different_between_games():
             flat = agent.evaluate(state, observation, is_first).dirs.flat[-1]
         return (flat.std(0).mean() / flat.abs().mean()).item()
 
-    with_it, without = differences(commits=True), differences(commits=False)
+    with_norms, without = relative_deviation(commits=True), relative_deviation(commits=False)
     # With other seeds 0.034 to 0.050 and 0.003 to 0.005; 0.1 before the first step.
-    assert with_it > 0.02 and without < 0.01, (with_it, without)
+    assert with_norms > 0.02 and without < 0.01, (with_norms, without)

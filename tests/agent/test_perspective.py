@@ -1,4 +1,4 @@
-"""Perspective simulation: candidates, maps in windows of any size, and a toy that it learns."""
+"""Perspective simulation: candidates, invariance to the window's size, and learning a toy task."""
 
 from dataclasses import replace
 
@@ -26,8 +26,8 @@ EAST, WEST = 1, 3
 AHEAD = SEEKER_ACTIONS.index(action_index("MoveAhead"))
 
 
-def explored(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, share: float = 0.3) -> ExploredMaps:
-    """Maps of random places, in double precision; each game starts at one of its own."""
+def random_maps(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, share: float = 0.3) -> ExploredMaps:
+    """Maps of random places in double precision; each game starts at one of its places."""
     generator = torch.Generator().manual_seed(seed)
     visited = torch.rand(games, 4, 2, height, width, generator=generator) < share
     start = torch.stack([torch.randint(n, (games,), generator=generator) for n in (height, width, 4, 2)], 1)
@@ -36,34 +36,34 @@ def explored(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, sha
     return ExploredMaps(values * visited[:, :, :, None], visited, start)
 
 
-def simulation() -> PerspectiveSimulation:
+def make_simulation() -> PerspectiveSimulation:
     torch.manual_seed(0)
-    made = PerspectiveSimulation(CONFIG).double()
+    perspective = PerspectiveSimulation(CONFIG).double()
     with torch.no_grad():
-        made.seeker.policy.bias[SEEKER_CLAIM] += 2
-        made.seeker.policy.bias[:5] += 3
-    return made
+        perspective.seeker.policy.bias[SEEKER_CLAIM] += 2
+        perspective.seeker.policy.bias[:5] += 3
+    return perspective
 
 
-def draws(maps: ExploredMaps, repeats: int = 4, limit: int = 15) -> Uniforms:
+def sample_uniforms(maps: ExploredMaps, repeats: int = 4, limit: int = 15) -> Uniforms:
     fresh = Uniforms.sample(maps, torch.Generator().manual_seed(5), repeats, limit)
     return Uniforms(**{name: numbers.double() for name, numbers in vars(fresh).items()})
 
 
-def test_a_map_knows_its_floor_its_rectangle_and_its_distances():
+def test_floor_places_rectangle_and_distances_by_hand():
     visited = torch.zeros(1, 4, 2, 4, 6, dtype=torch.bool)
     visited[0, 0, 1, 1, 1] = visited[0, 2, 0, 1, 1] = visited[0, 3, 0, 2, 4] = True
-    made = ExploredMaps(torch.zeros(1, 4, 2, 3, 4, 6), visited, torch.tensor([[1, 1, 0, 1]]))
-    assert made.floor[0].nonzero().tolist() == [[1, 1], [2, 4]]
-    assert made.places[0].nonzero().tolist() == [[0, 1, 1], [2, 1, 1], [3, 2, 4]]
-    assert made.inside[0].nonzero().tolist() == [[row, column] for row in (1, 2) for column in (1, 2, 3, 4)]
-    assert made.distances[0, 1].tolist() == [0.25, 0, 0.25, 0.5, 0.75, 1]
-    assert made.distances[0, 3, 5].item() == pytest.approx(0.25 * 20**0.5)
+    maps = ExploredMaps(torch.zeros(1, 4, 2, 3, 4, 6), visited, torch.tensor([[1, 1, 0, 1]]))
+    assert maps.floor[0].nonzero().tolist() == [[1, 1], [2, 4]]
+    assert maps.places[0].nonzero().tolist() == [[0, 1, 1], [2, 1, 1], [3, 2, 4]]
+    assert maps.inside[0].nonzero().tolist() == [[row, column] for row in (1, 2) for column in (1, 2, 3, 4)]
+    assert maps.distances[0, 1].tolist() == [0.25, 0, 0.25, 0.5, 0.75, 1]
+    assert maps.distances[0, 3, 5].item() == pytest.approx(0.25 * 20**0.5)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 4), st.integers(1, 4), st.floats(0.02, 0.9), st.integers(0, 10_000))
-def test_the_five_best_places_and_five_others_are_considered(height, width, share, seed):
+def test_candidates_are_the_five_best_places_and_five_others(height, width, share, seed):
     generator = torch.Generator().manual_seed(seed)
     scores = torch.randn(2, 4, height, width, generator=generator)
     visited = torch.rand(scores.shape, generator=generator) < share
@@ -75,16 +75,16 @@ def test_the_five_best_places_and_five_others_are_considered(height, width, shar
         known = sorted(
             ((scores[b, q, i, j].item(), (i, j, q)) for q, i, j in visited[b].nonzero().tolist()), reverse=True
         )
-        found = [tuple(place) for place in places[b].tolist()]
-        chosen = [place for place, is_real in zip(found, real[b].tolist(), strict=True) if is_real]
+        candidates = [tuple(place) for place in places[b].tolist()]
+        chosen = [place for place, is_real in zip(candidates, real[b].tolist(), strict=True) if is_real]
         best = [place for _, place in known[:5]]
-        assert found[: len(best)] == best
+        assert candidates[: len(best)] == best
         assert len(chosen) == len(set(chosen)) == min(len(known), CANDIDATES)
         assert {*chosen} <= {place for _, place in known}
-        assert all(place == best[0] for place, is_real in zip(found, real[b].tolist(), strict=True) if not is_real)
+        assert all(place == best[0] for place, is_real in zip(candidates, real[b].tolist(), strict=True) if not is_real)
 
 
-def test_all_other_places_are_considered_equally_often():
+def test_all_other_places_are_candidates_equally_often():
     scores = torch.arange(24.0).view(1, 4, 2, 3).expand(6000, 4, 2, 3)
     uniforms = torch.rand(6000, 4, 2, 3, generator=torch.Generator().manual_seed(1))
     places, _ = select_candidates(scores, uniforms)
@@ -94,50 +94,50 @@ def test_all_other_places_are_considered_equally_often():
     assert share[:19].tolist() == pytest.approx([5 / 19] * 19, abs=0.03) and share[19:].sum() == 0
 
 
-def test_a_places_score_is_what_its_p_expects_of_its_v():
-    made, maps = simulation(), explored()
-    survey = made.encode_maps(maps)
-    scores = made.place_scores(survey, maps.places)
+def test_a_places_score_is_the_expectation_of_v_under_p():
+    perspective, maps = make_simulation(), random_maps()
+    survey = perspective.encode_maps(maps)
+    scores = perspective.place_scores(survey, maps.places)
     assert scores.isneginf().equal(~maps.places)
     for b, q, i, j in maps.places.nonzero().tolist()[::7]:
-        p, v = made.evaluate_places(survey, torch.tensor([[[i, j, q]]] * 3))
+        p, v = perspective.evaluate_places(survey, torch.tensor([[[i, j, q]]] * 3))
         assert p.shape == v.shape == (3, 1, NUM_OUTCOMES)
         assert scores[b, q, i, j].item() == pytest.approx((p[b, 0].softmax(0) * v[b, 0]).sum().item())
 
 
 def test_a_larger_window_changes_nothing():
-    made, maps = simulation(), explored(share=0.1)
+    perspective, maps = make_simulation(), random_maps(share=0.1)
     above, left = 3, 2
 
-    def widened(tensor: torch.Tensor, value: float = 0) -> torch.Tensor:
+    def pad(tensor: torch.Tensor, value: float = 0) -> torch.Tensor:
         return F.pad(tensor, (left, 4, above, 1), value=value)
 
     shift = torch.tensor([above, left, 0, 0])
-    larger = ExploredMaps(widened(maps.values), widened(maps.visited), maps.start + shift)
-    random = draws(maps)
+    larger = ExploredMaps(pad(maps.values), pad(maps.visited), maps.start + shift)
+    random = sample_uniforms(maps)
     one, other = (
-        made.choose_place(maps, random),
-        made.choose_place(larger, replace(random, places=widened(random.places))),
+        perspective.choose_place(maps, random),
+        perspective.choose_place(larger, replace(random, places=pad(random.places))),
     )
     assert torch.equal(one.place + shift, other.place)
     assert torch.equal(one.places + shift[:3], other.places)
     assert torch.equal(one.rollouts.steps, other.rollouts.steps)
-    torch.testing.assert_close(widened(one.scores, -torch.inf), other.scores)
-    m_1, larger_m_1 = made.encode_maps(maps), made.encode_maps(larger)
+    torch.testing.assert_close(pad(one.scores, -torch.inf), other.scores)
+    m_1, larger_m_1 = perspective.encode_maps(maps), perspective.encode_maps(larger)
     torch.testing.assert_close(larger_m_1[:, above:-1, left:-4], m_1)
-    m_e = made.imagine(m_1, maps.inside, one.places, one.outcomes)
-    larger_m_e = made.imagine(larger_m_1, larger.inside, other.places, other.outcomes)
+    m_e = perspective.imagine(m_1, maps.inside, one.places, one.outcomes)
+    larger_m_e = perspective.imagine(larger_m_1, larger.inside, other.places, other.outcomes)
     torch.testing.assert_close(larger_m_e[:, :, above:-1, left:-4], m_e)
     torch.testing.assert_close(larger_m_e.abs().sum(), m_e.abs().sum())
 
 
 def test_a_game_in_a_batch_is_as_if_alone():
-    made, maps = simulation(), explored()
-    random = draws(maps)
-    together = made.choose_place(maps, random)
+    perspective, maps = make_simulation(), random_maps()
+    random = sample_uniforms(maps)
+    together = perspective.choose_place(maps, random)
     for b in range(3):
         mine = slice(b, b + 1)
-        alone = made.choose_place(
+        alone = perspective.choose_place(
             ExploredMaps(maps.values[mine], maps.visited[mine], maps.start[mine]),
             Uniforms(random.places[mine], random.outcomes[mine], random.seekers[:, mine], random.choice[mine]),
         )
@@ -146,9 +146,9 @@ def test_a_game_in_a_batch_is_as_if_alone():
         torch.testing.assert_close(alone.expected_steps[0], together.expected_steps[b])
 
 
-def test_places_are_chosen_among_the_visited_by_their_expected_steps():
-    made, maps = simulation(), explored(games=40, share=0.05)
-    choice = made.choose_place(maps, draws(maps))
+def test_places_are_chosen_among_visited_ones_by_expected_steps():
+    perspective, maps = make_simulation(), random_maps(games=40, share=0.05)
+    choice = perspective.choose_place(maps, sample_uniforms(maps))
     games = torch.arange(40)
     row, column, quarter, standing = choice.place.unbind(1)
     assert maps.visited[games, quarter, standing, row, column].all()
@@ -164,46 +164,46 @@ def test_places_are_chosen_among_the_visited_by_their_expected_steps():
     torch.testing.assert_close(choice.weights.sum(-1), torch.ones(40, 10, dtype=torch.float64))
 
 
-def test_a_hiding_is_known_fifteen_positions_away_and_depends_on_what_was_hidden_how():
-    made = simulation()
+def test_a_hiding_changes_the_map_within_fifteen_positions_and_depends_on_its_outcome():
+    perspective = make_simulation()
     survey = torch.randn(1, 1, 40, CONFIG.mental_channels, dtype=torch.float64)
     inside = torch.ones(1, 1, 40, dtype=torch.bool)
     places = torch.tensor([[[0, 20, EAST], [0, 20, WEST]]])
-    maps = made.imagine(survey, inside, places, torch.tensor([[[3, 4, NOT_HIDDEN], [3, 4, NOT_HIDDEN]]]))
+    maps = perspective.imagine(survey, inside, places, torch.tensor([[[3, 4, NOT_HIDDEN], [3, 4, NOT_HIDDEN]]]))
     assert maps.shape == (1, 6, 1, 40, CONFIG.mental_channels)
     first = (maps[0, 0] - maps[0, 1])[0].abs().sum(-1)
     assert first.nonzero().flatten().tolist() == list(range(5, 36))
     assert len(maps[0].flatten(1).unique(dim=0)) == 6
 
 
-def test_impossible_maps_are_refused():
-    maps = explored()
+def test_invalid_maps_are_refused():
+    maps = random_maps()
     with pytest.raises(ValueError, match="visited: expected shape"):
         ExploredMaps(maps.values, maps.visited[..., :-1], maps.start)
     with pytest.raises(ValueError, match="start: expected shape"):
         ExploredMaps(maps.values, maps.visited, maps.start[:, :2])
     elsewhere = ExploredMaps(maps.values, torch.zeros_like(maps.visited), maps.start)
     with pytest.raises(ValueError, match="start: must be a visited position"):
-        simulation().choose_place(elsewhere, draws(maps))
+        make_simulation().choose_place(elsewhere, sample_uniforms(maps))
 
 
-def test_half_precision_thinks_about_the_same():
-    made, maps = simulation().float(), explored(games=8)
+def test_bfloat16_is_close_to_float32():
+    perspective, maps = make_simulation().float(), random_maps(games=8)
     maps = replace(maps, values=maps.values.float())
     random = Uniforms.sample(maps, torch.Generator().manual_seed(5), 4, 15)
-    exact = made.choose_place(maps, random)
+    exact = perspective.choose_place(maps, random)
     with torch.autocast("cpu", torch.bfloat16):
-        rough = made.choose_place(maps, random)
+        rough = perspective.choose_place(maps, random)
     known = maps.places
     assert (exact.scores[known] - rough.scores[known]).abs().max() < 0.02
     assert (exact.rollouts.steps.float().mean() - rough.rollouts.steps.float().mean()).abs() < 1
 
 
 def test_the_papers_sizes():
-    made = PerspectiveSimulation(PAPER)
-    assert made.map_encoder[0].in_features == 1152 + 1
-    assert made.place_head.out_features == 4 * 2 * (2 * 3 * 7 * 7 + 1)
-    assert sum(parameter.numel() for parameter in made.parameters()) == 1_745_996
+    perspective = PerspectiveSimulation(PAPER)
+    assert perspective.map_encoder[0].in_features == 1152 + 1
+    assert perspective.place_head.out_features == 4 * 2 * (2 * 3 * 7 * 7 + 1)
+    assert sum(parameter.numel() for parameter in perspective.parameters()) == 1_745_996
 
 
 # A toy: a corridor of seven positions, walked to its end. At one of them, marked in the map, stands a cupboard. What is
@@ -223,9 +223,9 @@ def corridors(games: int, generator: torch.Generator) -> tuple[ExploredMaps, tor
 
 
 def mental_losses(
-    made: PerspectiveSimulation, maps: ExploredMaps, cupboard, generator: torch.Generator
+    perspective: PerspectiveSimulation, maps: ExploredMaps, cupboard, generator: torch.Generator
 ) -> torch.Tensor:
-    """The losses on one real game in each corridor: outcome, policy, success, and would a claim have succeeded."""
+    """The losses of one real game per corridor: outcome, policy, success, and success of a claim."""
     games = len(cupboard)
     anywhere = torch.randint(LENGTH, (games,), generator=generator)
     column = torch.where(torch.rand(games, generator=generator) < 0.5, cupboard, anywhere)
@@ -234,8 +234,8 @@ def mental_losses(
         quarter == EAST, INTO, torch.where(torch.rand(games, generator=generator) < 0.7, BEHIND, NOT_HIDDEN)
     )
     place = torch.stack([torch.zeros_like(column), column, quarter], 1)[:, None]
-    survey = made.encode_maps(maps)
-    p, _ = made.evaluate_places(survey, place)
+    survey = perspective.encode_maps(maps)
+    p, _ = perspective.evaluate_places(survey, place)
 
     time = torch.arange(LENGTH + 3)[:, None]
     never = (column == cupboard) & (quarter == EAST)
@@ -247,8 +247,8 @@ def mental_losses(
     last_action = torch.cat([torch.full((1, games), NO_SEEKER_ACTION), action[:-1]])
     last_success = torch.cat([torch.zeros(1, games, dtype=torch.bool), success[:-1]])
     where = torch.stack([torch.zeros_like(at), at, torch.full_like(at, EAST), torch.ones_like(at)], -1)
-    m_e = made.imagine(survey, maps.inside, place, outcome[:, None, None])[:, 0]
-    prediction = made.seeker.predict(m_e, where, last_action, last_success)
+    m_e = perspective.imagine(survey, maps.inside, place, outcome[:, None, None])[:, 0]
+    prediction = perspective.seeker.predict(m_e, where, last_action, last_success)
 
     took_place = time <= end
     policy = F.cross_entropy(prediction.policy.flatten(0, 1), action.flatten(), reduction="none").view(action.shape)
@@ -258,9 +258,9 @@ def mental_losses(
     return F.cross_entropy(p[:, 0], outcome) + ((policy + success_loss + claim) * took_place).sum() / took_place.sum()
 
 
-def value_loss(made: PerspectiveSimulation, maps: ExploredMaps, choice: PlaceChoice) -> torch.Tensor:
-    """V of one hypothetical hiding above V of another where mental seekers took longer."""
-    _, v = made.evaluate_places(made.encode_maps(maps), choice.places)
+def value_loss(perspective: PerspectiveSimulation, maps: ExploredMaps, choice: PlaceChoice) -> torch.Tensor:
+    """Ranking loss: V is higher where mental seekers took longer."""
+    _, v = perspective.evaluate_places(perspective.encode_maps(maps), choice.places)
     v = v.gather(2, choice.outcomes).flatten(1)
     steps = choice.mean_steps.flatten(1)
     longer = (steps[:, :, None] > steps[:, None]).float()
@@ -270,39 +270,41 @@ def value_loss(made: PerspectiveSimulation, maps: ExploredMaps, choice: PlaceCho
 
 def test_gradients_reach_all_parameters():
     torch.manual_seed(0)
-    made, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
+    perspective, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
     maps, cupboard = corridors(8, generator)
     maps.values.requires_grad_()
-    choice = made.choose_place(maps, Uniforms.sample(maps, generator, 5, 20))
-    (mental_losses(made, maps, cupboard, generator) + value_loss(made, maps, choice)).backward()
+    choice = perspective.choose_place(maps, Uniforms.sample(maps, generator, 5, 20))
+    (mental_losses(perspective, maps, cupboard, generator) + value_loss(perspective, maps, choice)).backward()
     assert maps.values.grad.abs().sum() > 0
-    for name, parameter in made.named_parameters():
+    for name, parameter in perspective.named_parameters():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
-def test_it_learns_to_hide_in_the_cupboard():
+def test_the_simulation_learns_to_hide_in_the_cupboard():
     torch.manual_seed(0)
-    made, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
-    optimizer = torch.optim.Adam(made.parameters(), 1e-2)
+    perspective, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
+    optimizer = torch.optim.Adam(perspective.parameters(), 1e-2)
     for update in range(430):
-        loss = mental_losses(made, *corridors(64, generator), generator)
+        loss = mental_losses(perspective, *corridors(64, generator), generator)
         if update >= 250:
             maps, _ = corridors(8, generator)
-            loss = loss + value_loss(made, maps, made.choose_place(maps, Uniforms.sample(maps, generator, 2, 12)))
+            loss = loss + value_loss(
+                perspective, maps, perspective.choose_place(maps, Uniforms.sample(maps, generator, 2, 12))
+            )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
     maps, cupboard = corridors(100, generator)
-    choice = made.choose_place(maps, Uniforms.sample(maps, generator, 5, 100))
+    choice = perspective.choose_place(maps, Uniforms.sample(maps, generator, 5, 100))
     column, quarter = choice.places[..., 1], choice.places[..., 2]
     safe = (column == cupboard[:, None]) & (quarter == EAST)
-    # Imagined as it is: nothing is found in the cupboard, all else when the seeker comes by.
+    # The simulation is right: the object is not found in the cupboard, elsewhere when the seeker passes.
     assert choice.expected_steps[safe].mean() > 80
     assert (choice.expected_steps - column - 1)[~safe].abs().mean() < 1
-    # Of fourteen places the cupboard is the best at a glance in most games. It cannot be chosen in all: where it takes
-    # 100 steps and the nine others 7 or fewer, softmax(0.04 mu) leaves them 0.16.
-    glance = choice.scores.flatten(1).argmax(1) == EAST * LENGTH + cupboard
+    # Of fourteen places the cupboard has the highest score in most games. It cannot be chosen in all: with 100 steps
+    # there and 7 or fewer at the nine others, softmax(0.04 mu) leaves them 0.16.
+    highest = choice.scores.flatten(1).argmax(1) == EAST * LENGTH + cupboard
     chosen = safe[torch.arange(100), choice.chosen]
-    assert glance.float().mean() > 0.4
+    assert highest.float().mean() > 0.4
     assert chosen.float().mean() > 0.6

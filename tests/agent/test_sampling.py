@@ -5,7 +5,7 @@ import torch
 from scrubjay.agent.sampling import gumbel, sample_categorical
 
 
-def test_draws_follow_the_softmax():
+def test_samples_follow_the_softmax():
     logits = torch.tensor([0.0, 1.0, -2.0, float("-inf")])
     drawn = sample_categorical(logits.expand(20_000, 4), torch.Generator().manual_seed(0))
     shares = torch.bincount(drawn, minlength=4) / len(drawn)

@@ -1,4 +1,4 @@
-"""Visual dynamics: shapes, what each answer may depend on, moving along a flow, and that it all learns."""
+"""Visual dynamics: shapes, dependencies of each output, warping by a flow, and learning."""
 
 from dataclasses import replace
 
@@ -25,8 +25,8 @@ def images(count: int, size: int, seed: int = 0) -> torch.Tensor:
     return torch.randint(0, 256, (count, size, size, 3), dtype=torch.uint8, generator=generator)
 
 
-def stirred(module: nn.Module) -> nn.Module:
-    """A module without the zeros that some weights begin with, so that everything has an effect."""
+def perturb(module: nn.Module) -> nn.Module:
+    """Perturbs all weights, since some are initialized to 0 and would have no effect."""
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(0.05 * torch.randn(parameter.shape))
@@ -66,7 +66,7 @@ def test_scaled_images_are_means_of_blocks():
 
 @given(st.integers(-9, 9), st.integers(-9, 9), st.sampled_from([(7, 7), (8, 6), (112, 112)]))
 @settings(max_examples=30, deadline=None)
-def test_moving_by_whole_pixels_is_indexing(right, down, shape):
+def test_warping_by_whole_pixels_is_indexing(right, down, shape):
     height, width = shape
     x = torch.randn(1, 2, height, width)
     flow = torch.tensor([2 * right / width, 2 * down / height]).view(1, 2, 1, 1).expand(1, 2, height, width)
@@ -75,7 +75,7 @@ def test_moving_by_whole_pixels_is_indexing(right, down, shape):
     torch.testing.assert_close(warp(x, flow), x[:, :, rows][..., columns], atol=2e-4, rtol=0)
 
 
-def test_moving_by_half_a_pixel_is_the_mean_of_two():
+def test_warping_by_half_a_pixel_is_the_mean_of_two():
     x = torch.tensor([0.0, 10.0, 40.0, 50.0]).view(1, 1, 1, 4)
     flow = torch.tensor([0.25, 0.0]).view(1, 2, 1, 1).expand(1, 2, 1, 4)
     assert warp(x, flow).flatten().tolist() == pytest.approx([5, 25, 45, 50])
@@ -91,7 +91,7 @@ def test_actions_point_at_their_cells():
     assert torch.equal(planes[:, :-1, 0, 0], planes[:, :-1, 6, 3])
 
 
-def test_untrained_it_imagines_that_nothing_changes():
+def test_an_untrained_model_predicts_no_change():
     image = images(2, SIZE)
     encoded = Encoder(SMALL)(image)
     out = VisualDynamics(SMALL)(encoded, torch.tensor([3, 80]), encoded)
@@ -99,9 +99,9 @@ def test_untrained_it_imagines_that_nothing_changes():
         torch.testing.assert_close(imagined, seen, atol=2e-4, rtol=0)
 
 
-def test_answers_depend_only_on_what_they_may():
+def test_outputs_depend_only_on_their_inputs():
     torch.manual_seed(0)
-    encoder, dynamics = Encoder(TINY), stirred(VisualDynamics(TINY))
+    encoder, dynamics = Encoder(TINY), perturb(VisualDynamics(TINY))
     with torch.no_grad():
         before, after, other = (encoder(images(2, SIZE, seed)) for seed in range(3))
         action = torch.tensor([0, 30])
@@ -134,7 +134,7 @@ def test_gradients_reach_every_parameter():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
-def test_places_stay_exact_in_bfloat16():
+def test_warping_stays_exact_under_autocast():
     image = images(1, SIZE)
     with torch.autocast("cpu", torch.bfloat16):
         encoded = Encoder(SMALL)(image)
@@ -143,7 +143,7 @@ def test_places_stay_exact_in_bfloat16():
     assert out.inverse.dtype == torch.float32
 
 
-def test_what_does_not_fit_is_refused():
+def test_mismatched_inputs_are_refused():
     encoder, dynamics = Encoder(TINY), VisualDynamics(TINY)
     two, one = encoder(images(2, SIZE)), encoder(images(1, SIZE))
     with pytest.raises(ValueError, match=r"skips: expected channels \(4, 8, 8, 16\), got \(\)"):
@@ -157,7 +157,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def triplets() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """64 images before, actions, successes and images after: steps aside shift the picture, bright cells open red."""
+    """64 images before, actions, successes and images after: sideways steps shift the image, bright cells open red."""
     generator = torch.Generator().manual_seed(5)
     wide = F.interpolate(torch.rand(64, 3, 16, 16, generator=generator), size=(SIZE + 16, SIZE + 16))
     before = wide[:, :, 8:-8, 8:-8].clone()
@@ -187,16 +187,16 @@ def test_encoder_and_decoders_learn_64_triplets():
     optimizer = torch.optim.Adam([*encoder.parameters(), *dynamics.parameters()])
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=steps)
 
-    def losses(some: torch.Tensor) -> dict[str, torch.Tensor]:
-        out = dynamics(encoder(before[some]), action[some], encoder(after[some]))
-        seen = scaled_images(after[some], config)
+    def losses(index: torch.Tensor) -> dict[str, torch.Tensor]:
+        out = dynamics(encoder(before[index]), action[index], encoder(after[index]))
+        seen = scaled_images(after[index], config)
         errors = [(image - real).abs() for image, real in zip(out.images, seen, strict=True)]
         return {
             "forward": torch.stack([error.mean() for error in errors]).sum(),
-            "changed": F.binary_cross_entropy_with_logits(out.changed, different[some]),
+            "changed": F.binary_cross_entropy_with_logits(out.changed, different[index]),
             "confidence": F.mse_loss(out.confidence, errors[-1].mean(1).detach()),
-            "success": F.binary_cross_entropy_with_logits(out.would_succeed, succeeded[some]),
-            "inverse": F.cross_entropy(out.inverse, action[some]),
+            "success": F.binary_cross_entropy_with_logits(out.would_succeed, succeeded[index]),
+            "inverse": F.cross_entropy(out.inverse, action[index]),
         }
 
     for _ in range(steps):
@@ -206,6 +206,6 @@ def test_encoder_and_decoders_learn_64_triplets():
         schedule.step()
     with torch.no_grad():
         learned = {name: float(loss) for name, loss in losses(torch.arange(64)).items()}
-    # That nothing changes would cost 1.09, a constant chance of change 0.56, of success 0.38, of each action 3.0.
+    # Predicting no change would cost 1.09; constant probabilities of change 0.56, of success 0.38, of actions 3.0.
     bounds = {"forward": 0.35, "changed": 0.3, "confidence": 0.03, "success": 0.05, "inverse": 0.1}
     assert all(learned[name] < bound for name, bound in bounds.items()), learned

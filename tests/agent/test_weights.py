@@ -1,4 +1,4 @@
-"""Weights in a folder: what is written comes back, and what is wrong is named before anything changes."""
+"""Weights in a folder: they round-trip, and errors are reported before anything changes."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_weights_come_back_bit_for_bit_and_make_the_same_sirs(tmp_path):
+def test_weights_round_trip_bit_by_bit(tmp_path):
     torch.manual_seed(0)
     written, other = Encoder(SMALL), Encoder(SMALL)
     save(written, SMALL, tmp_path)
@@ -53,14 +53,14 @@ def test_weights_come_back_bit_for_bit_and_make_the_same_sirs(tmp_path):
 
 @given(st.sampled_from(sorted(PRESETS)), st.integers(1, 600), st.integers(1, 99))
 @settings(max_examples=20, deadline=None)
-def test_every_config_comes_back(tmp_path_factory, preset, lstm, channels):
+def test_every_config_round_trips(tmp_path_factory, preset, lstm, channels):
     config = replace(PRESETS[preset], lstm=lstm, tiled=1, encoder_channels=(channels, 1, 2, 3))
     folder = tmp_path_factory.mktemp("weights")
     save(nn.Linear(1, 1), config, folder)
     assert load(folder)[0] == config
 
 
-def test_newer_weights_take_the_place_of_older_ones(folder):
+def test_newer_weights_replace_older_ones(folder):
     save(nn.Linear(4, 1), PAPER, folder)
     config, state = load(folder)
     assert config == PAPER
@@ -82,7 +82,7 @@ def test_a_crash_between_the_two_files_leaves_the_older_pair(folder, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         (dict(version=2), "version: 2; this program reads versions 3 and 4. Load it with the release that wrote it"),
         (dict(version=5), "version: 5; this program reads versions 3 and 4"),
@@ -102,25 +102,25 @@ def test_a_crash_between_the_two_files_leaves_the_older_pair(folder, monkeypatch
         (dict(weights="weights-0123456789abcdef.safetensors"), "weights-0123456789abcdef.safetensors: .*No such file"),
     ],
 )
-def test_a_wrong_config_file_is_named_by_its_field(folder, changes, words):
+def test_an_invalid_config_names_its_field(folder, changes, message):
     rewrite(folder, **changes)
-    with pytest.raises(WeightsError, match=words):
+    with pytest.raises(WeightsError, match=message):
         load(folder)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "\udcff"])
-def test_a_config_file_that_is_none_is_said_so(folder, text):
+def test_an_invalid_config_file_is_refused(folder, text):
     (folder / CONFIG_FILE).write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(WeightsError, match=CONFIG_FILE):
         load(folder)
 
 
-def test_an_empty_folder_is_said_so(tmp_path):
+def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(WeightsError, match="not a config of weights"):
         load(tmp_path)
 
 
-def test_damaged_weights_are_said_so(folder):
+def test_damaged_weights_are_refused(folder):
     path = folder / weights_files(folder)[0]
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -130,7 +130,7 @@ def test_damaged_weights_are_said_so(folder):
 
 
 @pytest.mark.parametrize(
-    ("state", "words"),
+    ("state", "message"),
     [
         (dict(weight=torch.ones(2, 3)), "bias: missing"),
         (dict(weight=torch.ones(2, 3), bias=torch.ones(2), scale=torch.ones(1)), "scale: unknown"),
@@ -141,10 +141,10 @@ def test_damaged_weights_are_said_so(folder):
         ),
     ],
 )
-def test_tensors_that_do_not_fit_are_named_and_nothing_changes(state, words):
+def test_mismatched_tensors_are_named_and_nothing_changes(state, message):
     module = nn.Linear(3, 2)
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    with pytest.raises(WeightsError, match=words):
+    with pytest.raises(WeightsError, match=message):
         fill(module, state)
     assert all(torch.equal(tensor, before[name]) for name, tensor in module.state_dict().items())
 
@@ -162,7 +162,7 @@ def test_tensors_that_do_not_fit_are_named_and_nothing_changes(state, words):
         (dict(tiled=513), "tiled"),
     ],
 )
-def test_a_config_that_cannot_be_names_its_field(changes, field):
+def test_invalid_config_values_name_their_field(changes, field):
     with pytest.raises(ValidationError) as caught:
         AgentConfig(**changes)
     assert re.match(rf"{field}(\.\d+)?: ", explain(caught.value))
@@ -180,7 +180,7 @@ def test_the_presets_have_the_papers_sizes():
 
 
 def test_an_agent_of_version_3_loads_and_gives_the_same_outputs(tmp_path):
-    """Tiny networks, and what they gave, both written by the last commit that wrote version 3."""
+    """Tiny networks and their outputs, both written by the last commit that wrote version 3."""
     with zipfile.ZipFile(Path(__file__).with_name("weights_v3.zip")) as files:
         files.extractall(tmp_path)
     expected = json.loads((tmp_path / "outputs.json").read_text())

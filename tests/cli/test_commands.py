@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 
-def scrubjay(*words: str, cwd) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "scrubjay", *words], cwd=cwd, capture_output=True, text=True)
+def scrubjay(*args: str, cwd) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "scrubjay", *args], cwd=cwd, capture_output=True, text=True)
 
 
 def test_rooms_as_json(tmp_path):
@@ -51,7 +51,7 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "output"),
+    ("args", "output"),
     [
         (("room", "FloorPlan31"), "unknown scene 'FloorPlan31'"),
         (("rooms", "castle-3", "--json"), "unknown scene 'castle-3'"),
@@ -66,8 +66,8 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
         (("tournament", "--hiders", "easy", "--rooms", "FloorPlan26", "--out", "new"), "no spots of a Bread"),
     ],
 )
-def test_mistakes_are_said_in_a_line(tmp_path, words, output):
-    done = scrubjay(*words, cwd=tmp_path)
+def test_mistakes_get_a_one_line_error(tmp_path, args, output):
+    done = scrubjay(*args, cwd=tmp_path)
     assert done.returncode == 2
     assert output in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
@@ -76,15 +76,15 @@ def test_mistakes_are_said_in_a_line(tmp_path, words, output):
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    """A game of players that need few steps, in its folder."""
+    """The folder of a short game."""
     folder = tmp_path_factory.mktemp("play")
-    words = ("--hider", "heuristic", "--seeker", "oracle", "--scene", "FloorPlan501", "--goal", "Cup", "--seed", "3")
-    done = scrubjay("play", *words, "--out", "game", cwd=folder)
+    args = ("--hider", "heuristic", "--seeker", "oracle", "--scene", "FloorPlan501", "--goal", "Cup", "--seed", "3")
+    done = scrubjay("play", *args, "--out", "game", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
 
 
-def test_a_game_is_played_and_told(played):
+def test_a_game_is_played_and_summarized(played):
     folder, output = played
     record = json.loads((folder / "game" / "record.json").read_text())
     assert record["scene"] == "FloorPlan501" and record["spec"]["goal"] == "Cup"
@@ -92,12 +92,12 @@ def test_a_game_is_played_and_told(played):
     page = (folder / "game" / "index.html").read_text()
     assert "Cup in FloorPlan501" in page and 'href="game.mp4"' in page
     assert (folder / "game" / "game.mp4").read_bytes()[4:8] == b"ftyp"
-    outcome = "found it" if record["found"] else "did not find it"
-    assert f"the seeker (oracle) {outcome}" in output and "visible from" in output
+    ending = "found it" if record["found"] else "did not find it"
+    assert f"the seeker (oracle) {ending}" in output and "visible from" in output
     assert output.splitlines()[-1] == "game/index.html"
 
 
-def test_a_replay_is_the_same_or_says_where_not(played):
+def test_a_replay_reports_the_first_difference(played):
     folder, _ = played
     line = (folder / "game" / "record.json").read_text()
     done = scrubjay("replay", "game/record.json", "--check", cwd=folder)
@@ -116,8 +116,8 @@ def test_a_replay_is_the_same_or_says_where_not(played):
 
 
 def test_games_are_played_and_recorded(tmp_path):
-    words = ("--hider", "heuristic", "--seeker", "oracle", "--seed", "2")
-    done = scrubjay("games", "FloorPlan501", *words, "--out", "games.jsonl", cwd=tmp_path)
+    args = ("--hider", "heuristic", "--seeker", "oracle", "--seed", "2")
+    done = scrubjay("games", "FloorPlan501", *args, "--out", "games.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = (tmp_path / "games.jsonl").read_text().splitlines()
     record, printed = json.loads(line), json.loads(done.stdout)
@@ -131,27 +131,27 @@ def test_games_are_played_and_recorded(tmp_path):
 
 
 def test_a_tournament_of_two_seekers(tmp_path):
-    words = ("--hiders", "random", "--seekers", "random", "oracle", "--rooms", "FloorPlan501", "--games", "1")
-    done = scrubjay("tournament", *words, "--size", "56", "--out", "cup", cwd=tmp_path)
+    args = ("--hiders", "random", "--seekers", "random", "oracle", "--rooms", "FloorPlan501", "--games", "1")
+    done = scrubjay("tournament", *args, "--size", "56", "--out", "cup", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found == json.loads((tmp_path / "cup" / "results.json").read_text())
-    assert list(found["searches"]["random"]) == ["random", "oracle"]
-    assert found["searches"]["random"]["oracle"]["found"]["games"] == 1
+    results = json.loads(done.stdout.splitlines()[-1])
+    assert results == json.loads((tmp_path / "cup" / "results.json").read_text())
+    assert list(results["searches"]["random"]) == ["random", "oracle"]
+    assert results["searches"]["random"]["oracle"]["found"]["games"] == 1
     assert (tmp_path / "cup" / "table.md").read_text() in done.stdout
     assert len((tmp_path / "cup" / "games.jsonl").read_text().splitlines()) == 3
     assert Image.open(tmp_path / "cup" / "plot.png").format == "PNG"
 
 
 def test_spots_are_made_and_kept(tmp_path):
-    words = ("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
-    done = scrubjay(*words, cwd=tmp_path)
+    args = ("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
+    done = scrubjay(*args, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (file,) = (tmp_path / "spots").rglob("*.json")
     before = file.stat().st_mtime_ns
     assert json.loads(file.read_text())["candidates"] == 12
-    assert scrubjay(*words, cwd=tmp_path).returncode == 0
-    assert file.stat().st_mtime_ns == before, "what is there is kept"
+    assert scrubjay(*args, cwd=tmp_path).returncode == 0
+    assert file.stat().st_mtime_ns == before, "existing files are kept"
     one = scrubjay("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--out", "cup.json", cwd=tmp_path)
     assert one.returncode == 0 and (tmp_path / "cup.json").read_text() == file.read_text()
     refused = scrubjay("spots", "FloorPlan501", "--out", "all.json", cwd=tmp_path)

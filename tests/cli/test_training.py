@@ -1,4 +1,4 @@
-"""Training from the command line: as one process, stopped and resumed, and as two that learn together."""
+"""Training from the command line: in one process, interrupted and resumed, and in two processes."""
 
 import filecmp
 import json
@@ -18,19 +18,19 @@ from scrubjay.training.trainer import train
 SMALL = ["--scenes", "FloorPlan401", "--copies", "2", "--minibatch-games", "2", "--checkpoint-interval", "2"]
 
 
-def command(*words: str, **more) -> list[str]:
-    return [sys.executable, "-m", "scrubjay", *words]
+def command(*args: str, **more) -> list[str]:
+    return [sys.executable, "-m", "scrubjay", *args]
 
 
-def run(*words: str) -> subprocess.CompletedProcess:
+def run(*args: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        command(*words), capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"}
+        command(*args), capture_output=True, text=True, timeout=300, env=os.environ | {"OMP_NUM_THREADS": "1"}
     )
 
 
-def run_main(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
-    """The command in this process: its exit code, what it prints, and what else it says."""
-    monkeypatch.setattr("sys.argv", ["scrubjay", *words])
+def run_main(monkeypatch, capsys, *args: str) -> tuple[int, str, str]:
+    """Runs a command in this process: its exit code, standard output and standard error."""
+    monkeypatch.setattr("sys.argv", ["scrubjay", *args])
     code = 0
     try:
         main()
@@ -56,7 +56,7 @@ def test_a_run_is_trained_resumed_and_refused(tmp_path, monkeypatch, capsys):
     assert code == 0 and json.loads(printed)["update"] == 2
 
 
-def test_an_interrupted_run_saves(tmp_path):
+def test_an_interrupted_run_writes_a_checkpoint(tmp_path):
     out = tmp_path / "run"
     process = subprocess.Popen(
         command("train", "demo", "--out", str(out), "--updates", "500", "--scenes", "FloorPlan401", "--copies", "2"),
@@ -74,7 +74,7 @@ def test_an_interrupted_run_saves(tmp_path):
     assert "continue with" in stderr
 
 
-def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsys):
+def test_a_new_run_starts_from_another_runs_agent(tmp_path, monkeypatch, capsys):
     first, second = tmp_path / "first", tmp_path / "second"
     code, _, output = run_main(monkeypatch, capsys, "train", "demo", "--out", str(first), "--updates", "1", *SMALL)
     assert code == 0, output
@@ -99,7 +99,7 @@ def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.parametrize(
-    ("words", "output"),
+    ("args", "output"),
     [
         (("--scenes", "FloorPlan999"), "unknown scene 'FloorPlan999'"), (("--scenes", "kitchen-abc"), "unknown scene"),
         (("--asynchronous", "-1"), "asynchronous: 0 or more"), (("--seed", str(2**64)), "seed: input should be less"),
@@ -109,39 +109,39 @@ def test_a_new_run_begins_with_the_agent_of_another(tmp_path, monkeypatch, capsy
         (("--resume", "somewhere", "--start", "elsewhere"), "--start: for a new run"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_trained_leaves_no_run_behind(words, output, tmp_path, monkeypatch, capsys):
-    code, _, errors = run_main(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *words)
+def test_invalid_flags_leave_no_run_behind(args, output, tmp_path, monkeypatch, capsys):
+    code, _, errors = run_main(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *args)
     assert code == 2 and output in errors and not (tmp_path / "run").exists()
 
 
-def test_workers_do_not_learn_beside_processes_of_torchrun(tmp_path, monkeypatch, capsys):
+def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "0")
-    words = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2"]
-    code, _, errors = run_main(monkeypatch, capsys, *words)
+    args = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2"]
+    code, _, errors = run_main(monkeypatch, capsys, *args)
     assert code == 2 and "under torchrun" in errors and not (tmp_path / "run").exists()
 
 
-def test_what_cannot_be_measured_is_said_before_rooms_are_built(tmp_path, monkeypatch, capsys):
+def test_invalid_evaluations_fail_before_rooms_are_built(tmp_path, monkeypatch, capsys):
     Run.begin(tmp_path / "run", TrainConfig.preset("demo")).close()
-    for words, output in (
+    for args, output in (
         ((), "has no checkpoint yet"),
         (("--device", "tpu"), "unknown device"),
         (("--games", "0"), "games: 1 or more"),
         (("--seed", "-1"), "seed: 0 or more"),
     ):
-        code, _, errors = run_main(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *words)
+        code, _, errors = run_main(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *args)
         assert code == 2 and output in errors
 
 
-def test_hiding_spots_that_are_missing_leave_no_run_behind(tmp_path, monkeypatch, capsys):
-    words = ["train", "seek", "--out", str(tmp_path / "run"), "--spots", str(tmp_path / "nowhere"), *SMALL]
-    code, _, output = run_main(monkeypatch, capsys, *words)
+def test_missing_hiding_spots_leave_no_run_behind(tmp_path, monkeypatch, capsys):
+    args = ["train", "seek", "--out", str(tmp_path / "run"), "--spots", str(tmp_path / "nowhere"), *SMALL]
+    code, _, output = run_main(monkeypatch, capsys, *args)
     assert code == 2 and "nowhere" in output
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
-def test_a_runs_agent_is_measured_beside_players_without_networks(tmp_path):
+def test_a_runs_agent_is_evaluated_beside_scripted_players(tmp_path):
     out = tmp_path / "run"
     started = Run.begin(
         out,
@@ -159,7 +159,7 @@ def test_a_runs_agent_is_measured_beside_players_without_networks(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_learn_together(tmp_path):
+def test_two_processes_train_together(tmp_path):
     out = tmp_path / "run"
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
@@ -173,7 +173,7 @@ def test_two_processes_learn_together(tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_that_do_not_wait_for_each_other(tmp_path):
+def test_asynchronous_workers_train(tmp_path):
     out = tmp_path / "run"
     done = run(
         "train", "demo", "--out", str(out), "--updates", "4", "--copies", "2", "--minibatch-games", "2",
@@ -188,9 +188,9 @@ def test_workers_that_do_not_wait_for_each_other(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_their_run(how, tmp_path):
-    """Ctrl-C, which all of them are printed of, saves; and nobody works on for a run that was killed."""
+    """Ctrl-C, which reaches all of them, writes a checkpoint; no worker survives a killed run."""
     out = tmp_path / "run"
-    words = [
+    args = [
         "--updates",
         "500",
         "--scenes",
@@ -203,7 +203,7 @@ def test_workers_end_with_their_run(how, tmp_path):
         "2",
     ]
     process = subprocess.Popen(
-        command("train", "demo", "--out", str(out), *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command("train", "demo", "--out", str(out), *args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True,
     )  # fmt: skip
     log = out / "metrics.jsonl"

@@ -1,4 +1,4 @@
-"""The ecosystem's own checkers, and what they do not look at: masks, ends of games, seeds, who sees what."""
+"""Gymnasium's and PettingZoo's checkers, and what they do not check: masks, ends of games, seeds, turns."""
 
 import warnings
 
@@ -51,7 +51,7 @@ def masked(env: CacheVectorEnv, seen: dict, rng: np.random.Generator) -> dict:
 
 
 def near_the_end(env) -> None:
-    """Puts the games into S, with one step left; the object lies where the hider began."""
+    """Puts the games into S, with one step left; the object lies where the hider started."""
     game = env.games
     game.world.hold(game.goal)
     game.world.drop(np.ones(len(game), bool))
@@ -93,7 +93,7 @@ def test_a_game_of_two_makes_its_own_world(chest):
         cache_env("no such room", goals=("Cat",))
 
 
-def test_hiders_are_told_where_the_object_landed(pair):
+def test_hiders_observe_where_the_object_landed(pair):
     env = CacheVectorEnv(pair, goals=("Bread",))
     env.reset(seed=0)
     env.games.sampler = lambda *_: EpisodeSpec("Bread", MIDDLE, Stage.OH, Stage.OH, place=MIDDLE)
@@ -106,7 +106,7 @@ def test_hiders_are_told_where_the_object_landed(pair):
     assert NAMES[seen["landed"][0]].startswith("PlaceAt|0,") and env.observation_space.contains(seen)
 
 
-def test_an_action_that_the_stage_does_not_have_takes_time_and_changes_nothing(world):
+def test_an_action_of_another_stage_takes_a_step_and_changes_nothing(world):
     env = CacheEnv(world)
     first, _ = env.reset(seed=1)
     for number in (action_index("DropObject"), action_index("ClaimVisible"), NO_ACTION):
@@ -117,7 +117,7 @@ def test_an_action_that_the_stage_does_not_have_takes_time_and_changes_nothing(w
     assert env.games.time[0, Stage.EM] == 3
 
 
-def test_an_episode_is_one_game_and_ends_with_what_was_seen_last(world):
+def test_an_episode_is_one_game_and_ends_with_its_last_observation(world):
     env = CacheEnv(world, goals=("Tomato",))
     first, _ = env.reset(seed=4)
     near_the_end(env)
@@ -145,7 +145,7 @@ def test_finding_the_object_is_rewarded(world):
         assert terminated == info["found"] != truncated and reward == info["found"]
         if info["found"]:
             return
-    raise AssertionError("what was dropped before the seeker's feet was never seen")
+    raise AssertionError("the object dropped at the seeker's feet was never seen")
 
 
 def test_the_seeker_wins_what_the_hider_loses(world):
@@ -164,7 +164,7 @@ def test_the_seeker_wins_what_the_hider_loses(world):
             env.step(None)
         assert last == {SEEKER: won, HIDER: -won}
         results.add(won)
-    assert 1.0 in results, "what was dropped before the seeker's feet was never seen"
+    assert 1.0 in results, "the object dropped at the seeker's feet was never seen"
 
 
 def test_vector_observations_are_of_the_declared_space(pair):
@@ -201,7 +201,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     assert np.array_equal(seen["image"], pair.view().rgb.numpy()), "the picture is of the next game"
 
 
-def test_last_looks_can_be_left_out_and_pictures_left_as_tensors(pair):
+def test_final_observations_can_be_skipped_and_images_kept_as_tensors(pair):
     env = CacheVectorEnv(pair, tensors=True, final_obs=False, reward=lambda game, result: result.stage * 1.0)
     env.reset(seed=2)
     near_the_end(env)
@@ -235,7 +235,7 @@ def test_the_same_seed_plays_the_same_games(pair):
     assert np.array_equal(runs[0], runs[1]) and not np.array_equal(runs[0], runs[2])
 
 
-def test_turns_follow_the_stages_and_only_who_plays_sees(world):
+def test_turns_follow_the_stages_and_only_the_acting_agent_observes(world):
     env = CacheAEC(world)
     env.reset(seed=3)
     start = env.world.agent_pose(0)

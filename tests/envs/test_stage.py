@@ -1,4 +1,4 @@
-"""Each stage as an environment: the ecosystem's checkers, rewards by hand, what others do within a step, seeds."""
+"""Each stage as an environment: Gymnasium's checker, rewards by hand, other players' steps, seeds."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ COUNTS = {"Explore": 57, "Hide": 200, "Manipulate": 62, "Seek": 58}
 
 
 class Always:
-    """Takes the same few actions in turn, and counts its steps; at PS it stays where it is."""
+    """Repeats the same few actions and counts its steps; in PS it stays."""
 
     def __init__(self, *names: str) -> None:
         self.numbers, self.steps = [action_index(name) for name in names], 0
@@ -44,7 +44,7 @@ class Always:
 
 
 def dropper(seed: int) -> Always:
-    """Drops the object where it is seen, a little ahead."""
+    """Drops the object in view, a little ahead."""
     return Always(*["MoveHandAhead"] * 3, "DropObject")
 
 
@@ -55,14 +55,14 @@ def turner(seed: int) -> Always:
 
 def environments(make, chest):
     """Makes environments in the room of the chest, and closes them."""
-    made = []
+    opened = []
 
     def make_one(task: str, **options):
-        made.append(make(f"scrubjay/{task}-v0", **{"scene": chest, "size": SIZE} | options))
-        return made[-1].unwrapped
+        opened.append(make(f"scrubjay/{task}-v0", **{"scene": chest, "size": SIZE} | options))
+        return opened[-1].unwrapped
 
     yield make_one
-    for env in made:
+    for env in opened:
         env.close()
 
 
@@ -79,7 +79,7 @@ def make_vec(chest):
 
 
 def own(task: str, name: str) -> int:
-    """An action's number within the stage of a task."""
+    """An action's index within a task's stage."""
     return int(np.searchsorted(ACTIONS[TASKS[task].stage], action_index(name)))
 
 
@@ -119,13 +119,13 @@ def test_actions_are_those_of_the_stage(make, task):
         env.step(0.5)
 
 
-def test_environments_are_known_without_importing_anything_first():
+def test_environments_are_registered_without_imports():
     code = "import gymnasium; gymnasium.make('scrubjay:scrubjay/Seek-v0', goals='Nonsense')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "unknown goal objects ['Nonsense']" in done.stderr
 
 
-def test_exploring_earns_for_what_is_new(make):
+def test_exploration_is_rewarded_for_novelty(make):
     env = make("Explore", scene=hut())
     env.reset(seed=0)
     env.world.state.position[0] = (0, 0)
@@ -149,7 +149,7 @@ def test_exploring_ends_after_two_hundred_steps(make):
     assert not do(env, "RotateLeft")[2]
 
 
-def test_manipulating_ends_with_the_drop_and_pays_for_the_target(make):
+def test_a_manipulation_ends_with_the_drop_and_rewards_the_target(make):
     env = make("Manipulate")
     rewards = set()
     for seed in range(6):
@@ -172,7 +172,7 @@ def test_an_object_that_is_never_dropped_costs_one(make):
 
 
 def begin_hiding(env: StageEnv) -> None:
-    """Hider and seeker begin in the middle of the room's south, facing north."""
+    """Hider and seeker start in the middle of the room's south, facing north."""
     env.reset(seed=0)
     middle = AgentPose(0.0, -1.0, 0.0, True)
     env.games.sampler = lambda *_: EpisodeSpec("Bread", middle, Stage.OH, env.games.specs[0].last, place=middle)
@@ -199,7 +199,7 @@ def test_a_place_at_is_a_whole_manipulation_in_one_step(make):
     assert over and not cut and reward == pytest.approx(-0.01)
 
 
-def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
+def test_a_placement_in_the_last_step_is_rewarded_before_the_game_ends(make):
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper)
     begin_hiding(env)
     landed = do(env, "PlaceAt|1,1,1")[0]["landed"]
@@ -208,7 +208,7 @@ def test_a_last_step_that_places_is_paid_before_the_game_ends(make):
     assert cut and not over and info["placed"] and reward == pytest.approx(0.015) and seen["landed"] == landed
 
 
-def test_a_seeker_who_never_finds_pays_the_hider_all(make):
+def test_the_hider_earns_the_most_if_the_object_is_never_found(make):
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper, opponent=turner)
     begin_hiding(env)
     place_object(env)
@@ -217,7 +217,7 @@ def test_a_seeker_who_never_finds_pays_the_hider_all(make):
     assert env.games.others.players[Stage.S].steps == LIMITS[Stage.S]
 
 
-def test_a_seeker_who_finds_soon_costs_the_hider(make):
+def test_the_hider_loses_if_the_object_is_found_soon(make):
     seeker = Always("RotateLeft", "RotateRight", "ClaimVisible")
     env = make("Hide", scene=hut(), size=LARGE, manipulator=dropper, opponent=lambda seed: seeker)
     begin_hiding(env)
@@ -227,13 +227,13 @@ def test_a_seeker_who_finds_soon_costs_the_hider(make):
     assert reward == pytest.approx(-0.01 + 5 * (2 * 3 / 500 - 1))
 
 
-def test_the_script_that_manipulates_by_default_often_hits(make):
+def test_the_default_manipulator_often_hits(make):
     env = make("Hide", scene=hut(), size=LARGE)
     begin_hiding(env)
     assert do(env, "PlaceAt|0,6,4")[4]["placed"], "the floor before the hider's feet"
 
 
-def test_what_was_never_placed_is_not_search_steps(make):
+def test_without_a_placement_the_search_does_not_count(make):
     env = make("Hide", opponent=turner)
     env.reset(seed=0)
     for number in range(LIMITS[Stage.OH]):
@@ -243,8 +243,8 @@ def test_what_was_never_placed_is_not_search_steps(make):
     assert env.games.others.players[Stage.S].steps == 1
 
 
-def test_many_games_are_played_like_one(make, make_vec):
-    """The same spec and actions earn and show the same, whatever the games beside it do meanwhile."""
+def test_games_in_a_batch_equal_single_ones(make, make_vec):
+    """The same spec and actions give the same rewards and observations, whatever the other games do."""
     one, many = make("Hide", manipulator=dropper), make_vec("Hide", num_envs=3, manipulator=dropper)
     many.reset(seed=3)
     spec = many.games.specs[1]
@@ -256,12 +256,14 @@ def test_many_games_are_played_like_one(make, make_vec):
         actions = rng.integers(200, size=3)
         actions[1] = own("Hide", name)
         seen, reward, over, _, info = many.step(actions)
-        alone, earned, ended, _, told = do(one, name)
-        assert (reward[1], over[1]) == (earned, ended) and {n: v[1] for n, v in info.items() if n in told} == told
+        alone, earned, ended, _, one_info = do(one, name)
+        assert (reward[1], over[1]) == (earned, ended) and {
+            n: v[1] for n, v in info.items() if n in one_info
+        } == one_info
         assert all(np.array_equal(seen[part][1], alone[part]) for part in alone)
 
 
-def test_seekers_are_paid_for_finding(make):
+def test_seekers_are_rewarded_for_finding(make):
     env = make("Seek", goals="Bread")
     for seed in range(12):
         seen, _ = env.reset(seed=seed)
@@ -363,7 +365,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(make_vec):
     assert seen["last_action"].tolist() == [COUNTS["Seek"], right] and seen["place"][0].tolist() == [0, 0, 0, 1]
 
 
-def test_a_game_is_hidden_anew_while_the_others_wait(make_vec):
+def test_a_new_hiding_is_played_while_the_other_games_wait(make_vec):
     env = make_vec("Seek", num_envs=2, opponent=turner, final_obs=False, tensors=True)
     env.reset(seed=0)
     turn = own("Seek", "RotateLeft")
@@ -388,7 +390,7 @@ def test_several_rooms_share_the_games_evenly(make_vec, chest):
         make_vec("Explore", num_envs=3, scene=rooms)
 
 
-def test_stable_baselines_trains_on_seeking_as_it_is(make):
+def test_stable_baselines_trains_on_seeking_unchanged(make):
     stable = pytest.importorskip("stable_baselines3")
     checks = pytest.importorskip("stable_baselines3.common.env_checker")
     env = make("Seek")

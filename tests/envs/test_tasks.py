@@ -44,7 +44,7 @@ def test_games_have_the_stages_that_their_learner_and_opponent_need(world, task,
     assert sample(task, world, 1) == sample(task, world, 1) != sample(task, world, 2)
 
 
-def test_goals_and_turns_are_as_asked_for(world):
+def test_goals_and_rotated_grids_follow_the_options(world):
     for task in (Explore, Manipulate, Hide, Seek):
         specs = [spec for seed in range(4) for spec in sample(task(goals="Bread", turned=True), world, seed)]
         assert {spec.goal for spec in specs} == {"Bread"}
@@ -53,7 +53,7 @@ def test_goals_and_turns_are_as_asked_for(world):
         assert not any(spec.start.rotation % 90 for spec in sample(task(), world))
 
 
-def test_what_is_sought_lies_still_where_the_spec_puts_it(world):
+def test_the_object_rests_at_the_specs_pose(world):
     game = CacheGame(world, Seek().sampler(0))
     before = world.state.pose.copy()
     assert (world.state.goal == game.goal).all() and not world.state.held.any()
@@ -62,10 +62,10 @@ def test_what_is_sought_lies_still_where_the_spec_puts_it(world):
     assert np.linalg.norm(world.state.pose[:, :3] - before[:, :3], axis=1).max() < 0.01
 
 
-def test_spots_are_given_as_they_are_or_in_files(world, chest, tmp_path):
+def test_spots_are_given_as_objects_or_files(world, chest, tmp_path):
     tomatoes, breads = (make_spots(chest, goal, candidates=4) for goal in ("Tomato", "Bread"))
-    for some in (tomatoes, breads):
-        save_spots(some, spots_path(tmp_path, "hut", some.goal))
+    for spots in (tomatoes, breads):
+        save_spots(spots, spots_path(tmp_path, "hut", spots.goal))
     hard = {spot.pose for spot in tomatoes.spots["hard"]}
     for given in ([tomatoes], spots_path(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
         task = Seek(spots=given, goals="Tomato", difficulties="hard").load(["hut"])
@@ -94,7 +94,7 @@ def test_wrong_options_are_clear_errors(task, options, message):
         task(**options)
 
 
-def test_hiding_has_a_script_for_the_hand_and_whoever_seeks():
+def test_hiding_has_a_scripted_manipulator_and_an_optional_seeker():
     assert isinstance(Hide().players(0).players[Stage.OM], Manipulator) and Stage.S not in Hide().players(0).players
     assert set(Hide(opponent="oracle").players(0).players) == {Stage.OM, Stage.S}
 

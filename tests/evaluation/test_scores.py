@@ -40,9 +40,9 @@ def games(chest) -> tuple[list[Record], list[list[tuple[float, float, bool]]]]:
             for b in np.flatnonzero(game.stage == Stage.EM):
                 visited[b].append((*game.world.state.position[b], game.world.state.standing[b]))
             action, place = player(game, np.ones(len(game), bool))
-            outcome = game.step(action, place)
-            records += recorder.note(outcome, place)
-            for b in np.flatnonzero(outcome.finished):
+            result = game.step(action, place)
+            records += recorder.note(result, place)
+            for b in np.flatnonzero(result.finished):
                 paths.append(visited[b])
                 visited[b] = []
     return records, paths

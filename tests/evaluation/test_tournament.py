@@ -1,4 +1,4 @@
-"""Tournaments with toy players: what is played, what is counted, and how an interrupted one resumes."""
+"""Tournaments with toy players: the games played, their statistics, and resuming."""
 
 import itertools
 import json
@@ -107,7 +107,7 @@ def test_searches_start_as_the_hidings_ended(played):
     assert len(list(replay_lines(records[-1]))) == len(records[-1].actions)
 
 
-def test_what_the_hider_left_open_is_in_its_record(chest):
+def test_open_parts_are_in_the_hiders_record(chest):
     """It tries OpenAt in all 49 cells in front of a drawer, until time is up."""
     opens = itertools.cycle(action_index(f"OpenAt|{row},{column}") for row in range(1, 8) for column in range(1, 8))
 
@@ -122,7 +122,7 @@ def test_what_the_hider_left_open_is_in_its_record(chest):
     assert record.hidden["open"] == sorted(set(record.opened) - {NOTHING}) != []
 
 
-def test_spots_are_searched_and_what_nobody_can_see_is_not(played, spots, tmp_path):
+def test_spots_are_searched_unless_they_are_invisible(played, spots, tmp_path):
     hidings = play_tournament(plan(hiders=("easy", "medium", "hard"), spots=spots), {}, SEEKERS, tmp_path)
     assert Counter(hiding.hider for hiding in hidings) == {"easy": 4, "hard": 4}, "there are no medium ones"
     dropped = {(h.scene, h.goal): h for h in played[1]}
@@ -225,9 +225,9 @@ def test_more_games_than_worlds_and_rooms_without_games():
 NO_METRICS = Score(*[np.nan] * 11)
 
 
-def hiding(hider: str, seen: bool, share: float, **found: SearchResult) -> Hiding:
+def hiding(hider: str, seen: bool, share: float, **searches: SearchResult) -> Hiding:
     score = replace(NO_METRICS, visible_from=share, bfs_found=float(seen), placed=1.0)
-    return Hiding("FloorPlan501", hider, "Cup", score, found)
+    return Hiding("FloorPlan501", hider, "Cup", score, searches)
 
 
 def test_results_by_hand(tmp_path):

@@ -8,19 +8,19 @@ from scrubjay.game import actions
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 
 
-def test_there_are_219_and_each_stage_has_its_own():
+def test_there_are_219_actions_and_each_stage_has_its_own():
     assert len(NAMES) == len(set(NAMES)) == 219
     assert ALLOWED.sum(1).tolist() == [57, 0, 200, 62, 58]
 
 
-def test_what_the_stages_share():
+def test_actions_shared_by_stages():
     em, seek = ALLOWED[Stage.EM], ALLOWED[Stage.S]
     assert [NAMES[i] for i in np.flatnonzero(seek & ~em)] == ["ClaimVisible"]
     assert not (em & ~seek).any()
     assert {NAMES[i].split("|")[0] for i in np.flatnonzero(ALLOWED[Stage.OH] & ALLOWED[Stage.OM])} == {"OpenAt"}
 
 
-def test_names_and_numbers():
+def test_names_and_indices():
     assert action_index("MoveAhead") == 0
     assert NAMES[action_index("PlaceAt|2,7,1")] == "PlaceAt|2,7,1"
     for wrong in ("Fly", "OpenAt|0,1", "OpenAt|8,1", "PlaceAt|3,1,1"):
@@ -28,7 +28,7 @@ def test_names_and_numbers():
             action_index(wrong)
 
 
-def test_what_actions_ask_of_the_world():
+def test_actions_map_to_world_actions():
     assert actions.OPEN_CELL[action_index("OpenAt|2,3")] == 7 + 2
     assert actions.PLACE_AT[action_index("PlaceAt|1,7,7")] == 49 + 48
     assert actions.STAND[action_index("Crouch")] == 0 and actions.STAND[action_index("Stand")] == 1

@@ -1,4 +1,4 @@
-"""Whole games, played by hand in a room whose numbers are known."""
+"""Whole games, played by hand in a room of known dimensions."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def game(world) -> CacheGame:
 
 
 def explore(game: CacheGame) -> None:
-    """Two hundred turns on the spot, and so back to the first heading."""
+    """Turns in place two hundred times, back to the first heading."""
     for _ in range(200):
         game.step(np.full(len(game), action_index("RotateRight")))
 
@@ -64,7 +64,7 @@ def put_into_the_drawer(game: CacheGame) -> np.ndarray:
     return game.step(one("DropObject")).hit
 
 
-def test_the_stages_come_in_their_order_and_end_at_their_limits(game):
+def test_stages_follow_in_order_and_end_at_their_limits(game):
     assert game.stage[0] == Stage.EM
     explore(game)
     assert game.stage[0] == Stage.PS and game.time[0, Stage.EM] == 200
@@ -111,7 +111,7 @@ def test_an_object_is_hidden_in_a_drawer_and_found(game, chest):
     assert game.episode[0] == 2
 
 
-def test_a_manipulation_runs_inside_object_hiding_and_leaves_its_clock_alone(game):
+def test_a_manipulation_runs_inside_oh_without_counting_as_its_steps(game):
     explore(game)
     go_before_the_drawer(game)
     game.step(one("Crouch"))
@@ -126,7 +126,7 @@ def test_a_manipulation_runs_inside_object_hiding_and_leaves_its_clock_alone(gam
     assert game.time[0, Stage.OM] == 0
 
 
-def test_the_fifteenth_step_of_hiding_may_still_be_a_manipulation(game):
+def test_the_last_step_of_oh_may_be_a_manipulation(game):
     explore(game)
     go_before_the_drawer(game)
     for name in ("Crouch", "Stand") * 7:
@@ -172,8 +172,8 @@ def _axes(rotation: float) -> np.ndarray:
     return np.stack([[facing[1], -facing[0]], facing], 1)
 
 
-def test_games_at_different_stages_go_on_together():
-    """Random play: every game goes through the stages in order, and a batch plays like its games alone would."""
+def test_games_at_different_stages_run_in_one_batch():
+    """Random play: every game passes through the stages in order, and a batch equals its games played alone."""
     compiled = compile_room(hut())
     rng = np.random.default_rng(0)
     with World([compiled], copies=3, size=28) as world:
@@ -192,7 +192,7 @@ def test_games_at_different_stages_go_on_together():
 
 
 @pytest.mark.parametrize(
-    ("action", "said"),
+    ("action", "message"),
     [
         (one("ClaimVisible"), "ClaimVisible is not an action of EM"),
         (np.array([-1]), "nothing is not an action of EM"),
@@ -200,9 +200,9 @@ def test_games_at_different_stages_go_on_together():
         (np.array([0, 0]), "one action's number for each of 1 games"),
     ],
 )
-def test_what_is_not_allowed_is_refused(game, action, said):
+def test_disallowed_actions_are_refused(game, action, message):
     before = game.world.agent_pose(0)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         game.step(action)
     assert game.world.agent_pose(0) == before and game.time.sum() == 0
 
@@ -221,7 +221,7 @@ def test_unknown_goals_are_refused(world):
     assert {GOALS[goal] for goal in CacheGame(world, RandomEpisodes(goals=("Cup",))).goal} == {"Cup"}
 
 
-def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
+def test_oh_resumes_with_its_own_history_after_a_manipulation(game):
     explore(game)
     go_before_the_drawer(game)
     open_the_drawer(game)
@@ -239,10 +239,10 @@ def test_after_a_manipulation_hiding_goes_on_with_its_own_history(game):
     center = masks[1][0].nonzero().float().mean(0) // 32 + 1
     assert abs(row - center[0]) <= 1 and abs(column - center[1]) <= 1
     game.step(one("CloseObjects"))
-    assert observe(game).landed[0] == NO_ACTION, "it is told once"
+    assert observe(game).landed[0] == NO_ACTION, "only in the first observation afterwards"
 
 
-def test_a_search_alone_begins_with_the_object_where_it_lies(chest):
+def test_a_search_alone_starts_with_the_object_at_the_specs_pose(chest):
     start = AgentPose(0.0, 0.0, 90.0, True)
     pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
     with World([chest]) as world:
@@ -264,8 +264,8 @@ def test_a_manipulation_alone_ends_with_the_drop(chest):
         assert result.counts[0].sum() > 0 and game.episode[0] == 2 and game.stage[0] == Stage.OM
 
 
-def test_drops_are_judged_as_if_nobody_played_beside(chest):
-    """Objects are dropped in turn from the same places: their pixels, targets and hits are those of a game alone."""
+def test_drops_in_a_batch_are_judged_as_in_single_games(chest):
+    """Objects dropped from the same places in a batch have the pixels, targets and hits of single games."""
     drawer = AgentPose(0.0, 0.25, 0.0, True)
     specs = [
         EpisodeSpec(GOALS[b], AgentPose(0.0, 0.0, 0.0, True), Stage.OM, Stage.OM, place, (0, row, 3))
@@ -289,8 +289,8 @@ def test_drops_are_judged_as_if_nobody_played_beside(chest):
             assert result.hit[b] == alone[b].hit[0] and result.placed[b] == alone[b].placed[0]
 
 
-def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
-    """Asked twice it is the same; after a turn it is what is seen then."""
+def test_in_sight_follows_the_current_view(chest):
+    """The same if asked twice; after a turn, that of the new view."""
     pose = (0.0, 1.0, 0.05, 1.0, 0.0, 0.0, 0.0)
     with World([chest]) as world:
         game = CacheGame(
@@ -307,7 +307,7 @@ def test_what_is_in_sight_is_of_the_view_as_it_is(chest):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_episodes_are_sampled_from_all_positions_of_their_grids(chest, turned):
-    """The same numbers as if each spec's grid were found anew."""
+    """The same as if each spec's grid were computed from scratch."""
     rng, floor = np.random.default_rng(11), Floor(chest.room, chest.shapes)
     with World([chest]) as world:
         sampler = RandomEpisodes(11, turned=turned, first=Stage.OM, last=Stage.OM)
@@ -322,7 +322,7 @@ def test_episodes_are_sampled_from_all_positions_of_their_grids(chest, turned):
             assert spec.target == (rng.integers(3), rng.integers(7), rng.integers(7))
 
 
-def test_stages_of_a_spec_end_where_they_should(chest):
+def test_games_end_with_the_specs_last_stage(chest):
     with World([chest]) as world:
         game = CacheGame(world, RandomEpisodes(seed=1, last=Stage.EM))
         for step in range(200):
@@ -339,7 +339,7 @@ def test_stages_of_a_spec_end_where_they_should(chest):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"goal": "Sofa"}, "unknown goal object"),
         ({"first": Stage.S}, "begins with S has a pose"),
@@ -349,13 +349,13 @@ def test_stages_of_a_spec_end_where_they_should(chest):
         ({"first": Stage.S, "pose": (0.0,)}, "seven numbers"),
     ],
 )
-def test_specs_that_make_no_game_are_refused(change, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_specs_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
         EpisodeSpec(**{"goal": "Cup", "start": AgentPose(0, 0, 0, True)} | change)
 
 
-def test_what_is_new_by_hand(chest):
-    """Out and back: three cells extend each new heading, and going back along the way is nothing new."""
+def test_novelty_by_hand(chest):
+    """Out and back: each new heading adds three cells, and the way back adds none."""
     with World([chest]) as world:
         game = CacheGame(world, lambda *_: EpisodeSpec("Cup", AgentPose(0.0, -0.5, 90.0, True)))
         assert game.novelty_tracker.size[0] == 3
@@ -383,7 +383,7 @@ def test_turning_around_extends_places_once_if_rotations_do_not_count(chest):
             assert grown.extrap_after[0] - grown.extrap_before[0] == 3
 
 
-def test_a_drop_anywhere_is_a_placement_where_the_spec_says_so(chest):
+def test_any_drop_is_a_placement_if_the_spec_says_so(chest):
     for anywhere in (False, True):
         with World([chest]) as world:
             spec = EpisodeSpec("Cup", AgentPose(0.0, -0.5, 180.0, True), Stage.OH, anywhere=anywhere)
@@ -393,7 +393,7 @@ def test_a_drop_anywhere_is_a_placement_where_the_spec_says_so(chest):
             assert not result.hit[0] and result.placed[0] == game.placed[0] == anywhere
 
 
-def test_forgiven_actions_fail_and_take_their_time(world):
+def test_forgiven_actions_fail_and_take_a_step(world):
     game = CacheGame(world, RandomEpisodes(seed=3), forgiving=True)
     before = world.agent_pose(0)
     result = game.step(one("ClaimVisible"))

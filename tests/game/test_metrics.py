@@ -1,4 +1,4 @@
-"""The measures, on numbers worked out by hand in a small empty room and against slow obvious code."""
+"""Metrics worked out by hand in a small empty room, and against slow reference code."""
 
 import math
 from collections import deque
@@ -50,7 +50,7 @@ def test_lattice_rows_of_a_walk(closet):
 
 
 def test_lattice_rows_on_a_turned_grid(empty):
-    """The rows do not depend on how the grid is turned."""
+    """Rows do not depend on the grid's rotation."""
     rng = np.random.default_rng(0)
     for angle in (0.0, 17.0, 89.0, 345.0):
         grid = empty.floor.grid((0.1, -0.2), angle)
@@ -61,8 +61,8 @@ def test_lattice_rows_on_a_turned_grid(empty):
 
 def test_extrapolation_by_hand():
     """Facing east from the origin: one east, and its northern (left) and southern (right) neighbors."""
-    found = metrics.extrapolated(np.array([[0, 0, 1, 1]]))
-    assert found.tolist() == [[1, -1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 1]]
+    rows = metrics.extrapolated(np.array([[0, 0, 1, 1]]))
+    assert rows.tolist() == [[1, -1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 1]]
     west = metrics.extrapolated(np.array([[0, 0, 3, 0]]))
     assert west.tolist() == [[-1, -1, 3, 0], [-1, 0, 3, 0], [-1, 1, 3, 0]]
 
@@ -76,8 +76,8 @@ def test_coverage_by_hand(grid):
     assert metrics.coverage_plus(walk, grid) == 7 / 18
 
 
-def test_nothing_outside_counts(grid):
-    """A walk along the northern wall that looks into it leads nowhere."""
+def test_positions_outside_the_grid_do_not_count(grid):
+    """A walk along the northern wall, facing it, adds nothing."""
     walk = np.array([[i, 1, 0, 1] for i in (-1, 0, 1)])
     assert metrics.coverage(walk, grid) == 3 / 18
     assert metrics.coverage_plus(walk, grid) == 0
@@ -100,8 +100,11 @@ def test_coverage_against_sets(grid, rows):
         return {(i, j, s) for i, j, _, s in places}
 
     everywhere = without_rotation(reachable)
-    for found, places in ((metrics.coverage(visited, grid), set(rows)), (metrics.coverage_plus(visited, grid), lead)):
-        assert found == len(without_rotation(places) & everywhere) / len(everywhere)
+    for coverage, places in (
+        (metrics.coverage(visited, grid), set(rows)),
+        (metrics.coverage_plus(visited, grid), lead),
+    ):
+        assert coverage == len(without_rotation(places) & everywhere) / len(everywhere)
 
 
 def test_opened_and_hits():
@@ -172,10 +175,10 @@ def test_seeking_by_hand():
 
 def test_students_interval_by_hand():
     """1 to 5: mean 3, standard deviation 1.5811, t(4) at 97.5 % is 2.7764, so 3 +- 1.9632."""
-    found = metrics.summary(np.array([1, 2, 3, 4, 5]))
-    assert found.mean == 3 and found.games == 5
-    assert (found.low, found.high) == pytest.approx((1.0368, 4.9632), abs=1e-4)
-    assert metrics.summary(np.array([1.0, 2, np.nan, 3, 4, 5])) == found
+    summary = metrics.summary(np.array([1, 2, 3, 4, 5]))
+    assert summary.mean == 3 and summary.games == 5
+    assert (summary.low, summary.high) == pytest.approx((1.0368, 4.9632), abs=1e-4)
+    assert metrics.summary(np.array([1.0, 2, np.nan, 3, 4, 5])) == summary
     assert metrics.summary(np.array([0.5, 0.5, 0.5])) == (0.5, 0.5, 0.5, 3)
     alone = metrics.summary(np.array([2.0]))
     assert alone.mean == 2 and math.isnan(alone.low) and math.isnan(alone.high)
@@ -184,16 +187,16 @@ def test_students_interval_by_hand():
 
 def test_wilsons_interval_by_hand():
     """8 of 10: (0.8 + 0.19207) / 1.38415 +- 1.95996 / 1.38415 sqrt(0.016 + 0.0096036) is 0.71674 +- 0.22658."""
-    found = metrics.summary(np.array([True] * 8 + [False] * 2))
-    assert found.mean == 0.8
-    assert (found.low, found.high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    summary = metrics.summary(np.array([True] * 8 + [False] * 2))
+    assert summary.mean == 0.8
+    assert (summary.low, summary.high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert metrics.summary(np.zeros(10, bool)).low == 0 and metrics.summary(np.ones(10, bool)).high == 1
     assert metrics.summary(np.zeros(10, bool)).high == pytest.approx(0.2775, abs=1e-4)
     assert math.isnan(metrics.summary(np.zeros(0, bool)).mean)
 
 
-def test_the_intervals_hold_what_they_say():
-    """Of 2,000 samples of 30, about 95 % of the intervals hold the truth."""
+def test_intervals_have_their_nominal_coverage():
+    """Of 2,000 samples of 30, about 95 % of the intervals contain the true mean."""
     rng = np.random.default_rng(0)
     drawn = rng.normal(3.0, 2.0, (2000, 30))
     held = [low <= 3.0 <= high for _, low, high, _ in map(metrics.summary, drawn)]

@@ -1,4 +1,4 @@
-"""Placements, on pixel counts made by hand."""
+"""Placements, on pixel counts written by hand."""
 
 import numpy as np
 import pytest
@@ -19,16 +19,16 @@ def target(*numbers: int) -> np.ndarray:
 
 
 def test_modalities_by_hand():
-    made = counts({(3, 3): 20}, {(3, 3): 50, (4, 3): 5}, True)[0]
-    assert made[0, 3, 3] == 20 and made[1, 3, 3] == 50 and made[2, 3, 3] == 30
-    assert made[1, 4, 3] == made[2, 4, 3] == 5
+    cells = counts({(3, 3): 20}, {(3, 3): 50, (4, 3): 5}, True)[0]
+    assert cells[0, 3, 3] == 20 and cells[1, 3, 3] == 50 and cells[2, 3, 3] == 30
+    assert cells[1, 4, 3] == cells[2, 4, 3] == 5
     assert counts({(3, 3): 20}, {(3, 3): 50}, False)[0][1].sum() == 0
 
 
-def test_the_cell_with_most_pixels_counts_and_those_within_five_percent():
-    made = counts({(2, 2): 100, (2, 3): 95, (2, 4): 94}, {(2, 2): 100, (2, 3): 95, (2, 4): 94}, False)
-    assert hits(made, target(0, 2, 2)) and hits(made, target(0, 2, 3))
-    assert not hits(made, target(0, 2, 4)) and not hits(made, target(2, 2, 2))
+def test_the_cell_with_most_pixels_is_hit_and_those_within_five_percent():
+    cells = counts({(2, 2): 100, (2, 3): 95, (2, 4): 94}, {(2, 2): 100, (2, 3): 95, (2, 4): 94}, False)
+    assert hits(cells, target(0, 2, 2)) and hits(cells, target(0, 2, 3))
+    assert not hits(cells, target(0, 2, 4)) and not hits(cells, target(2, 2, 2))
 
 
 @pytest.mark.parametrize(("pixels", "enough"), [(10, False), (11, True)])

@@ -1,4 +1,4 @@
-"""Records: what is written down replays to the same game, and nothing else passes for it."""
+"""Records: they replay bit-exactly, and changed or invalid ones are refused."""
 
 import json
 
@@ -24,7 +24,7 @@ def kitchen():
 
 @pytest.fixture(scope="module")
 def records(kitchen):
-    """Two short random games, turned, in a batch."""
+    """Two short random games on rotated grids, in a batch."""
     rng = np.random.default_rng(4)
     with World([kitchen], copies=2, size=SIZE) as world:
         game = CacheGame(world, RandomEpisodes(seed=2, turned=True))
@@ -36,7 +36,7 @@ def records(kitchen):
     return done
 
 
-def test_a_record_replays_bit_by_bit(records, kitchen):
+def test_a_record_replays_bit_exactly(records, kitchen):
     for record in records:
         with World([kitchen], size=SIZE) as world:
             stages = [int(result.stage[0]) for _, result in replay(record, world)]
@@ -45,13 +45,13 @@ def test_a_record_replays_bit_by_bit(records, kitchen):
         assert stages == record.stages()
 
 
-def test_records_survive_a_file(records, tmp_path):
+def test_records_round_trip_through_a_file(records, tmp_path):
     save_records(records, tmp_path / "games.jsonl")
     assert load_records(tmp_path / "games.jsonl") == records
 
 
 def test_records_of_version_2_are_read(records, tmp_path):
-    """They called the spec a deal."""
+    """Version 2 called the spec a deal."""
     old = [record.to_dict() | {"version": 2} for record in records]
     for data in old:
         data["deal"] = data.pop("spec")
@@ -78,7 +78,7 @@ def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda data: data | {"version": 9}, "not a record of version 2 or 3"),
         (lambda data: data | {"extra": 1}, "extra: unexpected keyword argument"),
@@ -93,11 +93,11 @@ def test_a_changed_record_does_not_replay(records, kitchen, tmp_path):
         (lambda data: data | {"actions": ["Fly"] * len(data["actions"])}, "unknown action 'Fly'"),
     ],
 )
-def test_broken_records_are_refused(records, tmp_path, change, said):
+def test_invalid_records_are_refused(records, tmp_path, change, message):
     path = tmp_path / "games.jsonl"
     save_records(records[:1], path)
     path.write_text(json.dumps(change(json.loads(path.read_text()))) + "\n")
-    with pytest.raises(RecordError, match=said):
+    with pytest.raises(RecordError, match=message):
         load_records(path)
     path.write_text("no JSON\n")
     with pytest.raises(RecordError, match="line 1"):

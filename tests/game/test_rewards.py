@@ -32,9 +32,9 @@ S = dict(success=True, claim=False, visible=False, new_place=False, new_opened=F
 
 def reward(terms, defaults, **changes) -> tuple[float, dict[str, float]]:
     """The reward of one step, and those of its terms that are not 0."""
-    found = terms(**{name: np.array([value]) for name, value in (defaults | changes).items()})
-    assert all(term.shape == (1,) for term in found.values())
-    return float(total(found)[0]), {name: float(term[0]) for name, term in found.items() if term[0] != 0}
+    values = terms(**{name: np.array([value]) for name, value in (defaults | changes).items()})
+    assert all(term.shape == (1,) for term in values.values())
+    return float(total(values)[0]), {name: float(term[0]) for name, term in values.items() if term[0] != 0}
 
 
 def pixels(*cells: tuple[int, int, int, int]) -> np.ndarray:
@@ -61,15 +61,15 @@ def pixels(*cells: tuple[int, int, int, int]) -> np.ndarray:
         # Opened again, or not at all: lifted to -0.001.
         ({"open_at": True}, -0.001),
         ({"open_at": True, "success": False}, -0.001),
-        # Nothing of a failed action counts.
+        # A failed action earns nothing.
         ({"success": False, "extrap_after": 33, "new_opened": True, "new_place": True, "hide": 0.2}, -0.03),
     ],
 )
-def test_exploring(changes, expected):
+def test_rewards_of_em(changes, expected):
     assert reward(em_terms, EM, **changes)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_terms_of_exploring():
+def test_terms_of_em():
     _, opened = reward(em_terms, EM, open_at=True, new_opened=True, hide=0.2)
     assert opened == pytest.approx({"step": -0.01, "open": 0.4, "hide": 0.2})
     _, failed = reward(em_terms, EM, success=False, open_at=True)
@@ -85,13 +85,13 @@ def test_sizes_may_be_unsigned():
     assert reward(em_terms, EM, **sizes)[0] == pytest.approx(-0.21)
 
 
-def test_value_of_a_place():
+def test_hiding_value_of_a_place():
     value, mean = np.array([0.75, 2.5, 0.1, 0.75]), np.array([0.5, 0.5, 0.5, 0.5])
     hide = em_hide(value, mean, np.array([True, True, True, False]))
     assert hide == pytest.approx([0.05, 0.2, 0.0, 0.0])
 
 
-def test_mean_value_is_of_unseen_states():
+def test_the_mean_value_is_over_unseen_states():
     values = np.array([[1.0, 5.0, 2.0], [4.0, np.nan, np.nan]])
     unseen = np.array([[True, False, True], [True, False, False]])
     assert em_mean_value(values, unseen) == pytest.approx([1.5, 4.0])
@@ -116,17 +116,17 @@ def test_mean_value_is_of_unseen_states():
         ({"place_at": True, "probability": 1.0}, -0.01 + 0.02 + 0.005),
         ({"place_at": True, "probability": 0.5}, -0.01 + 0.02 + 0.02),
         ({"place_at": True, "probability": 0.01}, -0.01 + 0.02 + 0.5),
-        # The end: the placement itself, or what was done after it.
+        # The final step: the placement, or a later one.
         ({"place_at": True, "probability": 0.5, "final": True, "percentile": 0.6}, 3.03),
         ({"final": True, "percentile": -1.0, "placed_before": True}, -5.01),
         ({"final": True, "percentile": 1.0, "placed_before": True}, 4.99),
     ],
 )
-def test_hiding(changes, expected):
+def test_rewards_of_oh(changes, expected):
     assert reward(oh_terms, OH, **changes)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_terms_of_hiding():
+def test_terms_of_oh():
     _, placed = reward(oh_terms, OH, place_at=True, probability=0.5, final=True, percentile=0.2)
     assert placed == pytest.approx({"step": -0.01, "place": 0.02, "difficult": 0.02, "percentile": 1.0})
     assert reward(oh_terms, OH, ready=True, success=False)[1] == {"step": -0.01, "not_ready": -0.1}
@@ -134,7 +134,7 @@ def test_terms_of_hiding():
     assert reward(oh_terms, OH, **again)[1] == {"step": -0.01, "place_again": -0.1}
 
 
-def test_difficulty_is_cut_off_on_both_sides():
+def test_difficulty_is_clipped_on_both_sides():
     assert oh_difficulty(np.array([1.0, 0.5, 0.2, 0.1, 0.05, 0.0])) == pytest.approx(
         [0.005, 0.02, 0.125, 0.5, 0.5, 0.5]
     )
@@ -210,12 +210,12 @@ HIDDEN = pixels((TOP, 2, 4, 15), (BEHIND, 3, 4, 85))
         ({"drop": True}, pixels((TOP, 0, 0, 20), (BEHIND, 6, 6, 18)), (BEHIND, 0, 1), 0.24),
     ],
 )
-def test_manipulating(changes, hit, target, expected):
+def test_rewards_of_om(changes, hit, target, expected):
     got, _ = reward(om_terms, OM, hit=hit, target=target, **changes)
     assert got == pytest.approx(expected, abs=1e-12)
 
 
-def test_terms_of_manipulating():
+def test_terms_of_om():
     _, exact = reward(om_terms, OM, hit=IN, target=(CONTAINED, 3, 4), drop=True)
     assert exact == {"step": -0.01, "near": 1.0, "modality": 1.0, "exact": 1.0}
     assert reward(om_terms, OM, hit=pixels(), target=(TOP, 0, 0), drop=True)[1] == {"step": -0.01, "off_screen": -1.0}
@@ -248,18 +248,18 @@ def test_cells_that_are_hit():
         ({"new_place": True, "success": False}, -0.03),
     ],
 )
-def test_seeking(changes, expected):
+def test_rewards_of_s(changes, expected):
     assert reward(s_terms, S, **changes)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_terms_of_seeking():
+def test_terms_of_s():
     assert reward(s_terms, S, claim=True, visible=True)[1] == {"step": -0.01, "found": 1.0}
     assert reward(s_terms, S, claim=True, success=False)[1] == {"step": -0.01, "false_claim": -0.05}
     assert reward(s_terms, S, new_place=True)[1] == {"step": -0.01, "new_place": 0.01}
 
 
-def drawn(names, rng, *shape: int) -> dict[str, np.ndarray]:
-    """Flags, fair and independent, and numbers where the argument is one."""
+def random_arguments(names, rng, *shape: int) -> dict[str, np.ndarray]:
+    """Random independent flags, and random numbers for numeric arguments."""
     inputs = {name: rng.random(shape) < 0.5 for name in names}
     numbers = {name: rng.random(shape) for name in ("hide", "probability", "percentile")}
     numbers |= {name: rng.integers(0, 400, shape) for name in ("extrap_before", "extrap_after")}
@@ -267,9 +267,9 @@ def drawn(names, rng, *shape: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize(("terms", "defaults"), [(em_terms, EM), (oh_terms, OH), (om_terms, OM), (s_terms, S)])
-def test_a_batch_and_a_history_are_one_by_one(terms, defaults):
+def test_a_batch_equals_its_steps_one_by_one(terms, defaults):
     rng = np.random.default_rng(0)
-    inputs = drawn(defaults, rng, 50, 8)
+    inputs = random_arguments(defaults, rng, 50, 8)
     if terms is om_terms:
         crowded = rng.integers(0, 30, (50, 8, 3, 7, 7)) * (rng.random((50, 8, 3, 7, 7)) < 0.02)
         inputs |= {"hit": crowded, "target": rng.integers(0, [3, 7, 7], (50, 8, 3))}
@@ -284,14 +284,14 @@ def test_a_batch_and_a_history_are_one_by_one(terms, defaults):
             assert total(single)[0] == total(batch)[b] == total(history)[b, t]
 
 
-def test_value_and_percentile_in_a_batch_are_one_by_one():
+def test_values_and_percentiles_in_a_batch_equal_single_ones():
     rng = np.random.default_rng(1)
     value, mean, unseen = rng.normal(size=20), rng.normal(size=20), rng.random(20) < 0.5
     lengths, steps, found = rng.integers(1, 500, (20, 100)), rng.integers(1, 500, 20), rng.random(20) < 0.5
     seen = rng.random((20, 9)) < 0.5
     seen[:, 0] = True
     values = rng.normal(size=(20, 9))
-    flags = drawn(("success", "place_at", "ready"), rng, 20, 15)
+    flags = random_arguments(("success", "place_at", "ready"), rng, 20, 15)
     for b in range(20):
         one = slice(b, b + 1)
         assert em_hide(value[one], mean[one], unseen[one])[0] == em_hide(value, mean, unseen)[b]
@@ -303,7 +303,7 @@ def test_value_and_percentile_in_a_batch_are_one_by_one():
         assert single.sum() <= 1
 
 
-def test_slips_of_the_caller_are_errors():
+def test_invalid_arguments_are_errors():
     flag = np.array([True, False])
     with pytest.raises(TypeError, match="bool"):
         s_terms(success=flag.astype(int), claim=flag, visible=flag, new_place=flag, new_opened=flag)

@@ -1,4 +1,4 @@
-"""The order of the stages, on steps made by hand."""
+"""The order of the stages, on steps written by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rewards of steps made by hand: all branches of the four algorithms, and when a PlaceAt is paid."""
+"""Rewards of steps written by hand: all branches of the four algorithms, and when a PlaceAt is rewarded."""
 
 from dataclasses import fields
 
@@ -25,7 +25,7 @@ FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended"
 
 
 def step(stage: Stage, action: str, **what) -> dict:
-    """One game's step: flags are False and numbers 0 unless they are given."""
+    """One game's step; flags default to False and numbers to 0."""
     return {"stage": stage, "action": action_index(action) if action else NOTHING, **what}
 
 
@@ -91,23 +91,23 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("one", "earned"), BY_HAND)
-def test_a_step_earns_what_its_algorithm_says(one, earned):
+def test_a_steps_reward_follows_its_algorithm(one, earned):
     assert step_reward(result_of(one)) == pytest.approx([earned], abs=1e-12)
 
 
 @given(st.permutations(range(len(BY_HAND))))
-def test_games_do_not_change_what_others_earn(order):
+def test_rewards_do_not_depend_on_the_other_games(order):
     paid = step_reward(result_of(*(BY_HAND[k][0] for k in order)))
     assert paid == pytest.approx([BY_HAND[k][1] for k in order], abs=1e-12)
 
 
-def test_a_place_worth_hiding_at_is_paid_where_something_was_new():
+def test_a_hiding_value_is_rewarded_only_where_something_is_new():
     new = step(EM, "MoveAhead", success=True, new_place=True)
     steps = result_of(new, new, step(EM, "RotateLeft", success=True), step(S, "MoveAhead", success=True))
     assert step_reward(steps, hide=np.array([0.1, 0.0, 0.1, 0.1])) == pytest.approx([0.09, -0.01, -0.01, -0.01])
 
 
-def test_a_place_at_is_paid_when_its_manipulation_ends():
+def test_a_place_at_is_rewarded_when_its_manipulation_ends():
     dropped = dict(success=True, ended=True)
     steps = result_of(
         step(OH, "PlaceAt|0,1,1", success=True),
@@ -132,7 +132,7 @@ def test_the_terms_have_names_and_add_up_to_the_reward():
 
 
 def test_terms_are_logged_by_stage_and_name():
-    """Terms of one batch's games at all stages; a game has none of another stage."""
+    """A batch with games at all stages; each game has the terms of its own stage only."""
     steps = result_of(*(one for one, _ in BY_HAND))
     terms = reward_terms(steps)
     assert {"EM/explore", "OH/not_ready", "OM/exact", "S/found"} < set(terms)
@@ -142,6 +142,6 @@ def test_terms_are_logged_by_stage_and_name():
     assert not reward_terms(result_of(step(PS, ""))) and step_reward(result_of(step(PS, ""))).tolist() == [0.0]
 
 
-def test_results_made_by_hand_have_all_that_a_game_s_have():
-    made = result_of(BY_HAND[0][0])
-    assert {len(getattr(made, f.name)) for f in fields(StepResult) if f.name != "novelty"} == {1}
+def test_results_written_by_hand_have_every_field():
+    result = result_of(BY_HAND[0][0])
+    assert {len(getattr(result, f.name)) for f in fields(StepResult) if f.name != "novelty"} == {1}

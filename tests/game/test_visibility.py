@@ -1,4 +1,4 @@
-"""Mutual sight against geometry worked out by hand, and against rendered pixels."""
+"""Visibility against geometry worked out by hand, and against rendered pixels."""
 
 import time
 
@@ -19,13 +19,13 @@ from scrubjay.spots.spots import KINDS, candidate_spots
 
 UPRIGHT = (1.0, 0, 0, 0)
 FEW = 12
-"""Pixels up to which a place may be missed."""
+"""Places that see the object with at most this many pixels may be missed."""
 COPIES = 24
 DRAWERS = {"FloorPlan7": 4, "FloorPlan203": 3, "FloorPlan410": 3}
 """Rooms, and in each how many spots in drawers and the like; as many again are anywhere."""
 
 ROOMS = [f"FloorPlan{number}" for number in (407, 13, 309, 211, 425, 10, 321, 416, 329, 4)]
-"""Small ones, for a comparison with thousands of pictures."""
+"""Small rooms, for a comparison with thousands of images."""
 
 
 def closed(compiled: CompiledRoom) -> np.ndarray:
@@ -34,7 +34,7 @@ def closed(compiled: CompiledRoom) -> np.ndarray:
 
 @pytest.mark.parametrize("angle", [0.0, 33.0])
 def test_in_an_empty_room_the_frustum_decides(empty, angle):
-    """Nothing hides a tomato on the floor: it is seen where its middle is in view, up to its own size at the edges."""
+    """Nothing occludes a tomato on the floor: it is visible if its center is in view, up to its size at the edges."""
     grid = empty.floor.grid((0.0, 0.0), angle)
     pose = np.array([0.4, 0.3, 0.045, *UPRIGHT])
     seen = visible_from(empty, closed(empty), "Tomato", pose, grid)
@@ -50,7 +50,7 @@ def test_in_an_empty_room_the_frustum_decides(empty, angle):
 
 
 def test_a_closed_drawer_hides_and_is_seen_through(chest):
-    """In the closed drawer at the north wall; with moving parts left out, only the chest around it hides it."""
+    """In the closed drawer at the north wall; seen through moving parts, only the chest around it occludes it."""
     grid = chest.floor.reachable()
     pose = np.array([0.0, 1.7, 0.72, *UPRIGHT])
     assert not visible_from(chest, closed(chest), "Tomato", pose, grid).any()
@@ -61,7 +61,7 @@ def test_a_closed_drawer_hides_and_is_seen_through(chest):
     assert visible_from(chest, opened, "Tomato", pose + [0, -0.3, 0, 0, 0, 0, 0], grid).any()
 
 
-def test_it_is_the_same_every_time(chest):
+def test_visibility_is_deterministic(chest):
     pose = np.array([0.7, 1.1, 0.07, *UPRIGHT])
     grid = chest.floor.reachable()
     first, second = (visible_from(chest, closed(chest), "Cup", pose, grid) for _ in range(2))
@@ -69,8 +69,8 @@ def test_it_is_the_same_every_time(chest):
 
 
 @pytest.mark.parametrize("goal", GOALS)
-def test_points_are_all_over_the_object(empty, goal):
-    """They lie within its bounds and come near all its ends, the first two dozen as well."""
+def test_points_cover_the_object(empty, goal):
+    """They lie within its bounds and reach near all its ends; so do the first two dozen."""
     points, area = surface_points(empty, goal)
     corners = triangles_of(empty, empty.goals[goal].body).points
     low, high = corners.min(0), corners.max(0)
@@ -83,27 +83,27 @@ def test_points_are_all_over_the_object(empty, goal):
 
 @pytest.fixture(scope="module", params=DRAWERS)
 def spots(request):
-    """A world with many copies of one room, and spots in it: what is open, goal, pose, and whether it is contained."""
+    """A world with many copies of one room, and spots in it: open parts, goal, pose, and whether it is contained."""
     rng = np.random.default_rng(len(request.param) + int(request.param[9:]))
     room = compile_room(make_room(request.param))
     with World([room], copies=COPIES) as world:
         grid = world.reachable[0]
         ways = [(number, places) for number, places in enumerate(ways_to_open(room, grid)) if places]
         count = DRAWERS[request.param]
-        found = [_dropped(world, grid, k % len(GOALS), rng) for k in range(count)]
-        while len(found) < 2 * count:
+        spots = [_dropped(world, grid, k % len(GOALS), rng) for k in range(count)]
+        while len(spots) < 2 * count:
             number, places = ways[rng.integers(len(ways))]
-            spot = _enclosed(world, number, places, len(found) % len(GOALS), rng)
-            found += [spot] if spot else []
-        yield world, grid, found
+            spot = _enclosed(world, number, places, len(spots) % len(GOALS), rng)
+            spots += [spot] if spot else []
+        yield world, grid, spots
 
 
-def test_sight_is_what_pixels_show(spots):
-    """On a sample of places; those of a hidden object alone would say little, so seen ones are half of it if there."""
-    world, grid, found = spots
+def test_visibility_agrees_with_rendered_pixels(spots):
+    """On a sample of places, half of them with the object in view where there are any."""
+    world, grid, cases = spots
     rng = np.random.default_rng(1)
     agreed, seen_count, drawn_count, inside = [], 0, 0, 0
-    for is_open, goal, pose, contained in found:
+    for is_open, goal, pose, contained in cases:
         for groups, through in ((EVERYTHING, False), (WITHOUT_OPENABLES, True)):
             seen = visible_from(world.rooms[0], is_open, GOALS[goal], pose, grid, through).reshape(-1)
             sample = _sample(seen, rng)
@@ -120,7 +120,7 @@ def test_sight_is_what_pixels_show(spots):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", ROOMS)
-def test_counts_are_those_of_brute_force(scene):
+def test_counts_agree_with_brute_force(scene):
     """Five hiding spots a room, fifty in all, of all kinds, drawn from every third position, each height and quarter.
 
     Counts differ by at most 5 %, or a place or two where few see the object, and by 2 % in a room: slivers.
@@ -133,8 +133,8 @@ def test_counts_are_those_of_brute_force(scene):
     with World([room], copies=COPIES) as world:
         for number, goal in enumerate(GOALS):
             wanted = KINDS[(number + first) % len(KINDS)]
-            found = candidate_spots(room, goal, 8, rng)
-            spot = min(found, key=lambda spot: (spot.kind != wanted, spot.share == 0, not spot.open))
+            candidates = candidate_spots(room, goal, 8, rng)
+            spot = min(candidates, key=lambda spot: (spot.kind != wanted, spot.share == 0, not spot.open))
             is_open, pose = spot.is_open(room), np.array(spot.pose)
             seen = visible_from(room, is_open, goal, pose, grid).reshape(-1)[places]
             pixels = _pixels(world, grid, places, is_open, number, pose, EVERYTHING)
@@ -149,24 +149,24 @@ def test_counts_are_those_of_brute_force(scene):
     assert len(kinds) > 1 and seen_count == pytest.approx(drawn_count, rel=0.02)
 
 
-def test_a_spot_costs_little(spots):
-    """Far less than rendering its thousand and more places, which takes seconds."""
-    world, grid, found = spots
+def test_a_spot_is_fast_to_evaluate(spots):
+    """Far less than rendering its thousands of places, which takes seconds."""
+    world, grid, cases = spots
     began = time.process_time()
-    for is_open, goal, pose, _ in found:
+    for is_open, goal, pose, _ in cases:
         visible_from(world.rooms[0], is_open, GOALS[goal], pose, grid)
-    assert (time.process_time() - began) / len(found) < 0.5
+    assert (time.process_time() - began) / len(cases) < 0.5
 
 
 def _sample(seen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of places, (2 * COPIES,): as far as there are any, half of them among the seen ones."""
+    """Indices of places, (2 * COPIES,), half of them among the visible ones if there are any."""
     yes, no = (rng.permutation(np.flatnonzero(seen == wanted)) for wanted in (True, False))
     few = yes[:COPIES]
     return np.concatenate([few, no[: 2 * COPIES - len(few)]])
 
 
 def _pixels(world: World, grid, sample: np.ndarray, is_open, goal: int, pose, groups) -> np.ndarray:
-    """The goal object's pixels at places given by their numbers in `visible_from`'s result."""
+    """The goal object's pixels at places given by their indices in `visible_from`'s result."""
     state, counts = world.state, []
     state.goal[:], state.pose[:], state.held[:] = goal, pose, False
     state.open[:, : len(is_open)] = is_open
@@ -196,7 +196,7 @@ def _spot(world: World) -> tuple[np.ndarray, int, np.ndarray, bool]:
 
 
 def _dropped(world: World, grid, goal: int, rng: np.random.Generator) -> tuple[np.ndarray, int, np.ndarray, bool]:
-    """Held somewhere, moved about at random, dropped."""
+    """Held at a random place, moved at random, dropped."""
     while True:
         x, y = grid.positions[rng.integers(len(grid))]
         _cleared(world, AgentPose(x, y, 90.0 * rng.integers(4), bool(rng.integers(2))))
@@ -208,7 +208,7 @@ def _dropped(world: World, grid, goal: int, rng: np.random.Generator) -> tuple[n
 
 
 def _enclosed(world: World, number: int, places: list[AgentPose], goal: int, rng: np.random.Generator):
-    """Held before something that opens, moved into it, dropped, and mostly shut in; None where that fails."""
+    """Held in front of an openable, moved into it, dropped, and mostly shut in; None if that fails."""
     _cleared(world, places[rng.integers(min(3, len(places)))])
     if not world.open(_only(number))[0] or not world.hold(_only(goal))[0]:
         return None

@@ -80,8 +80,8 @@ def test_the_explorer_explores_and_leaves_the_other_stages_alone(game):
         action, _ = explorer(game, np.ones(4, bool))
         assert ((action == NOTHING) == ~exploring).all()
         other, place = rest(game, ~exploring)
-        outcome = game.step(np.where(exploring, action, other), place)
-        stages |= set(outcome.stage.tolist())
+        result = game.step(np.where(exploring, action, other), place)
+        stages |= set(result.stage.tolist())
     assert stages >= {Stage.EM, Stage.PS, Stage.OH}
 
 

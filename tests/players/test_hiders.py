@@ -23,10 +23,10 @@ def play_manipulation(world: World, spec: EpisodeSpec) -> tuple[bool, list[str]]
     game, player, names = CacheGame(world, lambda *_: spec), Manipulator(), []
     while True:
         action, place = player(game, np.ones(1, bool))
-        outcome = game.step(action, place)
+        result = game.step(action, place)
         names.append(NAMES[action[0]])
-        if outcome.finished[0]:
-            return bool(outcome.hit[0]), names
+        if result.finished[0]:
+            return bool(result.hit[0]), names
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,8 @@ def test_the_hand_hits_cells_that_can_be_hit(table_room):
         start = AgentPose(0.0, 0.25, 0.0, True)
         game = CacheGame(world, lambda *_: EpisodeSpec("Tomato", start, last=Stage.EM))
         (percept,) = perceive(game, np.array([0]))
-        found = find_drop_targets(percept, GOALS.index("Tomato"))
-        targets = [(0, int(row), int(column)) for row, column in zip(found.row, found.column, strict=True)]
+        drops = find_drop_targets(percept, GOALS.index("Tomato"))
+        targets = [(0, int(row), int(column)) for row, column in zip(drops.row, drops.column, strict=True)]
         specs = [EpisodeSpec("Tomato", start, Stage.OM, Stage.OM, target=target) for target in targets]
         assert np.mean([play_manipulation(world, spec)[0] for spec in specs]) > 0.7
 
@@ -76,9 +76,9 @@ def test_the_hider_can_start_at_any_stage(chest, first):
     with World([chest], size=224) as world:
         game, hider, stages, placed = CacheGame(world, lambda *_: spec), HeuristicHider(), set(), False
         while game.episode[0] == 1 and game.stage[0] != Stage.S:
-            outcome = game.step(*hider(game, np.ones(1, bool)))
-            stages.add(int(outcome.stage[0]))
-            placed |= bool(outcome.placed[0])
+            result = game.step(*hider(game, np.ones(1, bool)))
+            stages.add(int(result.stage[0]))
+            placed |= bool(result.placed[0])
         assert placed and first in stages and Stage.OM in stages
 
 

@@ -73,7 +73,7 @@ def test_a_path_leads_to_the_most_gain_per_step(data):
     assert len(path) == distances[end] and scores[end] == max(scores.values())
 
 
-def test_nobody_walks_backwards():
+def test_paths_never_walk_backwards():
     passable = open_floor(np.ones((1, 3), bool))
     gain = np.zeros((1, 3, 4, 2))
     gain[0, 0] = 1.0

@@ -22,11 +22,11 @@ def search(world: World, name: str, spec: EpisodeSpec) -> tuple[bool, list[str],
     game, player, names, false = CacheGame(world, lambda *_: spec), make_seeker(name, 1), [], 0
     while True:
         action, place = player(game, np.ones(1, bool))
-        outcome = game.step(action, place)
+        result = game.step(action, place)
         names.append(NAMES[action[0]])
-        false += names[-1] == "ClaimVisible" and not outcome.success[0]
-        if outcome.finished[0]:
-            return bool(outcome.found[0]), names, false
+        false += names[-1] == "ClaimVisible" and not result.success[0]
+        if result.finished[0]:
+            return bool(result.found[0]), names, false
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_an_object_in_a_drawer_is_found_by_opening(world, name):
     assert len(names) < {"frontier": 150, "bfs": 40, "oracle": 25}[name]
 
 
-def test_nobody_claims_an_object_that_cannot_be_seen(world):
+def test_invisible_objects_are_never_claimed(world):
     """The object is far above the room."""
     spec = EpisodeSpec(
         "Tomato", AgentPose(0.0, 0.0, 0.0, True), Stage.S, Stage.S, pose=(0.0, 0.0, 50.0, 1.0, 0.0, 0.0, 0.0)

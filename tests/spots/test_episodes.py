@@ -33,7 +33,7 @@ def in_chest(**spots: tuple[Spot, ...]) -> Spots:
 
 def test_searches_are_sampled_from_the_spots(chest):
     sampler = SpotEpisodes([in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,))])
-    games = [spec for some in sample(chest, sampler, 40) for spec in some]
+    games = [spec for specs in sample(chest, sampler, 40) for spec in specs]
     assert all((spec.first, spec.last, spec.goal) == (Stage.S, Stage.S, "Cup") for spec in games)
     assert {(spec.pose, spec.open) for spec in games} == {(s.pose, s.open) for s in (ON_FLOOR, BEFORE_DRAWER)}
     positions = chest.floor.reachable().positions.tolist()
@@ -42,7 +42,7 @@ def test_searches_are_sampled_from_the_spots(chest):
     assert len({spec.start[:2] for spec in games}) > 30
 
 
-def test_a_worlds_games_depend_on_the_seed_and_its_number_alone(chest):
+def test_a_worlds_games_depend_only_on_the_seed_and_its_index(chest):
     spots = [in_chest(easy=(ON_FLOOR, BEFORE_DRAWER))]
     first, second = sample(chest, SpotEpisodes(spots), 5)
     assert first != second
@@ -53,14 +53,14 @@ def test_a_worlds_games_depend_on_the_seed_and_its_number_alone(chest):
     assert sample(chest, SpotEpisodes(spots, seed=1), 5)[0] != first
 
 
-def test_only_what_is_asked_for_is_sampled(chest):
+def test_only_the_given_goals_and_difficulties_are_sampled(chest):
     knife = replace(ON_FLOOR, goal="Knife")
     spots = [in_chest(easy=(ON_FLOOR,), hard=(BEFORE_DRAWER,)), replace(in_chest(hard=(knife,)), goal="Knife")]
-    for chosen, poses in (
+    for options, poses in (
         ({"goals": ["Knife"]}, {("Knife", knife.pose)}),
         ({"difficulties": ["easy"]}, {("Cup", ON_FLOOR.pose)}),
     ):
-        (games,) = sample(chest, SpotEpisodes(spots, **chosen), 10, copies=1)
+        (games,) = sample(chest, SpotEpisodes(spots, **options), 10, copies=1)
         assert {(spec.goal, spec.pose) for spec in games} == poses
 
 
@@ -75,7 +75,7 @@ def test_goals_and_difficulties_are_equally_likely(chest):
     assert counts["Cup", ()] == pytest.approx(150, abs=50) and counts["Cup", (0, 1)] == pytest.approx(150, abs=50)
 
 
-def test_nobody_begins_inside_an_open_part(chest):
+def test_no_search_starts_inside_an_open_part(chest):
     """The drawer and the door, both open, take positions away; `World.set_agent_pose` accepts all the others."""
     free, everywhere = free_positions(chest, BEFORE_DRAWER), chest.floor.reachable().positions
     assert 0 < len(free) < len(everywhere) == len(free_positions(chest, ON_FLOOR))

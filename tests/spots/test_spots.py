@@ -1,4 +1,4 @@
-"""Hiding spots: objects rest where they should, difficulties follow the paper, files are whole or refused."""
+"""Hiding spots: objects at rest, difficulties as in the paper, files complete or refused."""
 
 import json
 import multiprocessing
@@ -43,7 +43,7 @@ def kitchen():
 
 
 @pytest.fixture(scope="module")
-def found(kitchen) -> list[Spot]:
+def spots_in_kitchen(kitchen) -> list[Spot]:
     rng = np.random.default_rng(0)
     return [spot for goal in GOALS for spot in candidate_spots(kitchen, goal, COUNT, rng)]
 
@@ -52,43 +52,43 @@ def situation(compiled, spot: Spot) -> Situation:
     return Situation(np.zeros(2), 0.0, True, spot.is_open(compiled), spot.goal, np.array(spot.pose), False)
 
 
-def made(**changes) -> Spots:
+def example_spots(**changes) -> Spots:
     easy = (SPOT, replace(SPOT, kind="on", thing="", open=(), share=0.5))
     return replace(Spots("FloorPlan7", "Cup", 40, {"easy": easy, "medium": (), "hard": (SPOT,)}), **changes)
 
 
-def test_spots_rest(kitchen, found):
-    """Dropped again they stay, in the room, above its floor and below its ceiling."""
+def test_spots_are_at_rest(kitchen, spots_in_kitchen):
+    """Dropped again they stay in place, inside the room."""
     physics = Physics(kitchen)
-    for spot in found:
+    for spot in spots_in_kitchen:
         after = physics.drop(situation(kitchen, spot))
         assert np.linalg.norm(after.pose[:3] - spot.pose[:3]) < 0.01, spot
         assert within(kitchen.room.outline, np.array(spot.pose[:2]))
         assert 0 < spot.pose[2] < kitchen.room.height
 
 
-def test_contained_ones_are_contained(kitchen, found):
+def test_contained_spots_are_inside_their_container(kitchen, spots_in_kitchen):
     physics = Physics(kitchen)
-    for spot in found:
+    for spot in spots_in_kitchen:
         container = physics.contains(situation(kitchen, spot))
         assert (kitchen.things[container] if container >= 0 else "") == spot.thing
         assert (spot.kind == "in") == bool(spot.thing)
 
 
-def test_spots_are_of_all_kinds(kitchen, found):
-    kinds = Counter(spot.kind for spot in found)
-    assert len(found) > 0.8 * COUNT * len(GOALS)
+def test_spots_are_of_all_kinds(kitchen, spots_in_kitchen):
+    kinds = Counter(spot.kind for spot in spots_in_kitchen)
+    assert len(spots_in_kitchen) > 0.8 * COUNT * len(GOALS)
     assert min(kinds[kind] for kind in ("on", "in", "floor")) >= 3
-    assert len({spot.pose for spot in found}) == len(found)
-    assert any(spot.open for spot in found)
+    assert len({spot.pose for spot in spots_in_kitchen}) == len(spots_in_kitchen)
+    assert any(spot.open for spot in spots_in_kitchen)
     openable = {kitchen.things[part.thing]: number for number, part in enumerate(kitchen.openables)}
-    shut = [spot for spot in found if spot.thing in openable and openable[spot.thing] not in spot.open]
+    shut = [spot for spot in spots_in_kitchen if spot.thing in openable and openable[spot.thing] not in spot.open]
     assert shut and any(spot.share == 0 for spot in shut)
 
 
-def test_those_on_the_floor_lie_on_it(found):
+def test_floor_spots_lie_on_the_floor(spots_in_kitchen):
     """No center is higher than half of the box's longest side; on things it is higher than half of the shortest."""
-    for spot in found:
+    for spot in spots_in_kitchen:
         sides = GOAL_BOXES[spot.goal][:3]
         if spot.kind == "floor":
             assert spot.pose[2] <= max(sides) / 2 + 0.01
@@ -96,9 +96,9 @@ def test_those_on_the_floor_lie_on_it(found):
             assert spot.pose[2] > min(sides) / 2
 
 
-def test_shares_are_those_of_sight(kitchen, found):
+def test_shares_equal_the_visible_fraction(kitchen, spots_in_kitchen):
     grid = kitchen.floor.reachable()
-    for spot in found[::5]:
+    for spot in spots_in_kitchen[::5]:
         seen = visible_from(kitchen, spot.is_open(kitchen), spot.goal, np.array(spot.pose), grid)
         assert spot.share == pytest.approx(seen.sum() / (8 * len(grid)))
         through = visible_from(kitchen, spot.is_open(kitchen), spot.goal, np.array(spot.pose), grid, True)
@@ -117,8 +117,8 @@ def test_areas_of_a_chest(chest):
     assert floor.half.tolist() == [2, 2] and floor.position.tolist() == [0, 0, 0]
 
 
-def test_things_in_drawers_ride_on_them(kitchen):
-    """Every area that must be opened is where its openable contains it, or carries it, once that is open."""
+def test_areas_in_drawers_move_with_them(kitchen):
+    """Areas that must be opened lie inside, or are carried by, their openable once it is open."""
     physics = Physics(kitchen)
     inside = 0
     for area in areas_of(kitchen)["in"]:
@@ -128,7 +128,7 @@ def test_things_in_drawers_ride_on_them(kitchen):
     assert inside >= 0.9 * len(areas_of(kitchen)["in"])
 
 
-def test_an_outline_with_a_corner_cut_out():
+def test_points_within_an_l_shaped_outline():
     outline = ((0, 0), (4, 0), (4, 2), (2, 2), (2, 4), (0, 4))
     points = [(1, 1), (3, 1), (1, 3), (3, 3), (-1, 1), (5, 1), (1, 4.5)]
     assert [within(outline, np.array(point)) for point in points] == [True, True, True, False, False, False, False]
@@ -151,16 +151,16 @@ def test_equal_shares_are_equally_hard():
     assert set(difficulty(np.full(7, 0.3)).tolist()) == {"hard"}
 
 
-def test_a_seed_makes_the_same_spots(kitchen):
+def test_the_same_seed_makes_the_same_spots(kitchen):
     first, second, other = (make_spots(kitchen, "Tomato", 4, seed) for seed in (1, 1, 2))
     assert first == second != other
     assert first.scene == SCENE and first.goal == "Tomato" and 0 < first.candidates <= 4
-    assert sum(len(some) for some in first.spots.values()) == first.candidates
+    assert sum(len(spots) for spots in first.spots.values()) == first.candidates
     shares = [[spot.share for spot in first.spots[name]] for name in ("hard", "easy")]
     assert max(shares[0]) < min(shares[1])
 
 
-def test_bad_arguments(kitchen):
+def test_invalid_arguments_are_refused(kitchen):
     with pytest.raises(SpotError, match="unknown goal object 'Spoon'"):
         make_spots(kitchen, "Spoon", 1)
     with pytest.raises(SpotError, match="at least one candidate"):
@@ -171,8 +171,8 @@ def test_bad_arguments(kitchen):
 
 def test_files_round_trip(tmp_path):
     path = tmp_path / "deep" / "spots.json"
-    save_spots(made(), path)
-    assert load_spots(path) == load_spots(path, "FloorPlan7", "Cup") == made()
+    save_spots(example_spots(), path)
+    assert load_spots(path) == load_spots(path, "FloorPlan7", "Cup") == example_spots()
     with pytest.raises(SpotError, match="spots of a Cup in FloorPlan7, not of a Cup in FloorPlan8"):
         load_spots(path, "FloorPlan8")
     with pytest.raises(SpotError, match="not of a Knife"):
@@ -209,16 +209,16 @@ BROKEN = {
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN.keys())
 def test_broken_files_are_refused(tmp_path, change):
     path = tmp_path / "spots.json"
-    save_spots(made(), path)
+    save_spots(example_spots(), path)
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(SpotError, match=r"spots\.json"):
         load_spots(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", None])
-def test_no_files_are_refused(tmp_path, content):
+def test_unreadable_and_missing_files_are_refused(tmp_path, content):
     path = tmp_path / "spots.json"
-    save_spots(made(), path)
+    save_spots(example_spots(), path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] if content is None else content)
     with pytest.raises(SpotError, match="not a file of hiding spots"):
@@ -227,13 +227,13 @@ def test_no_files_are_refused(tmp_path, content):
         load_spots(tmp_path / "missing.json")
 
 
-def test_what_is_there_is_not_made_again(tmp_path):
-    """A file that is there stays as it is, whatever it holds of its room; the others are made beside it."""
-    told: list[tuple[int, int]] = []
-    save_spots(made(scene="foyer-1"), spots_path(tmp_path, "foyer-1", "Cup"))
-    make_spot_files(["foyer-1"], ["Cup", "Knife"], tmp_path, lambda *done: told.append(done), candidates=2)
-    assert told == [(1, 2), (2, 2)]
-    assert load_spots(spots_path(tmp_path, "foyer-1", "Cup")) == made(scene="foyer-1")
+def test_existing_files_are_not_made_again(tmp_path):
+    """Existing files are kept, whatever they hold; the missing ones are made."""
+    progress: list[tuple[int, int]] = []
+    save_spots(example_spots(scene="foyer-1"), spots_path(tmp_path, "foyer-1", "Cup"))
+    make_spot_files(["foyer-1"], ["Cup", "Knife"], tmp_path, lambda *done: progress.append(done), candidates=2)
+    assert progress == [(1, 2), (2, 2)]
+    assert load_spots(spots_path(tmp_path, "foyer-1", "Cup")) == example_spots(scene="foyer-1")
     knife = spots_path(tmp_path, "foyer-1", "Knife")
     assert load_spots(knife, "foyer-1", "Knife") == make_spots("foyer-1", "Knife", 2)
     before = knife.stat().st_mtime_ns
@@ -254,46 +254,46 @@ def test_what_is_there_is_not_made_again(tmp_path):
         (["foyer-1"], ["Cup"], {"processes": 0}, "at least one process"),
     ],
 )
-def test_nothing_is_made_where_something_cannot_be(tmp_path, scenes, goals, numbers, what):
+def test_invalid_arguments_write_no_file(tmp_path, scenes, goals, numbers, what):
     with pytest.raises(ValueError, match=what):
         make_spot_files(scenes, goals, tmp_path, **numbers)
     assert not list(tmp_path.iterdir())
 
 
 def test_processes_make_the_same_files(tmp_path):
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     make_spot_files(
-        ["foyer-1"], ["Cup", "Tomato"], tmp_path, lambda *done: told.append(done), candidates=2, processes=2
+        ["foyer-1"], ["Cup", "Tomato"], tmp_path, lambda *done: progress.append(done), candidates=2, processes=2
     )
-    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert progress == [(0, 2), (1, 2), (2, 2)]
     assert load_spots(spots_path(tmp_path, "foyer-1", "Cup")) == make_spots("foyer-1", "Cup", 2)
 
 
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
-    """Its processes end with it, its files are whole and stay, and in the end all are as if made in one go."""
+def test_a_killed_run_continues_where_it_stopped(tmp_path):
+    """Its child processes end with it, its complete files are kept, and the result equals an uninterrupted run's."""
     goals = ["Cup", "Knife", "Tomato", "Bread"]
     paths = [spots_path(tmp_path, "foyer-1", goal) for goal in goals]
     arguments = (["foyer-1"], goals, tmp_path, print, 3, 0, 2)
     run = multiprocessing.get_context("spawn").Process(target=make_spot_files, args=arguments)
     run.start()
-    assert _soon(lambda: any(path.exists() for path in paths))
+    assert _wait_for(lambda: any(path.exists() for path in paths))
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
     run.kill()
     run.join()
-    assert children and _soon(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+    assert children and _wait_for(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
     before = {path: path.stat().st_mtime_ns for path in paths if path.exists()}
     assert 0 < len(before) < len(paths)
-    told: list[tuple[int, int]] = []
-    make_spot_files(["foyer-1"], goals, tmp_path, lambda *done: told.append(done), candidates=3)
-    assert told == [(done, len(paths)) for done in range(len(before), len(paths) + 1)]
+    progress: list[tuple[int, int]] = []
+    make_spot_files(["foyer-1"], goals, tmp_path, lambda *done: progress.append(done), candidates=3)
+    assert progress == [(done, len(paths)) for done in range(len(before), len(paths) + 1)]
     assert {path: path.stat().st_mtime_ns for path in before} == before
     for path, goal in zip(paths, goals, strict=True):
         assert load_spots(path) == make_spots("foyer-1", goal, 3)
 
 
-def _soon(happens: Callable[[], bool]) -> bool:
-    """Does something happen within a minute?"""
+def _wait_for(condition: Callable[[], bool]) -> bool:
+    """Waits up to a minute for a condition; whether it holds."""
     end = time.monotonic() + 60
-    while not happens() and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.005)
-    return happens()
+    return condition()

@@ -214,7 +214,7 @@ def write_random_walks(agent_map, games: int, seed: int) -> tuple[MapState, torc
 
 
 def teacher_inputs(maps: MapState, place: torch.Tensor, outcome: torch.Tensor) -> tuple:
-    """The arguments of `PathTeacher.start` for objects teacher_inputs at places (n, 4) as observed."""
+    """The arguments of `PathTeacher.start` for objects hidden at places (n, 4) as observed."""
     explored, origin = explored_maps(maps.entries)
     row, column = origin[:, 1] - place[:, 1], place[:, 0] - origin[:, 0]
     return explored, origin, torch.stack([row, column, place[:, 2]], -1), outcome

@@ -169,7 +169,7 @@ def test_a_plan_shows_all_that_was_visited(episode):
         assert (np.abs(known - background.middle) <= background.reach + 1e-9).all()
 
 
-def test_a_page_says_how_far_the_run_was():
+def test_a_page_shows_the_runs_progress():
     text = describe_training(PRESETS["demo"], Progress(12, 1536, 7, 90))
     assert "update 12 of" in text and "1,536 steps" in text and "7 finished games" in text and "1.5 minutes" in text
     assert "trains exploration and mapping only" in text
@@ -220,7 +220,7 @@ def test_unknown_names_are_refused_before_anything_is_written(agent, tmp_path, w
     assert not (tmp_path / "out").exists()
 
 
-def test_an_agent_that_goes_nowhere_has_a_page_too(agent, tmp_path):
+def test_an_agent_that_never_moves_has_a_page_too(agent, tmp_path):
     """One step per stage: a single map entry, one candidate pose, no other start."""
     brief = trace_agent(agent, SCENE, "Bread", 2, limits=np.array([1, 1, 1, 1, 1]))
     assert brief.hiding.explored.floor.sum() == 1 and not brief.hiding.other_starts

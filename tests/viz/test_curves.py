@@ -36,7 +36,7 @@ def test_a_log_is_read_as_it_was_written(tmp_path):
     assert read_log(write_log(tmp_path / "run", rows)) == rows
 
 
-def test_logs_that_are_missing_empty_or_no_json_say_so(tmp_path):
+def test_missing_empty_and_invalid_logs_get_a_clear_error(tmp_path):
     with pytest.raises(RunError, match="nowhere has no log to draw"):
         read_log(tmp_path / "nowhere")
     with pytest.raises(RunError, match="is empty"):
@@ -52,9 +52,9 @@ def test_curves_are_running_means_over_a_tenth_of_the_run_at_most(count, width):
     steps, values = smoothed_curve(rows, "loss", "em_value")
     assert len(steps) == len(values) == count - width + 1
     for k in range(len(values)):
-        some = rows[k : k + width]
-        assert values[k] == pytest.approx(np.mean([row["loss"]["em_value"] for row in some]))
-        assert steps[k] == pytest.approx(np.mean([row["steps"] for row in some]))
+        window = rows[k : k + width]
+        assert values[k] == pytest.approx(np.mean([row["loss"]["em_value"] for row in window]))
+        assert steps[k] == pytest.approx(np.mean([row["steps"] for row in window]))
 
 
 def test_rows_without_a_metric_are_left_out_of_its_curve():
@@ -89,14 +89,14 @@ def test_a_picture_holds_all_runs(tmp_path):
     assert (tmp_path / "again.png").read_bytes() == pictures[2], "the same logs draw the same picture"
 
 
-def test_metrics_that_no_run_has_are_refused_with_those_there_are(tmp_path):
+def test_unknown_metrics_list_the_choices(tmp_path):
     folder = write_log(tmp_path / "run", rows_of(4))
     with pytest.raises(ValueError, match="choose from reward/em, play/coverage, loss/em_value"):
         write_curves([folder], tmp_path / "none.png", only=["play/beauty"])
     assert not (tmp_path / "none.png").exists()
 
 
-def test_the_command_draws_and_says_where(tmp_path, capsys, monkeypatch):
+def test_the_command_draws_and_prints_the_path(tmp_path, capsys, monkeypatch):
     folder, out = write_log(tmp_path / "run", rows_of(4)), tmp_path / "curves.png"
     monkeypatch.setattr("sys.argv", ["scrubjay", "curves", str(folder), "--only", "loss/em_value", "--out", str(out)])
     main()
