@@ -107,8 +107,8 @@ class Collector:
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
-        `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games that
-        pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
+        `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games
+        that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         """
         self.agent, self.games, self.on_step = agent, list(games), on_step
         self.device = next(agent.parameters()).device
