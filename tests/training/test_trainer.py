@@ -80,6 +80,49 @@ def test_stopping_writes_a_checkpoint(tmp_path):
     assert len(seen) == 1 and [path.name for path in checkpoints(tmp_path / "run")] == ["00000001"]
 
 
+SHORT_GAMES = replace(TINY, stage_limits=(3, 1, 2, 3, 4), updates=40, milestones=(0, 3, 6, 10_000), max_games=12)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_milestones_are_kept_and_max_games_ends_a_run(workers, tmp_path):
+    run = Run.begin(tmp_path / "run", SHORT_GAMES)
+    progress = train_asynchronously(run, workers) if workers else train(run)
+    run.close()
+    assert 12 <= progress.games < 20 and progress.update < SHORT_GAMES.updates
+    assert SHORT_GAMES.is_done(progress.update, progress.games)
+    kept = sorted((tmp_path / "run" / "milestones").iterdir())
+    assert [path.name for path in kept] == ["000000000000", "000000000003", "000000000006"]
+    progresses = [json.loads((path / "progress.json").read_text()) for path in kept]
+    assert [about["update"] > 0 for about in progresses] == [False, True, True]
+    assert all(number <= about["games"] < 12 for number, about in zip((0, 3, 6), progresses, strict=True))
+    torch.manual_seed(SHORT_GAMES.seed)
+    new, first, last = Agent(SMALL).state_dict(), load_agent(kept[0]).state_dict(), load_agent(kept[2]).state_dict()
+    assert all(torch.equal(new[name], first[name]) for name in new)
+    assert any(not torch.equal(first[name], last[name]) for name in new)
+    assert load_player(kept[1]).agent.config == SMALL
+
+
+def test_a_milestone_is_written_once(tmp_path):
+    """A killed run that passes it again keeps the first agent, and half a milestone is written anew."""
+    folder = tmp_path / "run"
+    run = Run.begin(folder, replace(SHORT_GAMES, checkpoint_interval=3, milestones=(0, 6), max_games=0, updates=6))
+    train(run)
+    run.close()
+    passed, half = folder / "milestones" / "000000000006", folder / "milestones" / ".000000000006"
+    before = files_of(passed)
+    shutil.rmtree(checkpoints(folder)[-1])
+    run = Run.open(folder)
+    assert run.save_milestones(Agent(SMALL), Progress(9, 9, 9), games_before=5) == []
+    train(run)
+    assert files_of(passed) == before
+    shutil.rmtree(passed)
+    half.mkdir()
+    (half / "config.json").write_text("{")
+    assert run.save_milestones(Agent(SMALL), Progress(9, 9, 9), games_before=5) == [passed]
+    assert load_agent(passed).config == SMALL and not half.exists()
+    run.close()
+
+
 def test_an_agent_is_loaded_from_its_run_and_plays(uninterrupted):
     player = load_player(uninterrupted, seed=1)
     with World(["FloorPlan401"], size=224) as world:
@@ -389,6 +432,7 @@ def test_benchmarks_measure_an_update_and_its_parts(task):
         ({"betas": (0.9,)}, "betas"), ({"betas": (0.9, 1.0)}, "betas"), ({"betas": (-0.1, 0.9)}, "betas"),
         ({"betas": (0.9, float("nan"))}, "betas"), ({"head_lr_scale": 0.0}, "head_lr_scale"),
         ({"head_lr_scale": float("inf")}, "head_lr_scale"), ({"validation_games": -1}, "validation_games"),
+        ({"milestones": (0, -1)}, "milestones.1"), ({"max_games": -1}, "max_games"),
     ],
 )  # fmt: skip
 def test_invalid_values_are_refused(change, message):

@@ -125,7 +125,7 @@ def run_command(command: Command) -> None:
         run.close()
         group.close()
     if group.rank == 0:
-        if progress.update < run.config.updates:
+        if not run.config.is_done(progress.update, progress.games):
             how = f"--asynchronous {asynchronous}" if asynchronous else f"--device {device}"
             err.print(f"stopped; continue with: scrubjay train --resume {run.folder} {how}", soft_wrap=True)
         print_json({"run": str(run.folder), **vars(progress)})

@@ -62,6 +62,8 @@ class TrainConfig:
     """Games whose rollouts make one step of the optimizer."""
     updates: PositiveInt = 20_000
     """Rollouts in all."""
+    max_games: NonNegativeInt = 0
+    """Games after which training ends even if updates are left; 0 for no limit."""
     epochs: PositiveInt = 1
     """Passes over each rollout; more than one needs the objective's clip."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -107,6 +109,8 @@ class TrainConfig:
 
     checkpoint_interval: PositiveInt = 200
     """Rollouts between checkpoints. Each checkpoint restarts all games, so that a resumed run is exact."""
+    milestones: tuple[NonNegativeInt, ...] = (0, 1_000_000, 4_500_000)
+    """Numbers of games after which the agent is kept for ever, in the run's folder `milestones`."""
     validation_games: NonNegativeInt = 0
     """Games in each validation room after every checkpoint; 0 for none."""
 
@@ -140,6 +144,10 @@ class TrainConfig:
     @property
     def games(self) -> int:
         return len(self.scenes) * self.copies
+
+    def is_done(self, update: int, games: int) -> bool:
+        """Do so many updates and games complete a run?"""
+        return update >= self.updates or 0 < self.max_games <= games
 
     @property
     def _image_elements(self) -> int:

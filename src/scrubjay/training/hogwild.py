@@ -83,6 +83,8 @@ def train_asynchronously(
     for optimizer in optimizers.values():
         _share(optimizer)
     run.rewind(progress)
+    if progress.update == 0:
+        run.save_milestones(agent, progress, games_before=-1)
     context = multiprocessing.get_context("spawn")
     rows: Any = context.Queue()
     stopping = context.Event()
@@ -99,7 +101,7 @@ def train_asynchronously(
         for process in processes:
             process.start()
     try:
-        while progress.update < config.updates and not stop():
+        while not config.is_done(progress.update, progress.games) and not stop():
             try:
                 row = rows.get(timeout=POLL_SECONDS)
             except queue.Empty:
@@ -110,6 +112,7 @@ def train_asynchronously(
                 progress.update + 1, progress.steps + row["worker_steps"], progress.games + row["worker_games"],
                 progress.seconds + row["worker_seconds"] / workers,
             )  # fmt: skip
+            run.save_milestones(agent, progress, games.value)
             games.value = progress.games
             row |= {"update": progress.update, "steps": progress.steps, "games": progress.games}
             run.log(row)

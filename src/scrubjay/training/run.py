@@ -1,7 +1,8 @@
-"""A training run's folder: its config, its logs and its checkpoints.
+"""A training run's folder: its config, its logs, its checkpoints and its milestones.
 
 A checkpoint is a folder: the agent's weights, the optimizers' state, and the run's progress with their digests. It is
-written under a temporary name and then renamed, so a killed run leaves the last checkpoint intact.
+written under a temporary name and then renamed, so a killed run leaves the last checkpoint intact. A milestone is the
+agent alone, after a number of games; unlike checkpoints, milestones are never deleted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
@@ -29,12 +31,14 @@ from scrubjay.errors import RunError
 from scrubjay.files import write_atomically
 from scrubjay.training.config import TrainConfig, from_json, to_json
 
-VERSION = 4
+VERSION = 5
 KEPT = 3
 """How many checkpoints are kept, the newest ones."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
 VALIDATION_LOG = "validation.jsonl"
 """Metrics of the agent and of scripted players in the validation rooms."""
+MILESTONES = "milestones"
+"""Folder of the agents that are kept for ever, named by their numbers of games."""
 SPOTS = "spots"
 """Folder of the hiding spots that a run has made."""
 
@@ -113,26 +117,28 @@ class Run:
 
     def save(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
         """Writes a checkpoint and deletes the oldest ones."""
-        parent = self.folder / "checkpoints"
-        final, draft = parent / f"{progress.update:08d}", parent / f".{progress.update:08d}"
-        for left in parent.glob(".[0-9]*"):
-            shutil.rmtree(left, ignore_errors=True)
-        try:
-            draft.mkdir(parents=True)
+        final = self.folder / "checkpoints" / f"{progress.update:08d}"
+        with _new_folder(final) as draft:
             weights.save(agent, agent.config, draft)
             data = safetensors.save(_flatten(optimizers))
             write_atomically(draft / OPTIMIZERS, data)
-            about = {"version": VERSION, **vars(progress), OPTIMIZERS: hashlib.sha256(data).hexdigest()}
-            write_atomically(draft / PROGRESS, json.dumps(about, indent=1) + "\n")
-        except OSError as error:
-            # Half a checkpoint must not keep filling a full disk.
-            shutil.rmtree(draft, ignore_errors=True)
-            raise RunError(f"{final} could not be written ({error}); the checkpoints before it are intact") from error
-        shutil.rmtree(final, ignore_errors=True)
-        draft.rename(final)
+            _write_progress(draft, progress, **{OPTIMIZERS: hashlib.sha256(data).hexdigest()})
         for old in checkpoints(self.folder)[:-KEPT]:
             shutil.rmtree(old)
         return final
+
+    def save_milestones(self, agent: Agent, progress: Progress, games_before: int) -> list[Path]:
+        """Writes the agent for each milestone passed since `games_before`; one that exists already is kept.
+
+        Milestone 0 is the agent before its first update.
+        """
+        passed = [games for games in self.config.milestones if games_before < games <= progress.games]
+        due = [path for path in (self.folder / MILESTONES / f"{games:012d}" for games in passed) if not path.exists()]
+        for final in due:
+            with _new_folder(final) as draft:
+                weights.save(agent, agent.config, draft)
+                _write_progress(draft, progress)
+        return due
 
     def restore(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
         """Loads the newest checkpoint, if there is one, into agent and optimizers."""
@@ -191,6 +197,28 @@ def load_checkpoint(path: Path, agent: Agent, optimizers: Mapping[str, torch.opt
     weights.fill(agent, tensors)
     _fill(optimizers, safetensors.load(data))
     return progress
+
+
+@contextmanager
+def _new_folder(final: Path) -> Iterator[Path]:
+    """A folder under a temporary name, renamed at the end; RunError, and nothing left behind, if writing fails."""
+    for left in final.parent.glob(".[0-9]*"):
+        shutil.rmtree(left, ignore_errors=True)
+    draft = final.with_name(f".{final.name}")
+    try:
+        draft.mkdir(parents=True)
+        yield draft
+    except OSError as error:
+        # Half a checkpoint must not keep filling a full disk.
+        shutil.rmtree(draft, ignore_errors=True)
+        raise RunError(f"{final} could not be written ({error}); the checkpoints before it are intact") from error
+    shutil.rmtree(final, ignore_errors=True)
+    draft.rename(final)
+
+
+def _write_progress(folder: Path, progress: Progress, **digests: str) -> None:
+    about = {"version": VERSION, **vars(progress), **digests}
+    write_atomically(folder / PROGRESS, json.dumps(about, indent=1) + "\n")
 
 
 def _flatten(optimizers: Mapping[str, torch.optim.Optimizer]) -> dict[str, torch.Tensor]:

@@ -122,14 +122,17 @@ class Trainer:
         return self.task.sampler(seed)
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
-        """Trains to the last update or until `stop()`; calls `save` at the end of each segment."""
-        config = self.config
-        while self.progress.update < config.updates and self._all(not stop()):
+        """Trains to the last update or game or until `stop()`; calls `save` at the end of each segment."""
+        while not self._is_done() and self._all(not stop()):
             collector, replay = self.start_segment()
-            due = (self.progress.update // config.checkpoint_interval + 1) * config.checkpoint_interval
-            while self.progress.update < min(due, config.updates) and self._all(not stop()):
+            interval = self.config.checkpoint_interval
+            due = (self.progress.update // interval + 1) * interval
+            while self.progress.update < due and not self._is_done() and self._all(not stop()):
                 report(self.update(collector, replay))
             save()
+
+    def _is_done(self) -> bool:
+        return self.config.is_done(self.progress.update, self.progress.games)
 
     def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
         """Collects one rollout and trains on it; returns a row of metrics."""
@@ -341,8 +344,11 @@ def train(
     pretrained = not checkpoints(run.folder)
     with contextlib.closing(Trainer(run.config, device, group, run.folder / SPOTS, pretrained)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimizers)
+        games = trainer.progress.games
         if group.rank == 0:
             run.rewind(trainer.progress)
+            if trainer.progress.update == 0:
+                run.save_milestones(trainer.agent, trainer.progress, games_before=-1)
 
         def save() -> None:
             if group.rank == 0:
@@ -361,7 +367,10 @@ def train(
                 report(row)
 
         def log(row: dict[str, Any]) -> None:
+            nonlocal games
             if group.rank == 0:
+                run.save_milestones(trainer.agent, trainer.progress, games)
+                games = trainer.progress.games
                 run.log(row)
                 if report:
                     report(row)
