@@ -1,6 +1,9 @@
 """Training from the command line: in one process, interrupted and resumed, and in two processes."""
 
+import ast
 import filecmp
+import inspect
+import itertools
 import json
 import os
 import signal
@@ -10,8 +13,12 @@ import time
 
 import pytest
 
+from scrubjay.agent.config import AgentConfig
 from scrubjay.cli.main import main
+from scrubjay.training.actor_critic import ActorCriticObjective
 from scrubjay.training.config import TrainConfig
+from scrubjay.training.hiding_learner import HidingObjective
+from scrubjay.training.learner import Objective
 from scrubjay.training.run import Run, checkpoints
 from scrubjay.training.trainer import train
 
@@ -104,6 +111,9 @@ def test_a_new_run_starts_from_another_runs_agent(tmp_path, monkeypatch, capsys)
         (("--scenes", "FloorPlan999"), "unknown scene 'FloorPlan999'"), (("--scenes", "kitchen-abc"), "unknown scene"),
         (("--asynchronous", "-1"), "asynchronous: 0 or more"), (("--seed", str(2**64)), "seed: input should be less"),
         (("--copies", "100000000"), "copies: at most 65,536 games"), (("--minutes", "0"), "minutes: a number above 0"),
+        (("--objective.entropy", "-1"), "objective: entropy: input should be greater than or equal to 0, not -1.0"),
+        (("--objective.gamma", "2"), "objective: gamma: input should be less than or equal to 1, not 2.0"),
+        (("--hiding.early", "-1"), "hiding: early: input should be greater than or equal to 0, not -1"),
         (("--minutes", "nan"), "minutes: a number above 0"), (("--device", "tpu"), "unknown device 'tpu'"),
         (("--resume", "somewhere", "--updates", "3"), "--updates: for a new run"),
         (("--resume", "somewhere", "--start", "elsewhere"), "--start: for a new run"),
@@ -111,7 +121,17 @@ def test_a_new_run_starts_from_another_runs_agent(tmp_path, monkeypatch, capsys)
 )  # fmt: skip
 def test_invalid_flags_leave_no_run_behind(args, output, tmp_path, monkeypatch, capsys):
     code, _, errors = run_main(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *args)
-    assert code == 2 and output in errors and not (tmp_path / "run").exists()
+    errors = " ".join(errors.replace("│", " ").split())
+    assert code == 2 and output in errors and "Traceback" not in errors and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("config", [TrainConfig, AgentConfig, ActorCriticObjective, Objective, HidingObjective])
+def test_every_flag_has_a_help_text(config):
+    """tyro takes it from the docstring under the field."""
+    (definition,) = ast.parse(inspect.getsource(config)).body
+    for field, after in itertools.pairwise(definition.body):
+        if isinstance(field, ast.AnnAssign):
+            assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), ast.unparse(field)
 
 
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch, capsys):

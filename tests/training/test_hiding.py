@@ -562,8 +562,12 @@ def test_whole_games_are_trained_and_a_resumed_run_is_exact(tmp_path):
 def test_invalid_values_are_refused(change):
     with pytest.raises(ValueError, match=next(reversed(change))):
         TrainConfig.preset("cache", **change)
-    with pytest.raises(ValueError, match="gamma and gae_lambda"):
-        HidingObjective(gamma=1.5)
+
+
+@pytest.mark.parametrize(("field", "value"), [("gamma", 1.5), ("early", -1), ("mental", -0.1), ("typo", 1.0)])
+def test_impossible_weights_are_refused(field, value):
+    with pytest.raises(ValueError, match=field):
+        HidingObjective(**{field: value})
 
 
 def test_finished_games_consist_of_tensors_only(played):

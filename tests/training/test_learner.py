@@ -259,8 +259,13 @@ def test_an_agent_learns_the_rewarded_action():
     assert shares[0] < 0.03 and shares[-1] > 0.15, shares
 
 
-def test_invalid_hyperparameters_are_refused():
-    with pytest.raises(ValueError, match="gamma and gae_lambda"):
-        Objective(gamma=1.5)
-    with pytest.raises(ValueError, match="entropy"):
-        Objective(entropy=-1)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("gamma", 1.5), ("gae_lambda", 1.01), ("gamma", float("nan")), ("entropy", -1), ("claiming", float("inf")),
+        ("vf_coef", "1"), ("normalize_advantages", 2), ("typo", 0.1),
+    ],
+)  # fmt: skip
+def test_invalid_hyperparameters_are_refused(field, value):
+    with pytest.raises(ValueError, match=field):
+        Objective(**{field: value})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import functools
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
-from pydantic import ConfigDict, Field, PositiveInt
+from pydantic import ConfigDict, Field, PositiveInt, ValidationError
 from pydantic.dataclasses import dataclass
+
+from scrubjay.errors import explain
 
 CHECKED = ConfigDict(extra="forbid", strict=True)
 """Pydantic settings of all configs: no unknown fields, no silent conversions."""
@@ -14,7 +17,26 @@ CHECKED = ConfigDict(extra="forbid", strict=True)
 FourSizes = Annotated[tuple[PositiveInt, ...], Field(min_length=4, max_length=4)]
 FiveSizes = Annotated[tuple[PositiveInt, ...], Field(min_length=5, max_length=5)]
 
+Config = TypeVar("Config", bound=type)
 
+
+def explain_errors(cls: Config) -> Config:
+    """Decorates a pydantic dataclass: a wrong value raises a ValueError of one sentence, not pydantic's report."""
+    config: Any = cls  # For mypy, which takes `__init__` of a type for unsound.
+    check = config.__init__
+
+    @functools.wraps(check)
+    def init(self: Any, *args: Any, **values: Any) -> None:
+        try:
+            check(self, *args, **values)
+        except ValidationError as error:
+            raise ValueError(explain(error)) from None
+
+    config.__init__ = init
+    return cls
+
+
+@explain_errors
 @dataclass(frozen=True, config=CHECKED)
 class AgentConfig:
     """Sizes of the agent's networks. Defaults are the paper's, and ours where the paper gives none."""

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import nn
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.errors import WeightsError, explain
+from scrubjay.errors import WeightsError
 from scrubjay.files import write_atomically
 
 VERSION = 4
@@ -149,8 +148,8 @@ def _config(data: Any, path: Path) -> AgentConfig:
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     try:
         return AgentConfig(**values)
-    except ValidationError as error:
-        raise WeightsError(f"{path}: config: {explain(error)}") from error
+    except ValueError as error:
+        raise WeightsError(f"{path}: config: {error}") from error
 
 
 def _tensors(path: Path, digest: str) -> dict[str, torch.Tensor]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch.nn import functional as F
 
+from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.agent.normalization import RunningNorm
 
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Discount = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Losses = dict[str, torch.Tensor]
 """Plain (unweighted) scalar losses by name: `em/policy_loss`, `self_prediction`."""
 Metrics = dict[str, torch.Tensor]
@@ -22,28 +27,26 @@ MIN_VARIANCE = 1e-12
 """Returns that vary less have no explained variance."""
 
 
-@dataclass(frozen=True)
+@explain_errors
+@dataclass(frozen=True, config=CHECKED)
 class ActorCriticObjective:
     """Hyperparameters of a stage's actor and critic; subclasses add the weights of their auxiliary losses."""
 
-    gamma: float = 0.99
-    gae_lambda: float = 1.0
-    entropy: float = 0.01
-    vf_coef: float = 1.0
-    clip_coef: float = 0.0
+    gamma: Discount = 0.99
+    """Discount factor of the rewards."""
+    gae_lambda: Discount = 1.0
+    """Lambda of generalized advantage estimation; 1 gives discounted returns minus values."""
+    entropy: Weight = 0.01
+    """Weight of the entropy bonus."""
+    vf_coef: Weight = 1.0
+    """Weight of the value loss."""
+    clip_coef: Weight = 0.0
     """PPO's clip range; 0 is the plain policy gradient, as in the paper."""
     normalize_advantages: bool = False
     """Normalize advantages per minibatch, so that the entropy bonus weighs the same in all stages."""
     bootstrap_time_limits: bool = False
     """Bootstrap returns where a stage's step limit alone ends an episode. False: the limit is terminal, as in the
     paper."""
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name}: must be finite and >= 0, not {value}")
-        if self.gamma > 1 or self.gae_lambda > 1:
-            raise ValueError(f"gamma and gae_lambda: must be <= 1, not {self.gamma} and {self.gae_lambda}")
 
     def actor_critic_weights(self, stage: str) -> Weights:
         """Weights of what `actor_critic_losses` returns, for a stage's names. Entropy is maximized."""

@@ -10,7 +10,7 @@ import tyro
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig
+from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig, explain_errors
 from scrubjay.envs.tasks import TASKS, Seek, Task
 from scrubjay.errors import explain
 from scrubjay.game.actions import Stage
@@ -46,6 +46,7 @@ def _count_rooms(default: str) -> str:
     return f"(default: {len(default.split())} rooms)"
 
 
+@explain_errors
 @dataclass(frozen=True, config=CHECKED)
 class TrainConfig:
     """Everything that determines a run, except the machine. Defaults are the paper's, and ours where it gives none."""

@@ -6,13 +6,14 @@ then, and the networks read it as they are now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
+from pydantic import NonNegativeInt
+from pydantic.dataclasses import dataclass
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, explored_maps
+from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM, Rollouts
 from scrubjay.agent.perspective import ExploredMaps
@@ -20,7 +21,16 @@ from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game import actions, rewards
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.training import losses, perspective_losses
-from scrubjay.training.actor_critic import ActorCriticObjective, Losses, Metrics, Weights, compute_gae, prefixed
+from scrubjay.training.actor_critic import (
+    ActorCriticObjective,
+    Discount,
+    Losses,
+    Metrics,
+    Weight,
+    Weights,
+    compute_gae,
+    prefixed,
+)
 from scrubjay.training.hiding_buffer import PLACE_AT, FinishedBatch, HidingEpisodes, SeekingEpisodes, seeker_action_ids
 from scrubjay.training.learner import placement_targets
 
@@ -31,21 +41,31 @@ GAMES_AT_ONCE = 16
 """Games whose 100 imagined maps are computed at once: it limits the memory of the convolutions."""
 
 
-@dataclass(frozen=True)
+@explain_errors
+@dataclass(frozen=True, config=CHECKED)
 class HidingObjective(ActorCriticObjective):
     """Hyperparameters and loss weights of OH and PS. Defaults are the paper's, and ours where it names none."""
 
-    gamma: float = 0.8
-    early: int = 5000
+    gamma: Discount = 0.8
+    """Discount factor of the rewards."""
+    early: NonNegativeInt = 5000
     """Games after which the losses against collapse are dropped."""
-    modality: float = 0.1
-    spatial: float = 0.1
-    recall: float = 0.1
-    attainable: float = 0.1
-    closing: float = 0.01
-    outcome: float = 1.0
-    ranking: float = 1.0
-    mental: float = 1.0
+    modality: Weight = 0.1
+    """OH: weight of the hinge against collapse to one placement modality; only in early games."""
+    spatial: Weight = 0.1
+    """OH: weight of the cross entropy against spatial collapse of PlaceAt; only in early games."""
+    recall: Weight = 0.1
+    """OH: weight of recalling the last PlaceAt tried, and of recalling where the object landed."""
+    attainable: Weight = 0.1
+    """OH: weight of predicting whether a PlaceAt succeeds."""
+    closing: Weight = 0.01
+    """OH: weight of closing the container that the object was placed in."""
+    outcome: Weight = 1.0
+    """PS: weight of predicting the outcome of hiding at the chosen place."""
+    ranking: Weight = 1.0
+    """PS: weight of ranking hiding places by the lengths of mental searches."""
+    mental: Weight = 1.0
+    """PS: weight of each of the mental seeker's losses: policy, success and claim."""
 
     def hiding_weights(self, early: bool) -> Weights:
         """Loss name -> weight of OH's losses; `early` in training with those against collapse."""

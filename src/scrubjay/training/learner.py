@@ -6,33 +6,51 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 import torch
+from pydantic.dataclasses import dataclass
 from torch import nn
 
 from scrubjay.agent.agent import Agent, AgentOutput
+from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.game.actions import Stage, target_of
 from scrubjay.training import losses
-from scrubjay.training.actor_critic import ActorCriticObjective, Losses, Metrics, Weights, compute_gae, prefixed
+from scrubjay.training.actor_critic import (
+    ActorCriticObjective,
+    Losses,
+    Metrics,
+    Weight,
+    Weights,
+    compute_gae,
+    prefixed,
+)
 from scrubjay.training.rollout import Rollout
 
 ROLLOUT_STAGES = (Stage.EM, Stage.OM, Stage.S)
 """Stages trained from rollouts. OH is trained when the seeker has finished, and PS takes no actions."""
 
 
-@dataclass(frozen=True)
+@explain_errors
+@dataclass(frozen=True, config=CHECKED)
 class Objective(ActorCriticObjective):
     """Hyperparameters and loss weights of E&M, OM and S. Defaults are the paper's, and ours where it names none."""
 
-    self_prediction: float = 0.1
-    change: float = 0.1
-    openable: float = 1.0
-    hindsight: float = 0.1
-    opening: float = 0.01
-    attainable: float = 0.1
-    claiming: float = 0.1
-    imitation: float = 0.1
+    self_prediction: Weight = 0.1
+    """Weight of predicting the next image's representation, contrastively."""
+    change: Weight = 0.1
+    """Weight of localizing what changed between two images."""
+    openable: Weight = 1.0
+    """Weight of predicting where OpenAt succeeds."""
+    hindsight: Weight = 0.1
+    """OM: weight of imitating missed manipulations, relabeled with where the object landed."""
+    opening: Weight = 0.01
+    """OM: weight of opening the container that the target is inside."""
+    attainable: Weight = 0.1
+    """OM: weight of predicting whether the target can be hit."""
+    claiming: Weight = 0.1
+    """S: weight of predicting whether ClaimVisible would succeed."""
+    imitation: Weight = 0.1
+    """S: weight of imitating the first action of the shortest path in the mental map."""
 
     def weights(self, stages: Set[int]) -> Weights:
         """Loss name -> weight, for rollouts with steps of these stages."""
