@@ -15,8 +15,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 TOP_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
-WIDTH = "96"
-"""Columns of the commands' help."""
+WIDTH = "80"
+"""Columns of the commands' help: as many as the page is wide."""
 
 
 def on_config(config: Any) -> Any:

@@ -9,14 +9,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from pydantic import ValidationError
 from rich.console import Console
 
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.normalization import running_norms
 from scrubjay.bench.learning import benchmark_config, measure
-from scrubjay.errors import RunError, TrainingError, WeightsError, explain
+from scrubjay.errors import RunError, TrainingError, WeightsError
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
@@ -436,9 +435,9 @@ def test_benchmarks_measure_an_update_and_its_parts(task):
     ],
 )  # fmt: skip
 def test_invalid_values_are_refused(change, message):
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ValueError) as caught:
         TrainConfig.preset("demo", **change)
-    assert explain(caught.value).startswith(message)
+    assert str(caught.value).startswith(message)
 
 
 def test_configs_round_trip_through_json():
