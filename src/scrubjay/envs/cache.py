@@ -129,7 +129,7 @@ class CacheEnv(SingleEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begins a new game; the same seed gives the same game. There are no options."""
+        """Starts a new game; the same seed gives the same game. There are no options."""
         super().reset(seed=seed)
         self.sampler.rng = self.np_random
         self.games = EnvGame(self.world, self.sampler, tensors=False, keep_final_obs=True, forgiving=True)
@@ -179,7 +179,7 @@ class CacheAEC(AECEnv):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begins a new game; the same seed gives the same game. There are no options."""
+        """Starts a new game; the same seed gives the same game. There are no options."""
         if seed is not None or not hasattr(self, "games"):
             self.sampler.rng, _ = seeding.np_random(seed)
         self.games = EnvGame(self.world, self.sampler, tensors=False, keep_final_obs=True, forgiving=False)

@@ -76,7 +76,7 @@ class StageEnv(SingleEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begins a new game; the same seed gives the same game. There are no options."""
+        """Starts a new game; the same seed gives the same game. There are no options."""
         super().reset(seed=seed)
         if self.games is None or seed is not None:
             self.games = StageGames(self.world, self.task, self.np_random, keep_final_obs=True, tensors=False)

@@ -16,7 +16,7 @@ from scrubjay.agent.perspective import ExploredMaps
 def place_values(agent: Agent, metric_map: MapState, place: torch.Tensor) -> torch.Tensor:
     """The value (B,) of hiding at places (B, 4) in the maps of B games: the mean of V under softmax(P).
 
-    Equals `PerspectiveSimulation.scores` there, because M^1 at a position depends on that position alone.
+    Equals `PerspectiveSimulation.place_scores` there, because M^1 at a position depends on that position alone.
     """
     right, ahead, quarter, _ = place.unbind(-1)
     explored = ExploredMaps(
