@@ -22,11 +22,13 @@ demo: setup
 	$(BIN)/scrubjay watch out/demo/run --out out/demo/agent > /dev/null
 	@echo "Done: open out/demo/index.html (a game), out/demo/agent/index.html (the agent) and out/demo/rooms.html (rooms)."
 
+# One process per core, each of one thread: with two, small networks are many times slower on a busy machine.
+test test-all: export OMP_NUM_THREADS = 1
 test: setup
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 test-all: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: lint test
 
