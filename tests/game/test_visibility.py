@@ -8,7 +8,7 @@ import pytest
 from scrubjay.game.visibility import surface_points, visible_from
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.access import ways_to_open
+from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.pose import AgentPose, cameras, in_view
@@ -88,7 +88,7 @@ def spots(request):
     room = compile_room(make_room(request.param))
     with World([room], copies=COPIES) as world:
         grid = world.reachable[0]
-        ways = [(number, places) for number, places in enumerate(ways_to_open(room, grid)) if places]
+        ways = [(number, places) for number, places in enumerate(find_opening_poses(room, grid)) if places]
         count = DRAWERS[request.param]
         spots = [_dropped(world, grid, k % len(GOALS), rng) for k in range(count)]
         while len(spots) < 2 * count:

@@ -13,7 +13,7 @@ from scrubjay.rooms import catalog
 from scrubjay.rooms.generate import SCENES, foyer, generate, make_room, priors, split
 from scrubjay.rooms.generate.layout import box_of
 from scrubjay.rooms.room import GOALS, ROOM_TYPES
-from scrubjay.sim.access import ways_to_open
+from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import SOLID, compile_room
 
 SOME = (
@@ -97,7 +97,7 @@ def assert_sound(scene):
     assert len(compiled.openables) >= OPENABLES[room.type]
     grid = compiled.floor.reachable()
     assert len(grid) >= POSITIONS[room.type]
-    ways = ways_to_open(compiled, grid)
+    ways = find_opening_poses(compiled, grid)
     assert sum(map(bool, ways)) >= 0.8 * len(ways)
 
 

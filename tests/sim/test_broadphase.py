@@ -12,10 +12,10 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import TIMESTEP, compile_room
 from scrubjay.sim.containment import Containment
-from scrubjay.sim.physics import OPENING_SECONDS, Physics, Situation
+from scrubjay.sim.physics import OPENING_SECONDS, Physics, PhysicsState
 from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.pose import AgentPose
-from scrubjay.sim.quaternion import about, matrices, multiplied
+from scrubjay.sim.quaternion import matrix_from_quat, quat_from_axis_angle, quat_mul
 from scrubjay.sim.world import World
 
 
@@ -37,13 +37,13 @@ def test_what_is_clear_never_collides(scene):
         quaternion /= np.linalg.norm(quaternion)
         for share in (0.0, 0.5, 1.0):
             pose = np.concatenate([points[b] + share * (ends[b] - points[b]), quaternion])
-            now = Situation(np.zeros(2), 0.0, True, opened[b], GOALS[goal[b]], pose, True)
+            now = PhysicsState(np.zeros(2), 0.0, True, opened[b], GOALS[goal[b]], pose, True)
             assert not physics._collides(physics.load(now), pose)
         found += 1
     assert found > 20, "nothing was clear, so nothing was tested"
 
 
-def situation_near(physics: Physics, number: int, rng: np.random.Generator) -> Situation | None:
+def situation_near(physics: Physics, number: int, rng: np.random.Generator) -> PhysicsState | None:
     """An object that is held or lies near an openable, with some things open; None if it does not fit there."""
     compiled = physics.compiled
     thing = compiled.room.things[compiled.openables[number].thing]
@@ -54,13 +54,13 @@ def situation_near(physics: Physics, number: int, rng: np.random.Generator) -> S
     quaternion = rng.normal(size=4)
     pose = np.concatenate([point, quaternion / np.linalg.norm(quaternion)])
     opened = rng.random(len(compiled.openables)) < 0.3
-    now = Situation(np.zeros(2), 0.0, True, opened, GOALS[rng.integers(len(GOALS))], pose, True)
+    now = PhysicsState(np.zeros(2), 0.0, True, opened, GOALS[rng.integers(len(GOALS))], pose, True)
     if physics._collides(physics.load(now), pose):
         return None
     return now if rng.random() < 0.5 else physics.drop(now)
 
 
-def left_alone(physics: Physics, now: Situation) -> np.ndarray:
+def left_alone(physics: Physics, now: PhysicsState) -> np.ndarray:
     """Where a loose object is after the time of an opening in which nothing opens: some still roll a little."""
     goal = physics.load(now)
     mujoco.mj_step(physics.model, physics.data, round(OPENING_SECONDS / TIMESTEP))
@@ -89,12 +89,12 @@ def test_what_an_opening_leaves_alone_the_engine_leaves_alone(scene):
         touching += touches
         assert not (touches and found)
         if found:
-            then = physics.swing(now, number, not now.open[number])
+            then = physics.move_openable(now, number, not now.open[number])
             opened = now.open.copy()
             opened[number] ^= True
             assert then is not None and (then.open == opened).all() and then.held == now.held
             assert (
-                then.pose == (now.pose if now.held or not physics._near(now, number) else left_alone(physics, now))
+                then.pose == (now.pose if now.held or not physics._can_touch(now, number) else left_alone(physics, now))
             ).all()
             untouched, rests = untouched + 1, rests + (then.pose == now.pose).all()
     assert untouched > 40 and rests > 0.9 * untouched
@@ -134,10 +134,10 @@ def test_several_things_close_at_once_as_one_after_another(chest):
         for number in (0, 1):
             assert world.open(np.array([number]))[0]
         over = np.array([0.0, 1.25, 0.95, 1, 0, 0, 0])
-        now = Situation(world.state.position[0], 0.0, True, np.ones(2, bool), "Tomato", over, True)
+        now = PhysicsState(world.state.position[0], 0.0, True, np.ones(2, bool), "Tomato", over, True)
         now = physics.drop(now)
         world.state.goal[:], world.state.pose[:] = GOALS.index("Tomato"), now.pose
-        then = physics.swing(physics.swing(now, 0, False), 1, False)
+        then = physics.move_openable(physics.move_openable(now, 0, False), 1, False)
         assert world.close_near(np.ones(1, bool))[0]
         assert not world.state.open.any() and (world.state.pose[0] == then.pose).all()
         assert then.pose[1] > now.pose[1] + 0.25
@@ -160,7 +160,7 @@ def test_what_contains_an_object_is_what_the_engine_says(chest, empty):
             points[: count // 2] = room.volumes.position[which] + turned
         found = spaces.containing(np.full(count, number), opened, points)
         pose = np.concatenate([points, np.tile([1.0, 0, 0, 0], (count, 1))], 1)
-        now = Situation(np.zeros(2), 0.0, True, np.zeros(0, bool), "Cup", pose[0], False)
+        now = PhysicsState(np.zeros(2), 0.0, True, np.zeros(0, bool), "Cup", pose[0], False)
         expected = [
             physics.contains(replace(now, open=opened[b, : len(room.openables)], pose=pose[b])) for b in range(count)
         ]
@@ -173,8 +173,8 @@ def test_quaternions_are_the_engines():
     axis = rng.normal(size=(20, 3))
     axis /= np.linalg.norm(axis, axis=1, keepdims=True)
     degrees = rng.uniform(-180, 180, 20)
-    made, other = about(axis, degrees), about(axis[::-1], degrees)
-    products, turned = multiplied(made, other), matrices(made)
+    made, other = quat_from_axis_angle(axis, degrees), quat_from_axis_angle(axis[::-1], degrees)
+    products, turned = quat_mul(made, other), matrix_from_quat(made)
     for b in range(20):
         expected, product, matrix = np.zeros(4), np.zeros(4), np.zeros(9)
         mujoco.mju_axisAngle2Quat(expected, axis[b], np.radians(degrees[b]))

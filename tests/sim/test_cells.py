@@ -75,5 +75,5 @@ def test_one_cell_of_each_picture_is_the_same_among_all(seed, size):
 def test_the_pixels_of_a_thing_by_hand():
     ids = torch.tensor([[[0, 1], [1, -1]], [[2, 1], [0, -1]]], dtype=torch.int16)
     assert pixels_of(ids, np.array([1, -2])).tolist() == [[[False, True], [True, False]], [[False] * 2] * 2]
-    with pytest.raises(ValueError, match="one thing for each of 2 pictures is needed, not 1"):
+    with pytest.raises(ValueError, match="expected one thing for each of 2 images, not 1"):
         pixels_of(ids, np.array([1]))

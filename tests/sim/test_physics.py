@@ -6,20 +6,20 @@ from helpers import hut
 
 from scrubjay.rooms.room import GOALS, Thing
 from scrubjay.sim.compile import GOAL_BOXES, compile_room
-from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, Physics, Situation
+from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, Physics, PhysicsState
 from scrubjay.sim.pose import CAMERA_STANDING
 
 NORTH, EAST, UP = np.eye(3)[1], np.eye(3)[0], np.eye(3)[2]
 DRAWER, CABINET = 0, 1
 
 
-def situation(compiled, x=0.0, y=0.0, rotation=0.0, goal="Tomato", standing=True) -> Situation:
+def situation(compiled, x=0.0, y=0.0, rotation=0.0, goal="Tomato", standing=True) -> PhysicsState:
     nowhere = np.array([0, 0, 50.0, 1, 0, 0, 0])
     closed = np.zeros(len(compiled.openables), bool)
-    return Situation(np.array([x, y]), rotation, standing, closed, goal, nowhere, False)
+    return PhysicsState(np.array([x, y]), rotation, standing, closed, goal, nowhere, False)
 
 
-def held(physics: Physics, **where) -> Situation:
+def held(physics: Physics, **where) -> PhysicsState:
     then = physics.hold(situation(physics.compiled, **where))
     assert then is not None
     return then
@@ -35,7 +35,7 @@ def bare(empty) -> Physics:
     return Physics(empty)
 
 
-def moved(physics: Physics, now: Situation, direction, times: int) -> Situation:
+def moved(physics: Physics, now: PhysicsState, direction, times: int) -> PhysicsState:
     for _ in range(times):
         now = physics.move_hand(now, np.asarray(direction, float)) or now
     return now
@@ -122,12 +122,12 @@ def test_a_thing_on_the_table_is_not_in_it(physics):
     assert physics.contains(physics.drop(held(physics, y=0.5))) == -1
 
 
-def in_drawer(physics: Physics) -> Situation:
+def in_drawer(physics: Physics) -> PhysicsState:
     """The tomato lying in the open drawer."""
     now = situation(physics.compiled, y=0.6)
-    now = physics.swing(now, DRAWER, True)
+    now = physics.move_openable(now, DRAWER, True)
     over = np.array([0.0, 1.25, 0.95, 1, 0, 0, 0])
-    return physics.drop(Situation(**{**vars(now), "pose": over, "held": True}))
+    return physics.drop(PhysicsState(**{**vars(now), "pose": over, "held": True}))
 
 
 def test_an_object_dropped_into_an_open_drawer_is_contained(physics, chest):
@@ -138,11 +138,11 @@ def test_an_object_dropped_into_an_open_drawer_is_contained(physics, chest):
 
 def test_it_rides_along_when_the_drawer_closes_and_opens(physics, chest):
     opened = in_drawer(physics)
-    closed = physics.swing(opened, DRAWER, False)
+    closed = physics.move_openable(opened, DRAWER, False)
     assert closed is not None and not closed.open[DRAWER]
     assert closed.pose[1] > opened.pose[1] + 0.25
     assert chest.things[physics.contains(closed)] == "Drawer_0"
-    again = physics.swing(closed, DRAWER, True)
+    again = physics.move_openable(closed, DRAWER, True)
     assert again is not None and again.pose[1] < closed.pose[1] - 0.25
     assert chest.things[physics.contains(again)] == "Drawer_0"
 
@@ -151,13 +151,13 @@ def test_a_held_object_in_the_way_blocks_a_drawer(physics):
     now = held(physics, y=0.9)
     low = moved(physics, now, -UP, 7)
     assert 0.6 < low.pose[2] < 0.85
-    assert physics.swing(low, DRAWER, True) is None
-    assert physics.swing(now, CABINET, True) is not None
+    assert physics.move_openable(low, DRAWER, True) is None
+    assert physics.move_openable(now, CABINET, True) is not None
 
 
 def test_a_door_without_an_object_near_just_opens(physics):
     now = situation(physics.compiled, y=-1.0, goal="")
-    then = physics.swing(now, CABINET, True)
+    then = physics.move_openable(now, CABINET, True)
     assert then.open.tolist() == [False, True]
     assert now.open.tolist() == [False, False]
 

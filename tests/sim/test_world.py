@@ -7,7 +7,7 @@ from helpers import drawer_chest, hut
 from scrubjay.errors import RoomError
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.access import ways_to_open
+from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
@@ -218,7 +218,7 @@ def test_a_room_without_openables_can_be_played_in(empty):
 
 
 def test_ways_to_open_are_ways_to_open(world, chest):
-    ways = ways_to_open(chest, world.reachable[0])
+    ways = find_opening_poses(chest, world.reachable[0])
     assert all(ways)
     for number, places in enumerate(ways):
         for place in places[:5]:

@@ -16,7 +16,7 @@ from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES
-from scrubjay.sim.physics import Physics, Situation
+from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.spots.areas import areas_of, within
 from scrubjay.spots.spots import (
@@ -48,8 +48,8 @@ def spots_in_kitchen(kitchen) -> list[Spot]:
     return [spot for goal in GOALS for spot in candidate_spots(kitchen, goal, COUNT, rng)]
 
 
-def situation(compiled, spot: Spot) -> Situation:
-    return Situation(np.zeros(2), 0.0, True, spot.is_open(compiled), spot.goal, np.array(spot.pose), False)
+def situation(compiled, spot: Spot) -> PhysicsState:
+    return PhysicsState(np.zeros(2), 0.0, True, spot.is_open(compiled), spot.goal, np.array(spot.pose), False)
 
 
 def example_spots(**changes) -> Spots:
@@ -124,7 +124,7 @@ def test_areas_in_drawers_move_with_them(kitchen):
     for area in areas_of(kitchen)["in"]:
         is_open = np.isin(np.arange(len(kitchen.openables)), area.open)
         pose = np.array([*(area.position + [0, 0, 0.03]), 1, 0, 0, 0])
-        inside += physics.contains(Situation(np.zeros(2), 0.0, True, is_open, "Knife", pose, False)) >= 0
+        inside += physics.contains(PhysicsState(np.zeros(2), 0.0, True, is_open, "Knife", pose, False)) >= 0
     assert inside >= 0.9 * len(areas_of(kitchen)["in"])
 
 

@@ -147,10 +147,10 @@ class CacheGame:
 
     def look(self, kinds: Sequence[str] = SEEN) -> View:
         """The players' current views; each kind of image is rendered once a step."""
-        images = self._view.pictures if self._view else {}
+        images = self._view.images if self._view else {}
         missing = [kind for kind in kinds if kind not in images]
         if missing or self._view is None:
-            self._view = View(**{**images, **self.world.view(missing).pictures})
+            self._view = View(**{**images, **self.world.view(missing).images})
         return self._view
 
     def in_sight(self) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from scrubjay.players.perception import perceive
 from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.physics import SWEPT_STEP
+from scrubjay.sim.physics import SWEEP_STEP
 from scrubjay.sim.pose import REACH, cameras, hand_directions, in_view, reach
 
 MAX_RANDOM_STEPS = 8
@@ -105,7 +105,7 @@ def possible_actions(game: CacheGame, games: np.ndarray) -> np.ndarray:
     restrict(["ReadyForSeeker"], game.placed)
 
     eye, matrix = cameras(state.position, state.rotation, state.standing)
-    points = state.pose[:, :3] + SWEPT_STEP * hand_directions(state.rotation)
+    points = state.pose[:, :3] + SWEEP_STEP * hand_directions(state.rotation)
     able = (reach(state.position, points) <= REACH) & in_view(eye, matrix, points)
     restrict([name for name in NAMES if name.startswith("MoveHand")], able.T)
     restrict(["DropObject"], state.held)

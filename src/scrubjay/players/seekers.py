@@ -22,7 +22,7 @@ from scrubjay.players.policy_player import PolicyPlayer
 from scrubjay.rooms.directions import COMPASS, QUARTERS
 from scrubjay.rooms.floor import BODY_RADIUS, Grid, distance
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.access import ways_to_open
+from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.pose import HEIGHTS, REACH, AgentPose, reach
 
 CLAIM = action_index("ClaimVisible")
@@ -196,7 +196,7 @@ class GroundTruth:
         if self._opening_poses is None:
             # What occludes the object is near it, and openables do not move away.
             near = reach(self.grid.positions, self.pose[:3]) <= 2 * REACH
-            self._opening_poses = ways_to_open(self.compiled, subgrid(self.grid, near))
+            self._opening_poses = find_opening_poses(self.compiled, subgrid(self.grid, near))
         table = np.zeros((len(self.grid), QUARTERS, HEIGHTS), bool)
         for pose in (pose for number in numbers for pose in self._opening_poses[number]):
             quarter = round((pose.rotation - self.grid.angle) / 90) % QUARTERS

@@ -24,11 +24,11 @@ BODY_HEIGHT = 1.8
 STEP_OVER = 0.05
 """Solids lower than this are walked over."""
 GRID = 0.25
-PITCH = 0.025
+MAP_PITCH = 0.025
 """Between the clearance map's points; it is exact at them and interpolated between."""
 FAR = 1.0
 """Clearance is not told apart beyond this."""
-SWEEP = 8
+SWEEP_SAMPLES = 8
 """Moments on an opening part's way at which it is tested against the body."""
 
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
@@ -125,8 +125,12 @@ class Floor:
                 obstacles += rectangles(part, position, turn)
             if shape.moving:
                 moments = [
-                    [r for part in shape.moving for r in rectangles(part, *opened(part, k / SWEEP, position, turn))]
-                    for k in range(1, SWEEP + 1)
+                    [
+                        r
+                        for part in shape.moving
+                        for r in rectangles(part, *opened(part, k / SWEEP_SAMPLES, position, turn))
+                    ]
+                    for k in range(1, SWEEP_SAMPLES + 1)
                 ]
                 open_parts.append(moments[-1])
                 swept.append([rectangle for moment in moments for rectangle in moment])
@@ -139,14 +143,14 @@ class Floor:
         """Rectangles that each openable's parts sweep on their way, (openables, k, 6)."""
         self.within = _stacked(within)
         """Rectangles of each openable's parts, open and closed and at any height: what a hand must reach."""
-        columns, rows = int(np.ceil((east - west) / PITCH)) + 1, int(np.ceil((north - south) / PITCH)) + 1
+        columns, rows = int(np.ceil((east - west) / MAP_PITCH)) + 1, int(np.ceil((north - south) / MAP_PITCH)) + 1
         self._reachable: Grid | None = None
         self.map = self._clearance_map((columns, rows))
 
     def _clearance_map(self, shape: tuple[int, int]) -> np.ndarray:
         """Distances at the map's points, each obstacle drawn only as far as it can matter."""
         clearance = np.full(shape, FAR)
-        xs, ys = (self.origin[k] + PITCH * np.arange(shape[k]) for k in (0, 1))
+        xs, ys = (self.origin[k] + MAP_PITCH * np.arange(shape[k]) for k in (0, 1))
         for rectangle in self.obstacles:
             reach = np.abs(rectangle[2:4]) * rectangle[4] + np.abs(rectangle[3:1:-1]) * rectangle[5] + FAR
             spans = zip((xs, ys), rectangle[:2], reach, strict=True)
@@ -159,7 +163,7 @@ class Floor:
 
     def clearance(self, points: np.ndarray) -> np.ndarray:
         """How far points (..., 2) are from the nearest obstacle, everything closed; 0 outside the room."""
-        at = (np.asarray(points, float) - self.origin) / PITCH
+        at = (np.asarray(points, float) - self.origin) / MAP_PITCH
         values = map_coordinates(self.map, at.reshape(-1, 2).T, order=1, mode="constant", cval=0.0)
         return values.reshape(at.shape[:-1])
 
@@ -194,7 +198,7 @@ class Floor:
         At even numbers are positions, between them the middles of steps; nobody is where both are odd.
         """
         east = mesh.rotation("z", -angle)[:2, :2]
-        corners = self.origin + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * (np.array(self.map.shape) - 1) * PITCH
+        corners = self.origin + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * (np.array(self.map.shape) - 1) * MAP_PITCH
         inside = ((corners - start) @ east) / GRID
         low, high = np.floor(inside.min(axis=0)).astype(int), np.ceil(inside.max(axis=0)).astype(int)
         lattice = np.stack(np.meshgrid(*(np.arange(low[k], high[k] + 1) for k in (0, 1)), indexing="ij"), -1)
@@ -217,7 +221,7 @@ class Floor:
         return self._reachable
 
     def _largest_region(self) -> Grid:
-        size = np.array(self.map.shape) * PITCH
+        size = np.array(self.map.shape) * MAP_PITCH
         first = np.ceil(self.origin / GRID).astype(int)
         counts = (size / GRID).astype(int) + 1
         points = np.stack(np.meshgrid(*(GRID * (first[k] + np.arange(counts[k])) for k in (0, 1)), indexing="ij"), -1)

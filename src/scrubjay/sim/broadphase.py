@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from scrubjay.rooms.floor import SWEEP
+from scrubjay.rooms.floor import SWEEP_SAMPLES
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import SOLID, CompiledRoom, cached_per_room
 
@@ -103,9 +103,9 @@ def _boxes(room: CompiledRoom) -> _Boxes:
 def _swept(room: CompiledRoom, data: mujoco.MjData, geoms: np.ndarray, owner: np.ndarray) -> list[np.ndarray]:
     """For each openable boxes (2, k, 3), each around one of its solids between two sampled moments."""
     lows, highs = [], []
-    for moment in range(SWEEP + 1):
+    for moment in range(SWEEP_SAMPLES + 1):
         for openable in room.openables:
-            data.qpos[openable.qpos] = openable.travel * moment / SWEEP
+            data.qpos[openable.qpos] = openable.travel * moment / SWEEP_SAMPLES
         mujoco.mj_kinematics(room.model, data)
         reach = _reach(room.model, data, geoms)
         lows.append(data.geom_xpos[geoms] - reach)

@@ -1,4 +1,4 @@
-"""The image's 7 x 7 cells, reduced on the renderer's device to the few numbers that the game needs."""
+"""Reduces images to their 7 x 7 cells, on the renderer's device: what the game needs of a view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrubjay.sim.render.base import View
 
 CELLS = 7
 NEAR_PIXELS = 8
-"""An openable counts as near a cell's center up to this many pixels away, in images of 224."""
+"""Radius in which a cell's center finds an openable, in pixels of images of 224 x 224."""
 
 
 def pixels_per_cell(mask: torch.Tensor) -> torch.Tensor:
@@ -24,47 +24,46 @@ def pixels_per_cell(mask: torch.Tensor) -> torch.Tensor:
 
 
 def pixels_of(ids: torch.Tensor, thing: np.ndarray) -> torch.Tensor:
-    """Where in ids (B, height, width) one thing of each picture is, things (B,) by number: masks of the same shape."""
+    """Masks (B, height, width) of one thing per image, given ids (B, height, width) and the things' ids (B,)."""
     if len(ids) != len(thing):
-        raise ValueError(f"one thing for each of {len(ids)} pictures is needed, not {len(thing)}")
-    # Of the ids' own type: comparing two types is many times slower on a CPU.
-    numbers = torch.from_numpy(thing).to(ids.dtype).to(ids.device, non_blocking=True)
-    return torch.eq(ids, numbers[:, None, None])
+        raise ValueError(f"expected one thing for each of {len(ids)} images, not {len(thing)}")
+    # Cast to the dtype of ids: comparing mixed dtypes is many times slower on a CPU.
+    things = torch.from_numpy(thing).to(ids.dtype).to(ids.device, non_blocking=True)
+    return torch.eq(ids, things[:, None, None])
 
 
 def openables_at_cells(ids: torch.Tensor, openable_of_thing: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The openable at or near each cell's center, (B, 7, 7), -1 for none, and its pixel's flat index.
+    """The openable at or near each cell's center, -1 for none, and its pixel's flat index, both (B, 7, 7).
 
-    ids (B, height, width) are things' numbers; openable_of_thing (B, things + 1) gives each thing's openable or -1, the
-    last column being for pixels without a thing. The pixel under the center decides; if that is nothing openable, the
-    nearest openable pixel within 8 pixels does.
+    ids (B, height, width) are things' ids; openable_of_thing (B, things + 1) maps them to openables or -1, its last
+    column standing for pixels without a thing. The center's pixel counts; if nothing there is openable, the nearest
+    openable pixel within 8 pixels.
     """
     batch, height, width = ids.shape
-    pixels = _around(height, width, ids.device).expand(batch, -1, -1)
-    found, pixel = _nearest(ids, openable_of_thing, torch.arange(batch, device=ids.device), pixels)
-    return found.reshape(batch, CELLS, CELLS), pixel.reshape(batch, CELLS, CELLS)
+    pixels = _pixels_around(height, width, ids.device).expand(batch, -1, -1)
+    openable, pixel = _nearest(ids, openable_of_thing, torch.arange(batch, device=ids.device), pixels)
+    return openable.reshape(batch, CELLS, CELLS), pixel.reshape(batch, CELLS, CELLS)
 
 
 def openables_at(view: View, openable_of_thing: torch.Tensor, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """The same at one cell of each picture, rows and columns (B,): its openable, its pixel and the depth there, (3, B).
+    """As `openables_at_cells` for one cell per image, rows and columns (B,): openable, pixel and depth, (3, B).
 
-    Where a row or column is -1 nothing is looked for, and all are -1. The three come as one array, whole numbers too:
-    waiting for a device once is enough.
+    All -1 where row or column is -1. One float array for the three, so that the device is waited for only once.
     """
     _, height, width = view.ids.shape
-    asked = np.flatnonzero((row >= 0) & (column >= 0))
-    sent = torch.from_numpy(np.stack([asked, row[asked] * CELLS + column[asked]]))
-    worlds, cell = sent.to(view.ids.device, non_blocking=True)
-    pixels = _around(height, width, view.ids.device)[cell, None]
-    found, pixel = (values[:, 0] for values in _nearest(view.ids, openable_of_thing, worlds, pixels))
-    seen = np.full((3, len(row)), -1.0)
+    queried = np.flatnonzero((row >= 0) & (column >= 0))
+    query = torch.from_numpy(np.stack([queried, row[queried] * CELLS + column[queried]]))
+    worlds, cell = query.to(view.ids.device, non_blocking=True)
+    pixels = _pixels_around(height, width, view.ids.device)[cell, None]
+    openable, pixel = (values[:, 0] for values in _nearest(view.ids, openable_of_thing, worlds, pixels))
+    result = np.full((3, len(row)), -1.0)
     depth = view.depth.flatten(1)[worlds, pixel]
-    seen[:, asked] = torch.stack([found.double(), pixel.double(), depth.double()]).cpu().numpy()
-    return seen
+    result[:, queried] = torch.stack([openable.double(), pixel.double(), depth.double()]).cpu().numpy()
+    return result
 
 
 def openable_table(rooms: Sequence[CompiledRoom]) -> np.ndarray:
-    """Each thing's number among its room's openables, (R, most things + 1); -1 for none and for no thing."""
+    """Maps things to openables of their room, (R, max things + 1); -1 for what does not open, and for no thing."""
     table = np.full((len(rooms), max(len(room.things) for room in rooms) + 1), -1)
     for row, room in zip(table, rooms, strict=True):
         for number, openable in enumerate(room.openables):
@@ -75,19 +74,19 @@ def openable_table(rooms: Sequence[CompiledRoom]) -> np.ndarray:
 def _nearest(
     ids: torch.Tensor, openable_of_thing: torch.Tensor, worlds: torch.Tensor, pixels: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first openable on each list of pixels (n, lists, k) in worlds (n,), (n, lists), and its pixel."""
+    """The first openable on each list of pixels (n, lists, k) of worlds (n,), and its pixel, both (n, lists)."""
     worlds = worlds[:, None, None]
-    # Pixels without a thing have the number -1, which is the table's last column.
+    # Pixels without a thing have id -1, which indexes the table's last column.
     openable = openable_of_thing[worlds, ids.flatten(1)[worlds, pixels].long()]
     first = (openable >= 0).int().argmax(-1, keepdim=True)
     return torch.gather(openable, -1, first).squeeze(-1), torch.gather(pixels, -1, first).squeeze(-1)
 
 
 @lru_cache
-def _around(height: int, width: int, device: torch.device) -> torch.Tensor:
-    """Flat indices (49, k) of the pixels around each cell's center, from the center outwards (ties: upper, then left).
+def _pixels_around(height: int, width: int, device: torch.device) -> torch.Tensor:
+    """Flat indices (49, k) of the pixels around each cell's center, nearest first (ties: upper, then left).
 
-    Made on the CPU and sent once: a choice by a mask would make it wait for the device.
+    Computed on the CPU: indexing by a mask would synchronize with the device.
     """
     reach = round(NEAR_PIXELS * height / 224)
     ticks = torch.arange(-reach, reach + 1)
@@ -95,6 +94,6 @@ def _around(height: int, width: int, device: torch.device) -> torch.Tensor:
     squared = (offsets**2).sum(1)
     offsets, squared = offsets[squared <= reach**2], squared[squared <= reach**2]
     offsets = offsets[torch.sort(squared, stable=True).indices]
-    middles = torch.cartesian_prod(*[torch.arange(CELLS) * height // CELLS + height // (2 * CELLS)] * 2)
-    row, column = (middles[:, None] + offsets).unbind(-1)
+    centers = torch.cartesian_prod(*[torch.arange(CELLS) * height // CELLS + height // (2 * CELLS)] * 2)
+    row, column = (centers[:, None] + offsets).unbind(-1)
     return (row * width + column).to(device)

@@ -20,24 +20,26 @@ import numpy as np
 from scrubjay.rooms import catalog
 from scrubjay.rooms.catalog import mesh, shell
 from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape
-from scrubjay.rooms.floor import PITCH, Floor, frame
+from scrubjay.rooms.floor import MAP_PITCH, Floor, frame
 from scrubjay.rooms.materials import materials
 from scrubjay.rooms.room import GOALS, Room, Thing
 
 FIXED, MOVING, GOAL, SOLID = 0, 1, 2, 3
-"""Geom groups. Some images omit openables' moving parts, or all but the goal object."""
+"""Geom groups, by which renderers leave out openables' moving parts, or all but the goal object."""
 
 PARKED_HEIGHT = 100.0
-"""Of unused goal objects: outside every camera's view."""
+"""Meters; unused goal objects are kept there, outside every camera's view."""
 
 TIMESTEP = 0.004
-UNPUSHABLE = 1e6
-LEAST_GYRATION = 0.04
-BRIGHTEST = 1.25
+OPENABLE_ARMATURE = 1e6
+"""Joint inertia of moving parts, which makes them immovable by contacts."""
+MIN_GYRATION_RADIUS = 0.04
+MAX_LIGHT = 1.25
 """Upper bound of the light on any surface."""
-FLOOR_PIXEL = 0.0125
-SHADE, SHADE_REACH = 0.4, 0.12
-"""Contact shade of the floor beside things, and the meters over which it fades."""
+FLOOR_TEXEL = 0.0125
+"""Meters per pixel of the floor's texture."""
+FLOOR_SHADE, FLOOR_SHADE_DISTANCE = 0.4, 0.12
+"""Strength of the shade baked into the floor beside things, and the meters over which it fades."""
 GOAL_BOXES = {
     "Bread": (0.15, 0.28, 0.13, 0.5),
     "Cup": (0.10, 0.10, 0.14, 0.3),
@@ -45,16 +47,16 @@ GOAL_BOXES = {
     "Plunger": (0.15, 0.15, 0.50, 0.4),
     "Tomato": (0.10, 0.10, 0.09, 0.2),
 }
-"""Width, depth, height and mass of the goal objects; the table's medians, with the rotated ones stood straight."""
+"""Width, depth, height and mass of the goal objects: medians of the priors' table, rotated objects set upright."""
 
 
 @dataclass(frozen=True)
 class Openable:
-    """A thing with moving parts, and where they are in the model's state."""
+    """A thing with moving parts, and their joints and bodies in the model."""
 
     thing: int
     qpos: np.ndarray
-    """Addresses of its joints, (k,)."""
+    """qpos addresses of its joints, (k,)."""
     travel: np.ndarray
     """The joints' open values, (k,); closed is 0."""
     bodies: np.ndarray
@@ -70,14 +72,14 @@ class Goal:
     dof: int
     mass: float
     geoms: np.ndarray
-    """Its solids."""
+    """Its collision geoms."""
     middle: float
-    """How far its center is above its bottom."""
+    """Height of its center above its bottom, in meters."""
 
 
 @dataclass(frozen=True)
 class Volumes:
-    """The boxes in which something is contained: middles and half sizes in the frame of a body."""
+    """Boxes that contain things: centers, axes and half sizes in the frame of a body."""
 
     thing: np.ndarray
     body: np.ndarray
@@ -88,7 +90,7 @@ class Volumes:
 
 @dataclass(frozen=True, eq=False)
 class CompiledRoom:
-    """A room as a model, and what the model's parts mean. Each is itself alone: two are never equal."""
+    """A room's MuJoCo model, and what its parts mean. Compared and hashed by identity."""
 
     room: Room
     model: mujoco.MjModel
@@ -96,20 +98,21 @@ class CompiledRoom:
     things: tuple[str, ...]
     """Names by id: the room's things and then the five goal objects."""
     geom_thing: np.ndarray
+    """Each geom's thing, (ngeom,)."""
     openables: tuple[Openable, ...]
     goals: dict[str, Goal]
     volumes: Volumes
     floor: Floor
 
     def qpos(self, is_open: np.ndarray, goal: np.ndarray, pose: np.ndarray) -> np.ndarray:
-        """Joint positions (W, nq) of W copies: open (W, openables or more), goals' numbers (W,), poses (W, 7)."""
+        """Joint positions (B, nq) from is_open (B, openables or more), goal indices (B,) and poses (B, 7)."""
         qpos = np.tile(self.model.qpos0, (len(goal), 1))
         for number, openable in enumerate(self.openables):
             qpos[:, openable.qpos] = is_open[:, number, None] * openable.travel
         for number, kind in enumerate(GOALS):
-            there = goal == number
+            present = goal == number
             start = self.goals[kind].qpos
-            qpos[there, start : start + 7] = pose[there]
+            qpos[present, start : start + 7] = pose[present]
         return qpos
 
     @property
@@ -121,7 +124,7 @@ Derived = TypeVar("Derived")
 
 
 def cached_per_room(function: Callable[[CompiledRoom], Derived]) -> Callable[[CompiledRoom], Derived]:
-    """Caches what is derived from a room while the room lives, so that replacing one of many recomputes only one."""
+    """Caches a function of a room for the room's lifetime, so that replacing one of many recomputes only one."""
     cache: WeakKeyDictionary[CompiledRoom, Derived] = WeakKeyDictionary()
 
     @wraps(function)
@@ -134,7 +137,7 @@ def cached_per_room(function: Callable[[CompiledRoom], Derived]) -> Callable[[Co
 
 
 def compile_room(room: Room) -> CompiledRoom:
-    """Builds every thing's shape and compiles the room."""
+    """Draws every thing's shape and compiles the room."""
     return _Compiler(room).compile()
 
 
@@ -146,7 +149,7 @@ class _Compiler:
         self.bodies_of: dict[int, list[str]] = {}
         self.volumes: list[tuple[int, str, np.ndarray, np.ndarray, np.ndarray]] = []
         self.shapes = tuple(catalog.shape_of(thing, room) for thing in room.things)
-        # Things in a drawer ride on its moving part; the first one is the drawer's box.
+        # Things in a drawer move with it; a drawer's first moving part is its box.
         self.carriers: dict[str, tuple[mujoco.MjsBody, str]] = {}
         self.materials: set[str] = set()
         self.floor = Floor(room, self.shapes)
@@ -164,10 +167,10 @@ class _Compiler:
         return self._read(model, goals)
 
     def _draw(self, body, body_name: str, index: int, part: Drawn, position, turn, group: int) -> None:
-        """Adds a part's surfaces, solids and spaces to a body whose frame is the room's."""
+        """Adds a part's surfaces, solids and spaces to a body in the room's frame."""
         for number, (material, meshes) in enumerate(part.surfaces.items()):
             self._material(material)
-            whole = mesh.joined(meshes)
+            whole = mesh.concatenate(meshes)
             name = f"{body_name}/{index}/{number}"
             self.spec.add_mesh(
                 name=name, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
@@ -179,17 +182,17 @@ class _Compiler:
                 contype=0, conaffinity=0, mass=0,
             )  # fmt: skip
             self.thing_of_geom[name] = index
-        touch = {FIXED: (1, 0), MOVING: (2, 0), GOAL: (4, 3)}[group]
+        contype, conaffinity = {FIXED: (1, 0), MOVING: (2, 0), GOAL: (4, 3)}[group]
         for number, solid in enumerate(part.solids):
             name = f"{body_name}/{index}/solid{number}"
             kind = mujoco.mjtGeom.mjGEOM_BOX if solid.kind == "box" else mujoco.mjtGeom.mjGEOM_CAPSULE
             geom = body.add_geom(
                 name=name, type=kind, size=[*solid.size, 0][:3], pos=turn @ solid.position + position,
-                quat=_quaternion(turn @ solid.rotation), group=SOLID, contype=touch[0], conaffinity=touch[1], mass=0,
+                quat=_quaternion(turn @ solid.rotation), group=SOLID, contype=contype, conaffinity=conaffinity, mass=0,
             )  # fmt: skip
             self.thing_of_geom[name] = index
             if group == GOAL:
-                # Rolling and spinning friction, or a tomato rolls for ever; stiff contacts, or a knife sinks in.
+                # Rolling and torsional friction, or a tomato never stops; stiff contacts, or a knife sinks in.
                 geom.condim, geom.priority, geom.friction, geom.solref = 6, 1, [0.8, 0.01, 0.002], [0.01, 1.0]
         for space in part.spaces:
             self.volumes.append((index, body_name, turn @ space.position + position, turn, space.half))
@@ -201,7 +204,7 @@ class _Compiler:
         body.mass, body.inertia, body.ipos = 1.0, [1, 1, 1], position
         kind = mujoco.mjtJoint.mjJNT_HINGE if part.joint == "hinge" else mujoco.mjtJoint.mjJNT_SLIDE
         body.add_joint(
-            name=name, type=kind, axis=turn @ part.axis, pos=turn @ part.anchor + position, armature=UNPUSHABLE,
+            name=name, type=kind, axis=turn @ part.axis, pos=turn @ part.anchor + position, armature=OPENABLE_ARMATURE,
             limited=mujoco.mjtLimited.mjLIMITED_FALSE,
         )  # fmt: skip
         self.bodies_of[index].append(name)
@@ -218,8 +221,8 @@ class _Compiler:
         body.explicitinertial = True
         sides = np.array([width, depth, height])
         body.mass, body.ipos = mass, [0, 0, 0]
-        # A knife's own inertia about its blade is so small that contacts make it spin without end.
-        body.inertia = np.maximum(mass / 12 * (sides @ sides - sides**2), mass * LEAST_GYRATION**2)
+        # A knife's true inertia about its blade is so small that contacts would spin it forever.
+        body.inertia = np.maximum(mass / 12 * (sides @ sides - sides**2), mass * MIN_GYRATION_RADIUS**2)
         self._draw(body, kind, index, shape, middle, np.eye(3), GOAL)
         return kind
 
@@ -230,12 +233,12 @@ class _Compiler:
         if material == shell.BAKED:
             return self._floor()
         texture, tint = materials.parse(material)
-        made = materials.texture_of(texture)
-        # One renderer cuts light off at 1 before it multiplies the texture, the other after: under 1 both agree.
-        emission = BRIGHTEST * made.glow / (1 - made.glow)
-        dimmed = np.array(tint) * (1 / (emission + BRIGHTEST) if made.glow else 1)
+        properties = materials.texture_of(texture)
+        # OpenGL clamps light to 1 before multiplying by the texture, Warp after: below 1 they agree.
+        emission = MAX_LIGHT * properties.glow / (1 - properties.glow)
+        dimmed = np.array(tint) * (1 / (emission + MAX_LIGHT) if properties.glow else 1)
         new = self.spec.add_material(name=material, rgba=[*dimmed, 1], specular=0, shininess=0, emission=emission)
-        new.texrepeat = [1 / made.meters] * 2 if made.meters else [1, 1]
+        new.texrepeat = [1 / properties.meters] * 2 if properties.meters else [1, 1]
         if texture == "plain":
             return
         if texture not in self.materials:
@@ -244,10 +247,10 @@ class _Compiler:
         new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture
 
     def _floor(self) -> None:
-        """The floor's material: its texture all over the room, darker under and near things."""
+        """The floor's material: one texture for the whole room, darker under and near things."""
         style = next(thing for thing in self.room.things if thing.type == "Floor").style
         texture, tint = materials.parse(style.get("floor", "plain#c8b89a"))
-        self._texture(shell.BAKED, floor_picture(self.floor, texture))
+        self._texture(shell.BAKED, floor_texture(self.floor, texture))
         new = self.spec.add_material(name=shell.BAKED, rgba=[*tint, 1], specular=0, shininess=0)
         new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = shell.BAKED
 
@@ -256,7 +259,8 @@ class _Compiler:
         kind = mujoco.mjtTexture.mjTEXTURE_2D
         self.spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=3).data = pixels.tobytes()
 
-    def _read(self, model: mujoco.MjModel, goals: list[str]) -> CompiledRoom:
+    def _read(self, model: mujoco.MjModel, kinds: list[str]) -> CompiledRoom:
+        """Looks up ids and addresses in the compiled model."""
         geom_thing = np.array([self.thing_of_geom[model.geom(i).name] for i in range(model.ngeom)], np.int32)
         openables = []
         for index, names in self.bodies_of.items():
@@ -264,22 +268,22 @@ class _Compiler:
             travel = [part.travel for part in self.shapes[index].moving]
             bodies = [model.body(name).id for name in names]
             openables.append(Openable(index, model.jnt_qposadr[joints], np.array(travel), np.array(bodies)))
-        found = {}
-        for i, kind in enumerate(goals):
+        goals = {}
+        for i, kind in enumerate(kinds):
             body, joint = model.body(kind).id, model.joint(kind).id
             geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group == SOLID))
             qpos, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
             _, _, height, mass = GOAL_BOXES[kind]
-            found[kind] = Goal(len(self.room.things) + i, body, qpos, dof, mass, geoms, height / 2)
-        kept = [v for v in self.volumes if v[0] < len(self.room.things)]
+            goals[kind] = Goal(len(self.room.things) + i, body, qpos, dof, mass, geoms, height / 2)
+        of_room = [v for v in self.volumes if v[0] < len(self.room.things)]
         volumes = Volumes(
-            np.array([v[0] for v in kept], int), np.array([model.body(v[1]).id for v in kept], int),
-            np.array([v[2] for v in kept]).reshape(-1, 3), np.array([v[3] for v in kept]).reshape(-1, 3, 3),
-            np.array([v[4] for v in kept]).reshape(-1, 3),
+            np.array([v[0] for v in of_room], int), np.array([model.body(v[1]).id for v in of_room], int),
+            np.array([v[2] for v in of_room]).reshape(-1, 3), np.array([v[3] for v in of_room]).reshape(-1, 3, 3),
+            np.array([v[4] for v in of_room]).reshape(-1, 3),
         )  # fmt: skip
-        things = (*(thing.name for thing in self.room.things), *goals)
+        things = (*(thing.name for thing in self.room.things), *kinds)
         return CompiledRoom(
-            self.room, model, self.shapes, things, geom_thing, tuple(openables), found, volumes, self.floor
+            self.room, model, self.shapes, things, geom_thing, tuple(openables), goals, volumes, self.floor
         )
 
 
@@ -289,7 +293,7 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
     option = spec.option
     option.timestep, option.integrator = TIMESTEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     option.cone, option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 10
-    # Explicit, since parked objects would stretch what the compiler works out, and with it the camera's near plane.
+    # Set explicitly: unused goal objects far above would inflate the computed extent and thereby the near plane.
     west, south, east, north = room.bounds
     spec.stat.center, spec.stat.extent = [(west + east) / 2, (south + north) / 2, 1], 1.0
     spec.visual.map.znear, spec.visual.map.zfar = 0.02, 60
@@ -305,13 +309,13 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
     return spec
 
 
-def floor_picture(floor: Floor, texture: str) -> np.ndarray:
-    """A floor's texture over the whole room, row 0 in the north, shaded by how near things are: (n, m, 3) uint8."""
-    size = (np.array(floor.map.shape) - 1) * PITCH
-    counts = np.ceil(size / FLOOR_PIXEL).astype(int)
+def floor_texture(floor: Floor, texture: str) -> np.ndarray:
+    """The whole floor, row 0 in the north, shaded near things: (height, width, 3) uint8."""
+    size = (np.array(floor.map.shape) - 1) * MAP_PITCH
+    counts = np.ceil(size / FLOOR_TEXEL).astype(int)
     xs, ys = ((np.arange(counts[k]) + 0.5) * size[k] / counts[k] for k in (0, 1))
     points = np.stack(np.meshgrid(xs, ys[::-1], indexing="xy"), -1) + floor.origin
-    shade = 1 - SHADE * np.exp(-floor.clearance(points) / SHADE_REACH)
+    shade = 1 - FLOOR_SHADE * np.exp(-floor.clearance(points) / FLOOR_SHADE_DISTANCE)
     pixels = materials.image(texture)
     repeat = materials.texture_of(texture).meters
     rows = (-points[:, 0, 1] / repeat % 1 * pixels.shape[0]).astype(int)

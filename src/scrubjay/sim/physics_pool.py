@@ -18,11 +18,11 @@ from scrubjay import tree
 from scrubjay.errors import PhysicsError, ProcessError
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.physics import Physics, Situation
+from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.processes import ProcessPool
 from scrubjay.sim.state import State
 
-BATCH = {"drop": 1, "swing": 1, "close": 1, "hold": 2, "move_hand": 2, "carry": 6, "rotate_hand": 6}
+BATCH = {"drop": 1, "move_openable": 1, "close": 1, "hold": 2, "move_hand": 2, "carry": 6, "rotate_hand": 6}
 """Actions that are worth a message: those that step the engine take milliseconds each."""
 MAX_BATCHES = 4
 """Messages to each process for a large batch, which balances the load."""
@@ -144,7 +144,7 @@ class _Engines(dict[int, Physics]):
 def _act(physics: Physics, method: str, state: State, row: int, arguments: Sequence[np.ndarray]) -> bool:
     """Runs one world's action; updates its row on success."""
     goal, count = state.goal[row], len(physics.compiled.openables)
-    now = Situation(state.position[row], state.rotation[row], bool(state.standing[row]), state.open[row, :count],
+    now = PhysicsState(state.position[row], state.rotation[row], bool(state.standing[row]), state.open[row, :count],
                     GOALS[goal] if goal >= 0 else "", state.pose[row], bool(state.held[row]))  # fmt: skip
     then = getattr(physics, method)(now, *(values[row] for values in arguments))
     if then is None:

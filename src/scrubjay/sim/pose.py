@@ -12,12 +12,14 @@ import numpy as np
 from scrubjay.rooms.directions import facing_vector, right_vector
 
 CAMERA_STANDING, CAMERA_CROUCHING = 1.5765, 0.9015
+"""Camera heights in meters."""
 PITCH = 30.0
+"""Degrees by which the camera looks down."""
 FIELD_OF_VIEW = 90.0
 REACH = 1.5
 """Meters from the agent's vertical axis within which it can interact."""
 HEIGHTS = 2
-"""Camera heights: crouching and standing."""
+"""Number of camera heights: crouching and standing."""
 
 
 class AgentPose(NamedTuple):
@@ -51,7 +53,7 @@ def hand_directions(rotation: np.ndarray) -> np.ndarray:
 
 
 def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Distances of points (..., 3) from the vertical axes of agents at positions (..., 2)."""
+    """Horizontal distances of points (..., 3) from agents at positions (..., 2)."""
     return np.linalg.norm(point[..., :2] - position, axis=-1)
 
 

@@ -1,26 +1,26 @@
-"""Rotations as quaternions, scalar first, for B worlds at once."""
+"""Batched quaternions, scalar first."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def about(axis: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """Quaternions (..., 4) of right-handed turns about unit axes (..., 3)."""
+def quat_from_axis_angle(axis: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    """Quaternions (..., 4) of right-handed rotations about unit axes (..., 3)."""
     half = np.radians(np.asarray(degrees, float))[..., None] / 2
     axis = np.broadcast_to(axis, (*half.shape[:-1], 3))
     return np.concatenate([np.cos(half), np.sin(half) * axis], -1)
 
 
-def multiplied(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The quaternions (..., 4) of turning by b and then by a, kept at length one."""
+def quat_mul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Normalized products (..., 4): rotation by b, then by a."""
     w, v = a[..., :1], a[..., 1:]
     x, u = b[..., :1], b[..., 1:]
     product = np.concatenate([w * x - (v * u).sum(-1, keepdims=True), w * u + x * v + np.cross(v, u)], -1)
     return product / np.linalg.norm(product, axis=-1, keepdims=True)
 
 
-def matrices(quaternions: np.ndarray) -> np.ndarray:
+def matrix_from_quat(quaternions: np.ndarray) -> np.ndarray:
     """Rotation matrices (..., 3, 3) of quaternions (..., 4)."""
     w, x, y, z = np.moveaxis(quaternions, -1, 0)
     rows = [

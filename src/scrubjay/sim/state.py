@@ -1,4 +1,4 @@
-"""All that changes in B worlds: a few numbers each."""
+"""The state of B worlds."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 
 @dataclass
 class State:
-    """The state of B worlds. Pictures and outcomes are functions of it."""
+    """All that changes in B worlds. Images and results are functions of it."""
 
     position: np.ndarray
-    """Of the agents, (B, 2): x and y."""
+    """The agents' x and y, (B, 2)."""
     rotation: np.ndarray
-    """Degrees, (B,), from 0 up to 360."""
+    """Degrees in [0, 360), (B,)."""
     standing: np.ndarray
     """(B,) bool."""
     open: np.ndarray
-    """Which openables are, (B, openables of the room with most) bool."""
+    """Per openable, (B, max openables of any room) bool."""
     goal: np.ndarray
-    """The goal object's number in GOALS, (B,); -1 where there is none."""
+    """The goal object's index in GOALS, (B,); -1 for none."""
     pose: np.ndarray
     """The goal object's center and quaternion, (B, 7)."""
     held: np.ndarray
-    """Is the goal object in the hand, (B,) bool."""
+    """Whether the goal object is in the hand, (B,) bool."""
 
     def copy(self) -> State:
         return State(*(getattr(self, f.name).copy() for f in fields(self)))
 
 
 def initial_state(positions: np.ndarray, openables: int) -> State:
-    """Agents stand at their positions (B, 2) and look north, everything is closed, no goal object is there."""
+    """Agents standing at positions (B, 2), facing north; all openables closed, no goal objects."""
     count = len(positions)
     pose = np.tile([0.0, 0, 0, 1, 0, 0, 0], (count, 1))
     closed = np.zeros((count, openables), bool)
-    upright, nothing = np.ones(count, bool), np.full(count, -1)
-    return State(positions.copy(), np.zeros(count), upright, closed, nothing, pose, np.zeros(count, bool))
+    standing, no_goal = np.ones(count, bool), np.full(count, -1)
+    return State(positions.copy(), np.zeros(count), standing, closed, no_goal, pose, np.zeros(count, bool))

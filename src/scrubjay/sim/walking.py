@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scrubjay.rooms.floor import BODY_RADIUS, PITCH, Floor, distance
+from scrubjay.rooms.floor import BODY_RADIUS, MAP_PITCH, Floor, distance
 
 
 class Floors:
@@ -25,7 +25,7 @@ class Floors:
 
     def clearance(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Distances to the nearest fixed obstacle, (B,), interpolated from the maps."""
-        at = (points - self.origins[room]) / PITCH
+        at = (points - self.origins[room]) / MAP_PITCH
         at = np.clip(at, 0, np.array(self.maps.shape[1:]) - 1.001)
         cell = at.astype(int)
         (u, v), (i, j) = (at - cell).T, cell.T

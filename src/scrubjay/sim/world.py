@@ -20,10 +20,10 @@ from scrubjay.sim import cells
 from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment
-from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEPT_STEP
+from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEEP_STEP
 from scrubjay.sim.physics_pool import PhysicsPool, PhysicsThreads
 from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
-from scrubjay.sim.quaternion import about, multiplied
+from scrubjay.sim.quaternion import quat_from_axis_angle, quat_mul
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
 from scrubjay.sim.render.make import check_request, make_renderer
 from scrubjay.sim.state import initial_state
@@ -177,7 +177,7 @@ class World:
         some = some[self._untouched(some, openable[some])]
         self.state.open[some, openable[some]] = True
         free = np.isin(np.arange(len(self)), some)
-        return free | self._simulate(worlds & ~free, "swing", openable, np.ones(len(self), bool))
+        return free | self._simulate(worlds & ~free, "move_openable", openable, np.ones(len(self), bool))
 
     def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
         """Opens what is at or near the center of an image cell, if within reach; rows and columns are 0 to 6.
@@ -217,7 +217,7 @@ class World:
         goal = self._checked(goal, GOALS)
         s, worlds = self.state, goal != NOTHING
         eye, _ = cameras(s.position, s.rotation, s.standing)
-        pose = np.concatenate([eye, about(np.array([0.0, 0, 1]), -s.rotation)], 1)
+        pose = np.concatenate([eye, quat_from_axis_angle(np.array([0.0, 0, 1]), -s.rotation)], 1)
         pose[:, :2] += HAND_AHEAD * facing_vector(s.rotation)
         pose[:, 2] -= HAND_BELOW
         free = self._clear(worlds, goal, pose[:, :3], pose[:, :3])
@@ -233,7 +233,7 @@ class World:
             return worlds
         way = hand_directions(s.rotation)[direction, np.arange(len(self))]
         # In free space it moves in steps as far as arm and view allow; elsewhere physics decides.
-        steps = np.arange(1, round(HAND_STEP / SWEPT_STEP) + 1) * SWEPT_STEP
+        steps = np.arange(1, round(HAND_STEP / SWEEP_STEP) + 1) * SWEEP_STEP
         points = s.pose[:, None, :3] + steps[:, None] * way[:, None]
         eye, matrix = cameras(s.position, s.rotation, s.standing)
         allowed = reach(s.position[:, None], points) <= REACH
@@ -258,7 +258,7 @@ class World:
         axis = np.stack([np.cross(facing, up), up, facing])[turn // 2, np.arange(len(self))]
         degrees = np.where(turn % 2, -HAND_TURN, HAND_TURN)
         free = self._clear(worlds, s.goal, s.pose[:, :3], s.pose[:, :3])
-        s.pose[free, 3:] = multiplied(about(axis, degrees), s.pose[:, 3:])[free]
+        s.pose[free, 3:] = quat_mul(quat_from_axis_angle(axis, degrees), s.pose[:, 3:])[free]
         return free | self._simulate(worlds & ~free, "rotate_hand", axis, degrees)
 
     def drop(self, worlds: np.ndarray) -> np.ndarray:
@@ -285,7 +285,7 @@ class World:
         """Renders the agents' views: any of rgb, depth, ids, normals; of `worlds` (B,) bool only, or of all."""
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
-        return self.renderer.draw(Shot.of(self.state, self._some(worlds)), kinds, groups)
+        return self.renderer.draw(Shot.from_state(self.state, self._some(worlds)), kinds, groups)
 
     def goal_pixels(self, worlds: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Masks (n, size, size) of the goal objects' visible pixels, and of those with all else invisible."""

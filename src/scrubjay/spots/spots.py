@@ -29,7 +29,7 @@ from scrubjay.rooms.generate import SCENES, make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
-from scrubjay.sim.physics import Physics, Situation
+from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.processes import ProcessPool
 from scrubjay.spots.areas import DROP, Area, areas_of, within
@@ -147,7 +147,7 @@ def difficulty(shares: np.ndarray) -> np.ndarray:
     return np.select([hard, medium], [HARD, MEDIUM], EASY)
 
 
-def _settle(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -> Situation | None:
+def _settle(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -> PhysicsState | None:
     """Drops an object at a random point of an area until it rests; None if it collides, is crushed or falls out."""
     compiled, lying = physics.compiled, rng.random() < LYING_SHARE
     _, depth, height, _ = GOAL_BOXES[goal]
@@ -159,21 +159,21 @@ def _settle(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -
         return None
     is_open = np.isin(np.arange(len(compiled.openables)), area.open)
     pose = np.array([*point, *([np.sqrt(0.5)] * 2 if lying else (1, 0)), 0, 0])
-    held = Situation(point[:2], 0.0, True, is_open, goal, pose, True)
+    held = PhysicsState(point[:2], 0.0, True, is_open, goal, pose, True)
     turned = physics.rotate_hand(held, UP, rng.uniform(0, 360))
     if turned is None:
         return None
-    now: Situation | None = physics.drop(turned)
+    now: PhysicsState | None = physics.drop(turned)
     if rng.random() < 0.5:
         for number in area.open:
-            now = now and physics.swing(now, number, False)
+            now = now and physics.move_openable(now, number, False)
     if now is None or not within(compiled.room.outline, now.pose[:2]):
         return None
     again = physics.drop(now)
     return now if np.linalg.norm(again.pose[:3] - now.pose[:3]) < REST_TOLERANCE else None
 
 
-def _spot_of(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
+def _spot_of(physics: Physics, grid: Grid, now: PhysicsState) -> Spot | None:
     """The spot of an object at rest; None if it is visible from no reachable pose, whatever is open."""
     compiled = physics.compiled
     near = reach(grid.positions, now.pose[:3]) <= REACH
@@ -189,7 +189,7 @@ def _spot_of(physics: Physics, grid: Grid, now: Situation) -> Spot | None:
     return Spot(now.goal, pose, is_open, kind, name, float(seen.mean()))
 
 
-def _touches_floor(physics: Physics, now: Situation) -> bool:
+def _touches_floor(physics: Physics, now: PhysicsState) -> bool:
     """Does an object at rest touch the floor itself?"""
     physics.load(now)
     mujoco.mj_forward(physics.model, physics.data)

@@ -12,7 +12,7 @@ from scrubjay.game.record import save_records
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.access import ways_to_open
+from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose, hand_directions
 from scrubjay.sim.world import MOVES, World
@@ -71,7 +71,7 @@ def write_rooms(out: Path, renderer: str, console: Console) -> Path:
 def _select_drawer(world: World) -> tuple[int, AgentPose]:
     """The highest drawer that can be opened from its front, and the pose to do it from."""
     room = world.rooms[0]
-    opening_poses = ways_to_open(room, world.reachable[0])
+    opening_poses = find_opening_poses(room, world.reachable[0])
     candidates = []
     for number, (openable, poses) in enumerate(zip(room.openables, opening_poses, strict=True)):
         thing = room.room.things[openable.thing]

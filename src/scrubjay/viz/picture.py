@@ -94,7 +94,7 @@ def render_dollhouse(
     no_goal, goal_pose = np.array([-1]), np.array([[0, 0, 0, 1.0, 0, 0, 0]])
     closed = np.zeros((1, max(1, len(compiled.openables))), bool)
     shot = Shot((center + back * distance)[None], matrix[None], closed, no_goal, goal_pose, field_of_view)
-    drawing = make_renderer(renderer, [compiled], 1, 2 * size, culled=True)
+    drawing = make_renderer(renderer, [compiled], 1, 2 * size, cull_backfaces=True)
     view = drawing.draw(shot, ("rgb", "ids"))
     drawing.close()
     picture = view.rgb[0].cpu().numpy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrubjay.rooms.room import Room
-from scrubjay.sim.access import ways_to_open
+from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
@@ -42,7 +42,7 @@ def compile_and_count(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Roo
         compiled = compile_room(room)
         seconds = time.perf_counter() - start
         grid = compiled.floor.reachable()
-        opening_poses = ways_to_open(compiled, grid)
+        opening_poses = find_opening_poses(compiled, grid)
         things = compiled.room.things
         yield compiled, RoomFacts(
             room.scene, room.type, len(things), len({thing.type for thing in things}), len(opening_poses),
@@ -60,7 +60,7 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
     """Title, facts and sections of a room's page: plan, views, depth, ids, normals, openables closed and open."""
     compiled, facts = next(compile_and_count([room]))
     grid = compiled.floor.reachable()
-    opening_poses = ways_to_open(compiled, grid)
+    opening_poses = find_opening_poses(compiled, grid)
     with World([compiled], renderer=renderer) as world:
         pose = _roomiest_pose(world)
         plan = draw_floorplan(compiled, grid, [pose], [bool(poses) for poses in opening_poses])

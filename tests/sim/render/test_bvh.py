@@ -6,8 +6,8 @@ import warp as wp
 
 from scrubjay.sim.build import build_room
 from scrubjay.sim.render import raycast, shading
-from scrubjay.sim.render.buffers import Rows, Shared
-from scrubjay.sim.render.bvh import LEAF, LEAF_BITS, build
+from scrubjay.sim.render.buffers import Rows, SharedPool
+from scrubjay.sim.render.bvh import LEAF_BITS, MAX_LEAF_SIZE, build_bvh
 from scrubjay.sim.render.warp import WarpRenderer
 
 
@@ -16,34 +16,34 @@ def soup(rng, count: int) -> np.ndarray:
     return rng.uniform(-1, 1, (count, 1, 3)) + rng.normal(size=(count, 3, 3)) * 0.1
 
 
-def leaves(trees, node: int) -> list[int]:
+def leaves(bvh, node: int) -> list[int]:
     """All triangles under a node, each box checked on the way."""
     found = []
-    for side, reference in enumerate(trees.nodes[node, :2, 3].copy().view(np.int32)):
+    for side, reference in enumerate(bvh.nodes[node, :2, 3].copy().view(np.int32)):
         if reference >= 0:
-            found += leaves(trees, reference)
+            found += leaves(bvh, reference)
         else:
             first, count = ~reference >> LEAF_BITS, ~reference & (1 << LEAF_BITS) - 1
             found += list(range(first, first + count))
-            assert count <= LEAF or side == 0
+            assert count <= MAX_LEAF_SIZE or side == 0
     return found
 
 
 @pytest.mark.parametrize("counts", [[1], [2, 1], [500], [300, 1, 40, 7]])
 def test_every_triangle_is_in_its_tree_once(counts):
     corners = soup(np.random.default_rng(0), sum(counts))
-    trees = build(corners, counts)
-    assert sorted(trees.order) == list(range(sum(counts)))
+    bvh = build_bvh(corners, counts)
+    assert sorted(bvh.order) == list(range(sum(counts)))
     start = 0
-    for root, count in zip(trees.roots, counts, strict=True):
-        held = leaves(trees, root)
-        assert sorted(trees.order[held]) == list(range(start, start + count))
+    for root, count in zip(bvh.roots, counts, strict=True):
+        held = leaves(bvh, root)
+        assert sorted(bvh.order[held]) == list(range(start, start + count))
         start += count
 
 
 def test_triangles_all_in_one_place_are_divided_too():
-    trees = build(np.tile(soup(np.random.default_rng(1), 1), (64, 1, 1)), [64])
-    assert len(leaves(trees, 0)) == 64
+    bvh = build_bvh(np.tile(soup(np.random.default_rng(1), 1), (64, 1, 1)), [64])
+    assert len(leaves(bvh, 0)) == 64
 
 
 def hits_one_by_one(corners, origin, ray):
@@ -69,8 +69,8 @@ def probe(nodes: wp.array[float], triangles: wp.array[float], origins: wp.array[
 def test_rays_find_the_nearest_triangle():
     rng = np.random.default_rng(2)
     corners = soup(rng, 800)
-    trees = build(corners, [800])
-    ordered = corners[trees.order]
+    bvh = build_bvh(corners, [800])
+    ordered = corners[bvh.order]
     rows = np.zeros((800, 3, 4), np.float32)
     rows[:, 0, :3], rows[:, 1, :3], rows[:, 2, :3] = (
         ordered[:, 0], ordered[:, 1] - ordered[:, 0], ordered[:, 2] - ordered[:, 0],
@@ -79,7 +79,7 @@ def test_rays_find_the_nearest_triangle():
     rays = rng.uniform(-1, 1, (300, 3)) - origins
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
     found = wp.zeros(300, dtype=wp.vec4, device="cpu")
-    wp.launch(probe, 300, [wp.array(trees.nodes.ravel(), device="cpu"), wp.array(rows.ravel(), device="cpu"),
+    wp.launch(probe, 300, [wp.array(bvh.nodes.ravel(), device="cpu"), wp.array(rows.ravel(), device="cpu"),
                            wp.array(origins, dtype=wp.vec3, device="cpu"), wp.array(rays, dtype=wp.vec3, device="cpu")],
               [found], device="cpu")  # fmt: skip
     hit = 0
@@ -116,18 +116,18 @@ def test_swapping_rooms_piles_nothing_up():
     for turn in range(100):
         renderer.replace(turn % 2, rooms[turn % 4])
         store = renderer._store
-        sizes.append((len(store.textures.made), len(store.materials.made), len(store.faces), len(store.nodes)))
+        sizes.append((len(store.textures.items), len(store.materials.items), len(store.faces), len(store.nodes)))
     assert max(sizes[50:]) <= max(sizes[:8])
 
 
 def test_what_is_shared_is_made_once_and_its_number_reused():
-    shared = Shared()
-    first, second = shared.number(("a",), lambda: "A"), shared.number(("b",), lambda: "B")
-    shared.hold({first, second})
-    shared.hold({first})
-    assert shared.number(("a",), lambda: "again") == first and shared.made == ["A", "B"]
-    shared.let_go({first, second})
-    assert shared.number(("c",), lambda: "C") == second and shared.made == ["A", "C"]
+    shared = SharedPool()
+    first, second = shared.index(("a",), lambda: "A"), shared.index(("b",), lambda: "B")
+    shared.acquire({first, second})
+    shared.acquire({first})
+    assert shared.index(("a",), lambda: "again") == first and shared.items == ["A", "B"]
+    shared.release({first, second})
+    assert shared.index(("c",), lambda: "C") == second and shared.items == ["A", "C"]
 
 
 def test_the_kernels_compile_for_a_gpu(tmp_path):

@@ -141,7 +141,7 @@ def test_some_worlds_are_drawn_as_they_are_among_all(how, chest, empty, at_once,
             some = np.isin(np.arange(6), chosen)
             part = world.view(KINDS, worlds=some)
             for kind in KINDS:
-                assert torch.equal(part.pictures[kind], whole.pictures[kind][chosen])
+                assert torch.equal(part.images[kind], whole.images[kind][chosen])
             for few, all_of_them in zip(world.goal_pixels(some), pixels, strict=True):
                 assert torch.equal(few, all_of_them[chosen])
 
@@ -151,14 +151,14 @@ def test_worlds_that_are_not_there_are_refused(how, chest):
         for wrong in (np.ones(3, bool), np.array([0, 1]), True):
             with pytest.raises(ValueError, match=r"worlds must be a bool array \(2,\)"):
                 world.goal_pixels(wrong)
-        with pytest.raises(ValueError, match="one thing for each of 2 pictures is needed, not 1"):
+        with pytest.raises(ValueError, match="expected one thing for each of 2 images, not 1"):
             world.goal_mask(world.view(("ids",)), np.array([True, False]))
-        shot = Shot.of(world.state, np.array([0, 1]))
+        shot = Shot.from_state(world.state, np.array([0, 1]))
         for numbers, said in (([0, 2], "from 0 to 1, not"), ([-1, 0], "from 0 to 1"), ([0], r"eye \(2, 3\)")):
             with pytest.raises(ValueError, match=said):
                 world.renderer.draw(replace(shot, worlds=np.array(numbers)), ("ids",))
-        with pytest.raises(ValueError, match=r"eye \(1, 3\) is not of as many worlds as there are, \(2,\)"):
-            world.renderer.draw(replace(Shot.of(world.state, np.array([1])), worlds=None), ("ids",))
+        with pytest.raises(ValueError, match=r"eye has shape \(1, 3\), for 2 worlds"):
+            world.renderer.draw(replace(Shot.from_state(world.state, np.array([1])), worlds=None), ("ids",))
 
 
 def a_view(compiled, **how):
@@ -171,7 +171,7 @@ def a_view(compiled, **how):
         world.hold(np.arange(4) % len(GOALS))
         world.state.open[:, : len(compiled.openables)] = rng.random((4, len(compiled.openables))) < 0.5
         view = world.view(KINDS)
-    return {kind: picture.cpu() for kind, picture in view.pictures.items()}
+    return {kind: image.cpu() for kind, image in view.images.items()}
 
 
 @pytest.mark.skipif(not drawn("opengl"), reason="there is no OpenGL here to compare with")

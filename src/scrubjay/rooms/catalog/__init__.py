@@ -1,4 +1,4 @@
-"""The catalog: a function for each object type that fills a box with parts and materials."""
+"""The catalog: one function per object type, which draws it into a box."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TYPES: dict[str, ObjectType] = {
     **tables.TYPES,
     **tableware.TYPES,
 }
-"""All object types by name. The room's shell (floor, walls, ceiling) is drawn from its outline instead."""
+"""All object types by name, but for the room's shell (floor, walls, ceiling), which is drawn from its outline."""
 
 
 def draw(kind: str, size, rng: np.random.Generator, style: dict[str, str], options: dict[str, float]) -> Shape:
@@ -50,7 +50,7 @@ def draw(kind: str, size, rng: np.random.Generator, style: dict[str, str], optio
 
 
 def shape_of(thing: Thing, room: Room) -> Shape:
-    """Draws a thing; equal things have equal shapes."""
+    """Draws a thing. Equal things get equal shapes."""
     if thing.type in shell.TYPES:
         return shell.draw(thing, room)
     return draw(thing.type, thing.size, np.random.default_rng(thing.seed), thing.style, thing.options)

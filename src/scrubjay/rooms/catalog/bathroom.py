@@ -7,7 +7,7 @@ import numpy as np
 from scrubjay.rooms.catalog import toiletries
 from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
-from scrubjay.rooms.catalog.skins import CHROME, DARK, FITTINGS, FORWARD, TOWELS, WHITES, sheet, tinted, vessel
+from scrubjay.rooms.catalog.skins import CHROME, DARK, FITTINGS, FORWARD, TOWELS, WHITES, pick_tint, sheet, vessel
 
 
 def _basin_solids(s: Shape, outer, inner, bottom: float, rim: float, y: float = 0.0) -> None:
@@ -23,7 +23,7 @@ def _basin_solids(s: Shape, outer, inner, bottom: float, rim: float, y: float = 
 def bathtub(s: Shape, rng: np.random.Generator) -> None:
     """A tub, built in behind an apron or free-standing, with a tap at one end."""
     w, d, h = s.size
-    ceramic = s.material("ceramic", tinted(rng, WHITES))
+    ceramic = s.material("ceramic", pick_tint(rng, WHITES))
     metal = s.material("metal", CHROME)
     long_x = w >= d
     rim, bottom = h * 0.86, min(0.16, h * 0.3)
@@ -58,7 +58,7 @@ def bathtub(s: Shape, rng: np.random.Generator) -> None:
 def bathtub_basin(s: Shape, rng: np.random.Generator) -> None:
     """The inside of a tub: a thin liner with a drain."""
     w, d, h = s.size
-    ceramic = s.material("ceramic", tinted(rng, WHITES))
+    ceramic = s.material("ceramic", pick_tint(rng, WHITES))
     square, t = rng.uniform(3, 6), 0.012
     foot = rng.uniform(0.78, 0.86)
     a, b = w / 2, d / 2
@@ -76,8 +76,8 @@ def bathtub_basin(s: Shape, rng: np.random.Generator) -> None:
 def toilet(s: Shape, rng: np.random.Generator) -> None:
     """A toilet: a hollow bowl under a seat and a lid that leans on the tank when open."""
     w, d, h = s.size
-    ceramic = s.material("ceramic", tinted(rng, WHITES))
-    seat = ceramic if rng.random() < 0.5 else tinted(rng, ("fbfbf8", "ece4d4", "d8c3a0", "3c3c40", "a8744a"))
+    ceramic = s.material("ceramic", pick_tint(rng, WHITES))
+    seat = ceramic if rng.random() < 0.5 else pick_tint(rng, ("fbfbf8", "ece4d4", "d8c3a0", "3c3c40", "a8744a"))
     metal = s.material("metal", CHROME)
     rim = min(0.44, h * 0.47) * rng.uniform(0.95, 1.0)
     tank_depth = d * rng.uniform(0.21, 0.25)
@@ -148,7 +148,7 @@ def _panel(part: Drawn, frame: str, start, end, low: float, high: float, strips:
 
 def _glazing(s: Shape, rng: np.random.Generator) -> tuple[str, int, float]:
     """A frame's material, and how many frosted strips of what width."""
-    frame = s.material("frame", s.material("metal", tinted(rng, FITTINGS, "metal")))
+    frame = s.material("frame", s.material("metal", pick_tint(rng, FITTINGS, "metal")))
     return frame, int(rng.integers(2, 4)), float(rng.uniform(0.05, 0.16))
 
 
@@ -190,7 +190,7 @@ def shower_glass(s: Shape, rng: np.random.Generator) -> None:
 def shower_curtain(s: Shape, rng: np.random.Generator) -> None:
     """A curtain in three wavy parts on a rod: two slide behind the third."""
     w, d, h = s.size
-    fabric = tinted(rng, TOWELS, f"printed-{rng.integers(32)}" if rng.random() < 0.6 else "woven")
+    fabric = pick_tint(rng, TOWELS, f"printed-{rng.integers(32)}" if rng.random() < 0.6 else "woven")
     side = 1.0 if s.options.get("hinge", 1.0) > 0 else -1.0
     s.tube(s.material("metal", CHROME), [(-w / 2, 0, h - 0.02), (w / 2, 0, h - 0.02)], 0.014, 8)
     third = w / 3

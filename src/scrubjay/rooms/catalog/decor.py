@@ -7,7 +7,7 @@ import numpy as np
 from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.plants import house_plant
 from scrubjay.rooms.catalog.shape import ObjectType, Shape
-from scrubjay.rooms.catalog.skins import BRIGHTS, FITTINGS, TOWELS, tinted, vessel
+from scrubjay.rooms.catalog.skins import BRIGHTS, FITTINGS, TOWELS, pick_tint, vessel
 
 GLAZES = ("2f5f8a", "e9e4da", "b5523b", "6f8f7a", "d9a648", "23262b", "8a5a76", "c9c3b5", "3f7f86", "a8b8c4")
 STONES = ("marble#ece8e0", "granite#b9b5ae", "marble#d9cdb8", "metal#8a6a3c", "plain#3a3a3c", "plaster#e2d8c6")
@@ -49,7 +49,7 @@ def _profile(rng: np.random.Generator, r: float, h: float) -> list[tuple[float, 
 
 def _turned_vase(s: Shape, rng: np.random.Generator, r: float, h: float, scale=(1.0, 1.0)) -> float:
     """A hollow vase with a band round its belly; says how wide its mouth is."""
-    glaze = s.material("ceramic", tinted(rng, GLAZES)) if rng.random() < 0.3 else tinted(rng, GLAZES)
+    glaze = s.material("ceramic", pick_tint(rng, GLAZES)) if rng.random() < 0.3 else pick_tint(rng, GLAZES)
     outside = _profile(rng, r, h)
     wall = 0.1 * r
     mouth = outside[-1][0] - wall
@@ -65,7 +65,7 @@ def _turned_vase(s: Shape, rng: np.random.Generator, r: float, h: float, scale=(
     (a, low), (b, high) = outside[band], outside[band + 1]
     start, end = rng.uniform(0.05, 0.3), rng.uniform(0.6, 0.95)
     stripe = [(1.012 * (a + (b - a) * t), low + (high - low) * t) for t in (start, end)]
-    s.lathe(tinted(rng, (*GLAZES, *TOWELS)), stripe, segments=16, scale=scale)
+    s.lathe(pick_tint(rng, (*GLAZES, *TOWELS)), stripe, segments=16, scale=scale)
     widest = max(outside)[0]
     s.solid_box((0, 0, h / 2), (widest * 1.6 * scale[0], widest * 1.6 * scale[1], h))
     return mouth
@@ -80,7 +80,7 @@ def vase(s: Shape, rng: np.random.Generator) -> None:
 def statue(s: Shape, rng: np.random.Generator) -> None:
     """A sculpture on a base: a bust, a standing figure, a ring, a bird or a spiral."""
     w, d, h = s.size
-    stone, base = STONES[rng.integers(len(STONES))], tinted(rng, ("2b2b2e", "6b4428", "e2ddd2", "8a8378"))
+    stone, base = STONES[rng.integers(len(STONES))], pick_tint(rng, ("2b2b2e", "6b4428", "e2ddd2", "8a8378"))
     foot = h * rng.uniform(0.08, 0.15)
     wide, deep = w * 0.8, d * 0.8
     if rng.random() < 0.5:
@@ -148,7 +148,7 @@ def _bird(s: Shape, rng: np.random.Generator, stone: str, foot: float, r: float,
     top = foot + tall - head * 1.15
     s.ellipsoid(stone, (0, 0, foot + belly), (wide, wide * 0.85, belly), segments=12, rings=8)
     s.ellipsoid(stone, (0, wide * 0.1, top), (wide * 0.85, wide * 0.75, head), segments=12, rings=6)
-    pale = tinted(rng, ("f0ead8", "e8c04a"))
+    pale = pick_tint(rng, ("f0ead8", "e8c04a"))
     for side in (-1, 1):
         s.lathe(
             stone,
@@ -197,8 +197,8 @@ def room_decor(s: Shape, rng: np.random.Generator) -> None:
     r = min(w, d) / 2
     tall = h * rng.uniform(0.4, 0.55)
     mouth = _turned_vase(s, rng, r * rng.uniform(0.65, 0.85), tall)
-    twig = tinted(rng, ("6b4a2c", "8a6a42", "d9c9a0", "4a3a2e"), "wood")
-    tip = tinted(rng, ("f2ead8", "c8543c", "d9b25a", "8fae6a", "b06a86"))
+    twig = pick_tint(rng, ("6b4a2c", "8a6a42", "d9c9a0", "4a3a2e"), "wood")
+    tip = pick_tint(rng, ("f2ead8", "c8543c", "d9b25a", "8fae6a", "b06a86"))
     blossom = rng.random() < 0.6
     for i in range(6):
         yaw, out = i * 2.4 + rng.uniform(-0.3, 0.3), r * rng.uniform(0.4, 0.86)
@@ -221,18 +221,18 @@ def table_top_decor(s: Shape, rng: np.random.Generator) -> None:
     scale = (1, d / w)
     r = w / 2
     if rng.random() < 0.5:
-        s.lathe(tinted(rng, GLAZES), [
+        s.lathe(pick_tint(rng, GLAZES), [
             (r * 0.35, 0), (r * 0.4, h * 0.08), (r * 0.8, h * 0.35), (r, h * 0.68), (r * 0.95, h * 0.68),
             (r * 0.7, h * 0.3), (0, h * 0.18),
         ], segments=18, scale=scale)  # fmt: skip
-        colors = [tinted(rng, BRIGHTS), tinted(rng, TOWELS)]
+        colors = [pick_tint(rng, BRIGHTS), pick_tint(rng, TOWELS)]
         ball = min(r * 0.24, h * 0.3, r * scale[1] * 0.3)
         for i in range(6):
             yaw, out = i * 2 * np.pi / 5, 0.45 * r if i < 5 else 0.0
             at = (out * np.cos(yaw), out * np.sin(yaw) * scale[1], h * 0.5 + ball * 0.1 if i < 5 else h - ball)
             s.ellipsoid(colors[i % 2], at, (ball,) * 3, segments=8, rings=5)
     else:
-        tray = tinted(rng, WOODS, "wood")
+        tray = pick_tint(rng, WOODS, "wood")
         s.surface(tray, vessel([
             (r * 0.95, d * 0.47, 0, 4), (r, d / 2, h * 0.16, 4), (r * 0.96, d * 0.47, h * 0.16, 4),
             (r * 0.93, d * 0.45, h * 0.06, 4), (0, 0, h * 0.06, 4),
@@ -250,7 +250,7 @@ def table_top_decor(s: Shape, rng: np.random.Generator) -> None:
                 rings=5,
             )
             low += 2 * half * 0.95
-        wax = tinted(rng, ("f4ecd8", "c0392f", "e9c7c2", "b9c9a8"))
+        wax = pick_tint(rng, ("f4ecd8", "c0392f", "e9c7c2", "b9c9a8"))
         for x, tall in ((0.3, 0.95), (0.66, 0.62)):
             s.cylinder(wax, (r * x, 0, h * 0.06), min(r * 0.14, d * 0.16), h * (tall - 0.06), segments=10)
     s.solid_box((0, 0, h * 0.3), (w * 0.8, d * 0.8, h * 0.6))
@@ -259,7 +259,7 @@ def table_top_decor(s: Shape, rng: np.random.Generator) -> None:
 def watering_can(s: Shape, rng: np.random.Generator) -> None:
     """A can with a long spout to the front and a handle behind."""
     w, d, h = s.size
-    can = tinted(rng, BRIGHTS) if rng.random() < 0.6 else tinted(rng, FITTINGS, "metal")
+    can = pick_tint(rng, BRIGHTS) if rng.random() < 0.6 else pick_tint(rng, FITTINGS, "metal")
     r = min(w / 2, d * 0.27)
     pipe = min(0.011, h * 0.06)
     y = -d / 2 + r + d * 0.14

@@ -8,7 +8,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog.mesh import FACES, Mesh, box, lathe, rotation
 from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
-from scrubjay.rooms.catalog.skins import BRIGHTS, DARK, FITTINGS, FORWARD, tinted
+from scrubjay.rooms.catalog.skins import BRIGHTS, DARK, FITTINGS, FORWARD, pick_tint
 
 CASES = ("1f2023", "2a2c30", "3a3c40", "17181a")
 LIGHTS = ("fff1cf", "ffe3b0", "fbe9d2", "f6d9c4", "e9efe0", "dfe9ef")
@@ -50,7 +50,7 @@ def _screen(rng: np.random.Generator) -> str:
 def television(s: Shape, rng: np.random.Generator) -> None:
     """A flat screen on a foot or two legs; without them where its box is as thin as the screen."""
     w, d, h = s.size
-    case, screen = tinted(rng, CASES), _screen(rng)
+    case, screen = pick_tint(rng, CASES), _screen(rng)
     thick = min(d, rng.uniform(0.035, 0.06))
     standing = d > 0.12
     low = h * rng.uniform(0.07, 0.13) if standing else 0.0
@@ -77,8 +77,8 @@ def television(s: Shape, rng: np.random.Generator) -> None:
 def laptop(s: Shape, rng: np.random.Generator) -> None:
     """A laptop whose lid swings up from flat on its base; its box is that of the open laptop."""
     w, d, h = s.size
-    case = tinted(rng, ("b9bcc1", "8f9297", "2c2e32", "d9cdbd", "e6e7e9", "4a5a70"), "metal")
-    dark = tinted(rng, CASES)
+    case = pick_tint(rng, ("b9bcc1", "8f9297", "2c2e32", "d9cdbd", "e6e7e9", "4a5a70"), "metal")
+    dark = pick_tint(rng, CASES)
     half, top = 0.013, 0.025
     width = w * rng.uniform(0.93, 1.0)
     # The open lid leans back over a quarter of its length.
@@ -108,7 +108,7 @@ def laptop(s: Shape, rng: np.random.Generator) -> None:
 def desktop(s: Shape, rng: np.random.Generator) -> None:
     """A computer: a screen on its foot, a keyboard and mouse before it, a tower beside it where there is room."""
     w, d, h = s.size
-    case = tinted(rng, (*CASES, "d9d9d6", "c8c4b8"))
+    case = pick_tint(rng, (*CASES, "d9d9d6", "c8c4b8"))
     side = 1 if rng.random() < 0.5 else -1
     tower = min(0.18, w * 0.24) if w > 0.5 else 0.0
     width, x = w - tower - (0.03 if tower else 0), -side * (tower + 0.03) / 2 if tower else 0.0
@@ -127,7 +127,7 @@ def desktop(s: Shape, rng: np.random.Generator) -> None:
         at = side * (w / 2 - tower / 2)
         tall = h * rng.uniform(0.7, 0.85)
         s.box(case, (at, -d * 0.02, tall / 2), (tower, d * 0.9, tall))
-        s.box(tinted(rng, BRIGHTS), (at, d * 0.435, tall * 0.85), (tower * 0.3, 0.006, 0.012), solid=False)
+        s.box(pick_tint(rng, BRIGHTS), (at, d * 0.435, tall * 0.85), (tower * 0.3, 0.006, 0.012), solid=False)
         s.box("plain#77797d", (at, d * 0.432, tall * 0.6), (tower * 0.7, 0.004, tall * 0.1), solid=False)
 
 
@@ -142,7 +142,7 @@ def cell_phone(s: Shape, rng: np.random.Generator) -> None:
     """A telephone on its back, its screen lit."""
     h = s.size[2]
     width, length, turn = _slab(s, rng.uniform(0.46, 0.52))
-    case = tinted(rng, ("1c1d20", "e9e6e0", "b0343a", "30507c", "cfae74", "5a6b5f"))
+    case = pick_tint(rng, ("1c1d20", "e9e6e0", "b0343a", "30507c", "cfae74", "5a6b5f"))
     s.prism(case, rounded(width, length, width * 0.16), h * 0.96, turn=turn)
     plate(s, _screen(rng), (0, 0, h / 2), (width * 0.9, length * 0.86, h), "top", turn)
     s.solid_box((0, 0, h / 2), (width, length, h), turn)
@@ -152,9 +152,9 @@ def remote_control(s: Shape, rng: np.random.Generator) -> None:
     """A slim remote control with rows of buttons and a red one."""
     h = s.size[2]
     width, length, turn = _slab(s, rng.uniform(0.24, 0.34))
-    case = tinted(rng, ("1f2023", "34363a", "8e9196", "dddad2"))
+    case = pick_tint(rng, ("1f2023", "34363a", "8e9196", "dddad2"))
     s.prism(case, rounded(width, length, width * 0.3), h * 0.9, turn=turn)
-    pale = tinted(rng, ("c9ccd0", "f0efec", "9aa0a6"))
+    pale = pick_tint(rng, ("c9ccd0", "f0efec", "9aa0a6"))
     pitch = width * 0.28
     rows = int(min(9, length * 0.72 // pitch))
     for row in range(rows):
@@ -176,7 +176,7 @@ def alarm_clock(s: Shape, rng: np.random.Generator) -> None:
 def _bell_clock(s: Shape, rng: np.random.Generator) -> None:
     """A round clock on two feet under two bells."""
     w, d, h = s.size
-    paint, metal = tinted(rng, PASTELS), tinted(rng, FITTINGS, "metal")
+    paint, metal = pick_tint(rng, PASTELS), pick_tint(rng, FITTINGS, "metal")
     r = min(w / 2, h * 0.4)
     z, thick = r + h * 0.05, min(d, r * rng.uniform(0.8, 1.1))
     s.lathe(paint, [(0, 0), (r * 0.9, 0), (r, thick * 0.12), (r, thick), (r * 0.88, thick), (r * 0.86, thick * 0.9)],
@@ -200,8 +200,8 @@ def _bell_clock(s: Shape, rng: np.random.Generator) -> None:
 def _digital_clock(s: Shape, rng: np.random.Generator) -> None:
     """A soft box with four lit digits."""
     w, d, h = s.size
-    case = tinted(rng, ("232427", "e9e6df", "6d4a32", "8f3b36", "3a4a5c"))
-    glow = tinted(rng, ("ff3b2a", "58e06a", "5fb8ff", "ffb02e"), "shade")
+    case = pick_tint(rng, ("232427", "e9e6df", "6d4a32", "8f3b36", "3a4a5c"))
+    glow = pick_tint(rng, ("ff3b2a", "58e06a", "5fb8ff", "ffb02e"), "shade")
     high = min(h, w * 0.6)
     s.ellipsoid(case, (0, 0, high / 2), (w / 2, d / 2, high / 2), segments=16, rings=8, power=0.22)
     face = (w * 0.86, d, high * 0.66)
@@ -231,8 +231,8 @@ def _digital_clock(s: Shape, rng: np.random.Generator) -> None:
 def watch(s: Shape, rng: np.random.Generator) -> None:
     """A wristwatch lying on its closed strap, the dial on top."""
     w, d, h = s.size
-    strap = tinted(rng, ("5a3a24", "2a2a2c", "8a5a34", "26364f", "7a2f2c"), "leather")
-    metal = tinted(rng, FITTINGS, "metal")
+    strap = pick_tint(rng, ("5a3a24", "2a2a2c", "8a5a34", "26364f", "7a2f2c"), "leather")
+    metal = pick_tint(rng, FITTINGS, "metal")
     band = d * rng.uniform(0.36, 0.48)
     a, t = w / 2, 0.003
     z = h * 0.44
@@ -250,7 +250,7 @@ def watch(s: Shape, rng: np.random.Generator) -> None:
 
 def _shade(s: Shape, rng: np.random.Generator, at, low: float, high: float, height: float) -> None:
     """A lampshade, open below and above."""
-    fabric = tinted(rng, LIGHTS, "shade")
+    fabric = pick_tint(rng, LIGHTS, "shade")
     s.lathe(fabric, [(low, 0), (high, height), (high * 0.94, height), (low * 0.94, 0), (low, 0)], at, segments=16)
 
 
@@ -261,9 +261,9 @@ def desk_lamp(s: Shape, rng: np.random.Generator) -> None:
     if rng.random() < 0.6:
         shade = h * rng.uniform(0.36, 0.5)
         body = (
-            s.material("ceramic", tinted(rng, PASTELS))
+            s.material("ceramic", pick_tint(rng, PASTELS))
             if rng.random() < 0.6
-            else s.material("metal", tinted(rng, FITTINGS, "metal"))
+            else s.material("metal", pick_tint(rng, FITTINGS, "metal"))
         )
         foot, belly, neck = r * rng.uniform(0.45, 0.65), r * rng.uniform(0.3, 0.72), r * 0.1
         top = h - shade
@@ -273,7 +273,7 @@ def desk_lamp(s: Shape, rng: np.random.Generator) -> None:
         s.solid_box((0, 0, top / 2), (belly * 1.6, belly * 1.6, top))
         s.solid_box((0, 0, h - shade / 2), (r * 1.6, r * 1.6, shade))
         return
-    paint = tinted(rng, PASTELS)
+    paint = pick_tint(rng, PASTELS)
     foot = min(r * 0.6, 0.1)
     y = -d / 2 + foot
     s.cylinder(paint, (0, y, 0), foot, 0.02)
@@ -295,11 +295,11 @@ def floor_lamp(s: Shape, rng: np.random.Generator) -> None:
     w, d, h = s.size
     r = min(w, d) / 2
     kind = rng.integers(3)
-    metal = s.material("metal", tinted(rng, FITTINGS, "metal"))
+    metal = s.material("metal", pick_tint(rng, FITTINGS, "metal"))
     shade = h * rng.uniform(0.16, 0.23)
     top = h - shade
     if kind == 0:
-        wood = s.material("wood", tinted(rng, ("b98a56", "8a5a34", "d6b27c"), "wood"))
+        wood = s.material("wood", pick_tint(rng, ("b98a56", "8a5a34", "d6b27c"), "wood"))
         for turn in (90, 210, 330):
             x, y = r * 0.85 * np.cos(np.radians(turn)), r * 0.85 * np.sin(np.radians(turn))
             s.tube(wood, [(x, y, 0.012), (x * 0.08, y * 0.08, top)], 0.014, 6)
@@ -325,7 +325,7 @@ def floor_lamp(s: Shape, rng: np.random.Generator) -> None:
 def vacuum_cleaner(s: Shape, rng: np.random.Generator) -> None:
     """An upright vacuum cleaner: a wide head in front, a bright bin, a hose and a long handle."""
     w, d, h = s.size
-    paint, case = tinted(rng, BRIGHTS[:7]), tinted(rng, CASES)
+    paint, case = pick_tint(rng, BRIGHTS[:7]), pick_tint(rng, CASES)
     head = d * 0.42
     s.ellipsoid(case, (0, d / 2 - head / 2, 0.06), (w * 0.42, head / 2, 0.06), segments=14, rings=6, power=0.4)
     s.box(paint, (0, d / 2 - head * 0.4, 0.118), (w * 0.6, head * 0.4, 0.012), solid=False)
@@ -363,10 +363,10 @@ def compact_disc(s: Shape, rng: np.random.Generator) -> None:
     """A disc with a hole and a printed ring."""
     w, d, h = s.size
     r = min(w, d) / 2
-    silver = tinted(rng, ("d9dce4", "cfd8e6", "e0d8e6", "d6e4dc"), "metal")
+    silver = pick_tint(rng, ("d9dce4", "cfd8e6", "e0d8e6", "d6e4dc"), "metal")
     s.lathe(silver, [(r, 0), (r, h * 0.8), (r * 0.15, h * 0.8)], segments=20)
     ring = rng.uniform(0.5, 0.9)
-    s.lathe(tinted(rng, BRIGHTS), [(ring * r, h), (rng.uniform(0.25, 0.4) * r, h)], segments=20)
+    s.lathe(pick_tint(rng, BRIGHTS), [(ring * r, h), (rng.uniform(0.25, 0.4) * r, h)], segments=20)
     s.lathe(DARK, [(r * 0.15, h * 0.82), (0, h * 0.82)], segments=10)
     s.solid_box((0, 0, h / 2), (r * 1.7, r * 1.7, h))
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from scrubjay.rooms.catalog.joinery import FABRICS, METALS, PAINTS, UPRIGHT, WOODS, moulded, option, pick
-from scrubjay.rooms.catalog.mesh import Mesh, joined
+from scrubjay.rooms.catalog.mesh import Mesh, concatenate
 from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
 
 EDGES = ("left", "right", "top", "bottom", "back")
@@ -85,7 +85,7 @@ def _slat(width: float, deep: float, tall: float) -> Mesh:
         faces = np.array([[0, 1, 2], [0, 2, 3]])
         strips.append(Mesh(corners, np.tile(normal, (4, 1)), uv, faces))
         strips.append(Mesh(corners - 0.001 * normal, np.tile(-normal, (4, 1)), uv, faces[:, ::-1]))
-    return joined(strips)
+    return concatenate(strips)
 
 
 def curtains(s: Shape, rng: np.random.Generator) -> None:

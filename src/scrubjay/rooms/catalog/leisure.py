@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from scrubjay.rooms.catalog.electronics import plate
-from scrubjay.rooms.catalog.mesh import joined, rotation, tube
+from scrubjay.rooms.catalog.mesh import concatenate, rotation, tube
 from scrubjay.rooms.catalog.shape import ObjectType, Shape
-from scrubjay.rooms.catalog.skins import BRIGHTS, DARK, FITTINGS, FORWARD, SIDEWAYS, TOWELS, sheet, tinted, vessel
+from scrubjay.rooms.catalog.skins import BRIGHTS, DARK, FITTINGS, FORWARD, SIDEWAYS, TOWELS, pick_tint, sheet, vessel
 
 COVERS = ("8c2f2b", "2d4a73", "35603f", "b98a2e", "5b3a63", "24262b", "c96f3b", "3d7f86")
 FURS = ("a8743f", "8a5a34", "d2ab73", "e6d6bd", "6b4a30", "b9b3a8", "d99fa8")
@@ -35,10 +35,10 @@ def baseball_bat(s: Shape, rng: np.random.Generator) -> None:
     thick = min(0.07, *sorted(s.size)[:2])
     start, turn, length = _lay(s, thick)
     r = thick / 2
-    barrel = tinted(rng, ("d9ae74", "c08a50", "e6c896", "7d4a2a"), "wood")
+    barrel = pick_tint(rng, ("d9ae74", "c08a50", "e6c896", "7d4a2a"), "wood")
     if rng.random() < 0.3:
-        barrel = tinted(rng, ("b9bcc1", "2a4a8a", "a8302a", "2a2b2e"), "metal")
-    grip = tinted(rng, ("2b2b2e", "7a2f2a", "e8e4da", "28406a"), "leather")
+        barrel = pick_tint(rng, ("b9bcc1", "2a4a8a", "a8302a", "2a2b2e"), "metal")
+    grip = pick_tint(rng, ("2b2b2e", "7a2f2a", "e8e4da", "28406a"), "leather")
     # The barrel is below: a bat leans on its heavy end.
     waist = rng.uniform(0.48, 0.56)
     outline = [
@@ -60,7 +60,7 @@ def basket_ball(s: Shape, rng: np.random.Generator) -> None:
     """An orange ball with black seams."""
     half = np.array(s.size) / 2
     middle = np.array((0, 0, half[2]))
-    leather = tinted(rng, ("d0682c", "c85a22", "d97a3a", "b8542a"), "leather")
+    leather = pick_tint(rng, ("d0682c", "c85a22", "d97a3a", "b8542a"), "leather")
     turn = rotation("z", rng.uniform(0, 360)) @ rotation("x", rng.uniform(0, 360))
     s.ellipsoid(leather, middle, half * 0.985, turn if np.ptp(half) < 1e-3 else np.eye(3), 18, 12)
     around = np.linspace(0, 2 * np.pi, 25)
@@ -87,8 +87,8 @@ def tennis_racket(s: Shape, rng: np.random.Generator) -> None:
         turn = turn if w < d else rotation("z", -90) @ FORWARD
     across = w if upright or w < d else d
     slim = rng.uniform(0.17, 0.2)
-    frame = tinted(rng, ("c8302a", "2a5fa8", "2b2b2e", "e0b02a", "3a9a6a", "d9d9d9"))
-    grip = tinted(rng, ("2b2b2e", "6a4a30", "e8e4da"), "leather")
+    frame = pick_tint(rng, ("c8302a", "2a5fa8", "2b2b2e", "e0b02a", "3a9a6a", "d9d9d9"))
+    grip = pick_tint(rng, ("2b2b2e", "6a4a30", "e8e4da"), "leather")
     # Grip below when it leans, so that the strings show.
     a, b = min(across / 2, slim * length) - 0.008, 0.24 * length
     middle = length - b - 0.008
@@ -106,7 +106,7 @@ def tennis_racket(s: Shape, rng: np.random.Generator) -> None:
         v = np.sqrt(1 - u * u)
         strings.append(tube([place(a * u, middle - b * v), place(a * u, middle + b * v)], 0.0018, 3))
         strings.append(tube([place(-a * v, middle + b * u), place(a * v, middle + b * u)], 0.0018, 3))
-    s.surface("plain#f1efe2", joined(strings))
+    s.surface("plain#f1efe2", concatenate(strings))
     s.solid_box(place(0, middle), (2 * a, thick * 0.6, 2 * b), turn)
     s.solid_capsule(place(0, 0.005), place(0, 0.4 * length), 0.013)
 
@@ -117,7 +117,7 @@ def dumbbell(s: Shape, rng: np.random.Generator) -> None:
     r = min(h, min(w, d)) / 2
     length = max(w, d)
     turn = SIDEWAYS if w >= d else FORWARD
-    weight = tinted(rng, ("2a2b2e", "3d4046", "8a2f2c", "2f5f8a", "7a4a86"))
+    weight = pick_tint(rng, ("2a2b2e", "3d4046", "8a2f2c", "2f5f8a", "7a4a86"))
     end = length * rng.uniform(0.26, 0.34)
     sides = 6 if rng.random() < 0.5 else 16
     for side in (-1, 1):
@@ -134,9 +134,9 @@ def dumbbell(s: Shape, rng: np.random.Generator) -> None:
 def teddy_bear(s: Shape, rng: np.random.Generator) -> None:
     """A sitting teddy bear with a bow."""
     w, d, h = s.size
-    fur = tinted(rng, FURS, "carpet")
-    pale = tinted(rng, ("ecd9b8", "d9bf94", "f2e6d2"), "carpet")
-    ribbon = tinted(rng, BRIGHTS[:7])
+    fur = pick_tint(rng, FURS, "carpet")
+    pale = pick_tint(rng, ("ecd9b8", "d9bf94", "f2e6d2"), "carpet")
+    ribbon = pick_tint(rng, BRIGHTS[:7])
     head = h * rng.uniform(0.19, 0.215)
     z = h - head * 1.12
     y = -d * 0.12
@@ -174,8 +174,8 @@ def teddy_bear(s: Shape, rng: np.random.Generator) -> None:
 def boots(s: Shape, rng: np.random.Generator) -> None:
     """A pair of boots, toes to the front."""
     w, d, h = s.size
-    leather = tinted(rng, LEATHERS, "leather")
-    sole = tinted(rng, ("2a2522", "cdb48a", "3c3128"))
+    leather = pick_tint(rng, LEATHERS, "leather")
+    sole = pick_tint(rng, ("2a2522", "cdb48a", "3c3128"))
     half = w * 0.23
     heel, wide = -d / 2 + d * 0.28, rng.uniform(0.92, 1.05)
     cuff = rng.uniform(0.94, 1.0)
@@ -207,7 +207,7 @@ def book(s: Shape, rng: np.random.Generator) -> None:
     """A book lying flat: its front cover opens about the spine on the left."""
     w, d, h = s.size
     board = min(0.004, h * 0.14)
-    cover, color = f"cover-{rng.integers(32)}#ffffff", tinted(rng, COVERS)
+    cover, color = f"cover-{rng.integers(32)}#ffffff", pick_tint(rng, COVERS)
     inset = min(0.006, w * 0.03)
     s.box(color, (0, 0, board / 2), (w, d, board), solid=False)
     s.box(color, (-w / 2 + board / 2, 0, h / 2), (board, d, h - 2 * board), solid=False)
@@ -231,7 +231,7 @@ def newspaper(s: Shape, rng: np.random.Generator) -> None:
         at = turn @ (0, 0, -length / 2) + (0, 0, r)
         roll = [(0, 0.004), (r, 0), (r, length), (r * 0.5, length - 0.004), (0, length - 0.01)]
         s.lathe("paper#e6e2d6", roll, at, turn, 12)
-        s.lathe(tinted(rng, BRIGHTS), [(r * 1.02, length * 0.47), (r * 1.02, length * 0.53)], at, turn, 12)
+        s.lathe(pick_tint(rng, BRIGHTS), [(r * 1.02, length * 0.47), (r * 1.02, length * 0.53)], at, turn, 12)
         s.solid_box((0, 0, r), (length, r * 1.7, r * 1.7) if w >= d else (r * 1.7, length, r * 1.7))
         return
     sheets = int(rng.integers(3, 5))
@@ -258,7 +258,7 @@ def _writing(s: Shape, rng: np.random.Generator, pencil: bool) -> None:
     thick = min(0.011, *sorted(s.size)[:2])
     start, turn, length = _lay(s, thick)
     r = thick / 2
-    paint = tinted(rng, BRIGHTS if pencil else (*BRIGHTS, "1f2a44", "24262b"))
+    paint = pick_tint(rng, BRIGHTS if pencil else (*BRIGHTS, "1f2a44", "24262b"))
     if pencil:
         cut, rubber = rng.uniform(0.1, 0.16), rng.uniform(0.88, 0.94)
         s.lathe(paint, [(r, length * cut), (r, length * rubber)], start, turn, 6, smooth=20)
@@ -266,7 +266,7 @@ def _writing(s: Shape, rng: np.random.Generator, pencil: bool) -> None:
         s.lathe("plain#e3b592", [(r, length * rubber), (r, length * 0.99), (0, length)], start, turn, 6)
         s.lathe(DARK, [(0, 0), (r * 0.32, length * 0.042)], start, turn, 6)
     else:
-        metal = tinted(rng, FITTINGS, "metal")
+        metal = pick_tint(rng, FITTINGS, "metal")
         barrel = [(0.7, 0.08), (0.9, rng.uniform(0.15, 0.25)), (1, 0.97), (0.6, 1), (0, 1)]
         s.lathe(paint, [(a * r, b * length) for a, b in barrel], start, turn, 8)
         s.lathe(metal, [(0, 0), (r * 0.25, length * 0.01), (r * 0.72, length * 0.09)], start, turn, 8)
@@ -292,7 +292,7 @@ def credit_card(s: Shape, rng: np.random.Generator) -> None:
     length = max(w, d)
     wide, deep = min(length, min(w, d) * 1.6), min(min(w, d), length / 1.55)
     turn = rotation("z", 0 if w >= d else 90)
-    card = tinted(rng, ("2a4a8a", "b8302e", "2f7a5a", "c9a24a", "3a3b40", "7a4a96", "d9dce2"))
+    card = pick_tint(rng, ("2a4a8a", "b8302e", "2f7a5a", "c9a24a", "3a3b40", "7a4a96", "d9dce2"))
     s.box(card, (0, 0, h * 0.4), (wide, deep, h * 0.8), turn, without=("bottom",))
     s.box(
         "metal#dcc07a",
@@ -301,7 +301,7 @@ def credit_card(s: Shape, rng: np.random.Generator) -> None:
         turn,
         solid=False,
     )
-    pale = tinted(rng, ("f0f0ee", "e8b021", "d33f34"))
+    pale = pick_tint(rng, ("f0f0ee", "e8b021", "d33f34"))
     for low, line in zip((0.22, 0.36), rng.uniform((0.45, 0.25), (0.65, 0.45)), strict=True):
         at = turn @ (wide * (line / 2 - 0.42), -deep * low, 0) + (0, 0, h * 0.85)
         s.box(pale, at, (wide * line, deep * 0.07, h * 0.1), turn, solid=False, without=("bottom",))
@@ -316,13 +316,13 @@ def key_chain(s: Shape, rng: np.random.Generator) -> None:
     turn = rotation("z", 0 if long_x else 90)
     ring = min(across * 0.3, length * 0.16)
     r = min(h * 0.25, 0.002)
-    metal, brass = tinted(rng, FITTINGS[:1], "metal"), tinted(rng, ("c9a85a", "b5b8bc", "d9c07a"), "metal")
+    metal, brass = pick_tint(rng, FITTINGS[:1], "metal"), pick_tint(rng, ("c9a85a", "b5b8bc", "d9c07a"), "metal")
     x = -length / 2 + length * 0.36
     loop = [turn @ (x + ring * np.cos(t), ring * np.sin(t), h * 0.5) for t in np.linspace(0, 2 * np.pi, 15)]
     s.tube(metal, loop, r, 5)
     fob = length * 0.36 - ring * 0.8
     s.ellipsoid(
-        tinted(rng, BRIGHTS),
+        pick_tint(rng, BRIGHTS),
         turn @ (-length / 2 + fob / 2, 0, h / 2),
         (fob / 2, min(across * 0.3, fob * 0.4), h / 2),
         turn,
@@ -361,7 +361,7 @@ def tissue_box(s: Shape, rng: np.random.Generator) -> None:
     """A printed box with a tissue standing out of its slot."""
     w, d, h = s.size
     top = h * rng.uniform(0.62, 0.72)
-    s.box(tinted(rng, TOWELS, f"printed-{rng.integers(32)}"), (0, 0, top / 2), (w, d, top), without=("bottom",))
+    s.box(pick_tint(rng, TOWELS, f"printed-{rng.integers(32)}"), (0, 0, top / 2), (w, d, top), without=("bottom",))
     slot = min(w, d) * 0.3
     s.lathe(
         DARK, [(slot, top + 0.001), (0, top + 0.001)], segments=14, scale=(1.3 if w > d else 1, 1 if w > d else 1.3)

@@ -1,4 +1,4 @@
-"""Smooth surfaces through rings of points: what is neither a box nor turned on a lathe."""
+"""Lofts: smooth surfaces through rings of points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrubjay.rooms.catalog.mesh import Mesh
 
 
 def loft(rings) -> Mesh:
-    """A smooth surface through rings, (n, m, 3), whose points run right-handed about the way the rings go.
+    """A smooth surface through rings (n, m, 3), whose points run right-handed about the direction of the rings.
 
     A ring may shrink to a point, which closes that end.
     """
@@ -38,7 +38,7 @@ def loft(rings) -> Mesh:
 
 
 def superellipse(points: int, power: float = 1.0) -> np.ndarray:
-    """A counter-clockwise outline within -1 to 1, (points, 2): round at power 1, a soft square at 0.3."""
+    """A counter-clockwise outline within -1 to 1, (points, 2): a circle at power 1, a rounded square at 0.3."""
     angles = np.arange(points) * 2 * np.pi / points
     outline = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     outline[np.abs(outline) < 1e-9] = 0

@@ -1,6 +1,6 @@
-"""Small generated meshes: boxes, turned profiles, extrusions, soft boxes, tubes.
+"""Procedural mesh primitives: boxes, lathes, prisms, superellipsoids, tubes.
 
-Texture coordinates are in meters along the surface, so that one wood grain has one scale on every thing; those of
+Texture coordinates are in meters along the surface, so that wood grain has the same scale on every thing; those of
 `fitted` meshes run from 0 to 1 instead, for pictures. Faces are counter-clockwise seen from outside.
 """
 
@@ -20,16 +20,16 @@ class Mesh:
     uv: np.ndarray
     faces: np.ndarray
 
-    def moved(self, offset) -> Mesh:
+    def translate(self, offset) -> Mesh:
         return Mesh(self.vertices + np.asarray(offset, float), self.normals, self.uv, self.faces)
 
-    def turned(self, matrix: np.ndarray) -> Mesh:
-        """Rotated by a 3 x 3 matrix about the origin."""
+    def rotate(self, matrix: np.ndarray) -> Mesh:
+        """Rotates by a 3 x 3 matrix about the origin."""
         return Mesh(self.vertices @ matrix.T, self.normals @ matrix.T, self.uv, self.faces)
 
 
-def joined(meshes: list[Mesh]) -> Mesh:
-    """One mesh of many."""
+def concatenate(meshes: list[Mesh]) -> Mesh:
+    """Merges meshes into one."""
     starts = np.cumsum([0] + [len(mesh.vertices) for mesh in meshes[:-1]])
     return Mesh(
         np.concatenate([mesh.vertices for mesh in meshes]),
@@ -53,16 +53,16 @@ FACES = {"left": (0, -1), "right": (0, 1), "back": (1, -1), "front": (1, 1), "bo
 
 
 def _unit_box() -> dict[str, tuple[np.ndarray, np.ndarray, tuple[int, int]]]:
-    """For each face of the box from -1 to 1: corners, normal, and the axes along which its texture runs."""
-    made = {}
+    """For each face of the box from -1 to 1: corners, normals, and the axes of its texture coordinates."""
+    faces = {}
     for name, (axis, sign) in FACES.items():
         normal = np.zeros(3)
         normal[axis] = sign
         up = np.array([0.0, 0.0, 1.0]) if axis != 2 else np.array([0.0, 1.0, 0.0])
         right = np.cross(up, normal)
         corners = np.array([normal + a * right + b * up for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
-        made[name] = (corners, np.tile(normal, (4, 1)), (int(np.abs(right).argmax()), int(up.argmax())))
-    return made
+        faces[name] = (corners, np.tile(normal, (4, 1)), (int(np.abs(right).argmax()), int(up.argmax())))
+    return faces
 
 
 UNIT_BOX = _unit_box()
@@ -71,24 +71,24 @@ TWO_TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
 
 
 def box(size, without: tuple[str, ...] = (), fitted: bool = False) -> Mesh:
-    """A box about the origin with flat faces; `without` leaves out faces that nobody sees."""
+    """A box about the origin with flat faces; `without` omits faces that nobody sees."""
     half = np.asarray(size, float) / 2
-    kept = [UNIT_BOX[name] for name in FACES if name not in without]
-    vertices = np.concatenate([corners for corners, _, _ in kept]) * half
-    normals = np.concatenate([normal for _, normal, _ in kept])
+    sides = [UNIT_BOX[name] for name in FACES if name not in without]
+    vertices = np.concatenate([corners for corners, _, _ in sides]) * half
+    normals = np.concatenate([normal for _, normal, _ in sides])
     if fitted:
-        uv = np.tile((CORNER_SIGNS + 1) / 2, (len(kept), 1))
+        uv = np.tile((CORNER_SIGNS + 1) / 2, (len(sides), 1))
     else:
-        uv = np.concatenate([CORNER_SIGNS * (half[along], half[upwards]) for _, _, (along, upwards) in kept])
-    faces = (TWO_TRIANGLES + 4 * np.arange(len(kept))[:, None, None]).reshape(-1, 3)
+        uv = np.concatenate([CORNER_SIGNS * (half[along], half[upwards]) for _, _, (along, upwards) in sides])
+    faces = (TWO_TRIANGLES + 4 * np.arange(len(sides))[:, None, None]).reshape(-1, 3)
     return Mesh(vertices, normals, uv, faces)
 
 
 def lathe(profile, segments: int = 16, scale=(1.0, 1.0), smooth: float = 50.0) -> Mesh:
-    """A profile of (radius, height) points turned about z, walked so that the outside is on its right going up.
+    """Revolves a profile of (radius, height) points about z; the outside is on its right going up.
 
-    Start at the bottom's middle, go up the outside, and for a vessel down the inside again. Edges of the profile
-    sharper than `smooth` degrees stay edges. `scale` makes it elliptic.
+    Start at the bottom's center, go up the outside, and for a vessel down the inside again. Edges of the profile
+    sharper than `smooth` degrees stay sharp. `scale` makes it elliptic.
     """
     points = np.asarray(profile, float)
     steps = np.diff(points, axis=0)
@@ -113,8 +113,8 @@ def lathe(profile, segments: int = 16, scale=(1.0, 1.0), smooth: float = 50.0) -
                 normal = normal / np.linalg.norm(normal)
             radius, height = points[end]
             vertices.append(np.column_stack([ring * radius * np.array(scale), np.full(segments + 1, height)]))
-            turned = np.column_stack([ring * normal[0] / np.array(scale), np.full(segments + 1, normal[1])])
-            normals.append(turned / np.linalg.norm(turned, axis=1, keepdims=True))
+            rotated = np.column_stack([ring * normal[0] / np.array(scale), np.full(segments + 1, normal[1])])
+            normals.append(rotated / np.linalg.norm(rotated, axis=1, keepdims=True))
             uv.append(np.column_stack([angles / (2 * np.pi) * girth, np.full(segments + 1, -along[end])]))
         low, high = start + np.arange(segments), start + segments + 1 + np.arange(segments)
         if points[i, 0] > 1e-6:
@@ -140,24 +140,30 @@ def prism(outline, height: float) -> Mesh:
     up = np.tile([0.0, 0.0, 1.0], (n, 1))
     top = Mesh(flat, up, corners * [1, -1], fan)
     bottom = Mesh(flat * [1, 1, 0], -up, corners, fan[:, ::-1])
-    return joined([*sides, top, bottom])
+    return concatenate([*sides, top, bottom])
 
 
 def ellipsoid(radii, segments: int = 16, rings: int = 8, power: float = 1.0) -> Mesh:
-    """A ball about the origin; a `power` under 1 makes it boxier (0.3 is a pillow or a sofa's cushion)."""
+    """A superellipsoid about the origin: an ellipsoid at `power` 1, boxier below (0.3 is a pillow or a cushion)."""
     radii = np.asarray(radii, float)
     latitude = np.linspace(-np.pi / 2, np.pi / 2, rings + 1)
     longitude = np.linspace(-np.pi, np.pi, segments + 1)
     lat, lon = (grid.ravel() for grid in np.meshgrid(latitude, longitude, indexing="ij"))
 
-    def bent(value, p):
+    def signed_power(value, p):
         return np.sign(value) * np.abs(value) ** p
 
-    unit = [bent(np.cos(lat), power) * bent(np.cos(lon), power), bent(np.cos(lat), power) * bent(np.sin(lon), power)]
-    vertices = np.column_stack([*unit, bent(np.sin(lat), power)]) * radii
+    unit = [
+        signed_power(np.cos(lat), power) * signed_power(np.cos(lon), power),
+        signed_power(np.cos(lat), power) * signed_power(np.sin(lon), power),
+    ]
+    vertices = np.column_stack([*unit, signed_power(np.sin(lat), power)]) * radii
     bend = 2 - power
-    slope = [bent(np.cos(lat), bend) * bent(np.cos(lon), bend), bent(np.cos(lat), bend) * bent(np.sin(lon), bend)]
-    normals = np.column_stack([*slope, bent(np.sin(lat), bend)]) / radii
+    slope = [
+        signed_power(np.cos(lat), bend) * signed_power(np.cos(lon), bend),
+        signed_power(np.cos(lat), bend) * signed_power(np.sin(lon), bend),
+    ]
+    normals = np.column_stack([*slope, signed_power(np.sin(lat), bend)]) / radii
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-9)
     uv = np.column_stack([lon / np.pi * radii[:2].max() * 2, -lat / np.pi * radii.max() * 2])
     faces = []
@@ -197,4 +203,4 @@ def tube(path, radius: float, segments: int = 8) -> Mesh:
     fan = np.column_stack([np.zeros(segments - 2, int), np.arange(1, segments - 1), np.arange(2, segments)])
     first = Mesh(vertices[0][:-1], np.tile(-tangents[0], (segments, 1)), uv[0][:-1], fan[:, ::-1])
     last = Mesh(vertices[-1][:-1], np.tile(tangents[-1], (segments, 1)), uv[-1][:-1], fan)
-    return joined([body, first, last])
+    return concatenate([body, first, last])

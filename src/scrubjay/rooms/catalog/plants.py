@@ -6,7 +6,7 @@ import numpy as np
 
 from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.shape import Shape
-from scrubjay.rooms.catalog.skins import BRIGHTS, sheet, tinted
+from scrubjay.rooms.catalog.skins import BRIGHTS, pick_tint, sheet
 
 POTS = ("b5653f", "c9784f", "e9e4da", "4a4d52", "8fa3ad", "d9c9a8", "6f7f5f", "a8503c")
 GREENS = ("4f8a3a", "3f7a3f", "6a9a3f", "2f6a3a", "7aa84f", "5a8f5f")
@@ -19,7 +19,7 @@ def house_plant(s: Shape, rng: np.random.Generator) -> None:
     """A plant in a pot: bushy, sword-leaved, arching, a small tree, or a cactus."""
     w, d, h = s.size
     r = min(w, d) / 2
-    green = tinted(rng, GREENS, "leaf")
+    green = pick_tint(rng, GREENS, "leaf")
     pot = min(h * rng.uniform(0.26, 0.36), r * 1.4)
     _pot(s, rng, r * rng.uniform(0.55, 0.72), pot)
     soil = pot * 0.9
@@ -29,7 +29,7 @@ def house_plant(s: Shape, rng: np.random.Generator) -> None:
 
 def _pot(s: Shape, rng: np.random.Generator, radius: float, height: float) -> None:
     """A flower pot filled with soil."""
-    glaze = tinted(rng, POTS)
+    glaze = pick_tint(rng, POTS)
     foot, rim = radius * rng.uniform(0.62, 0.85), height * rng.uniform(0.75, 0.88)
     if rng.random() < 0.5:
         outside = [(foot, 0), (radius * 0.93, rim), (radius, rim), (radius, height)]
@@ -92,7 +92,7 @@ def _tree(s: Shape, rng: np.random.Generator, green: str, soil: float) -> None:
     h, r, count = s.size[2], min(s.size[:2]) / 2, 18
     crown = soil + (h - soil) * rng.uniform(0.35, 0.45)
     stem = [(0, 0, soil), (r * 0.06, 0, (soil + crown) / 2), (0, 0, crown + (h - soil) * 0.3)]
-    s.tube(tinted(rng, BARKS, "wood"), stem, r * 0.06, 6)
+    s.tube(pick_tint(rng, BARKS, "wood"), stem, r * 0.06, 6)
     for i in range(count):
         up = crown + (h - crown) * 0.75 * i / count
         length = r * rng.uniform(0.8, 1.1) * (1 - 0.3 * i / count)
@@ -115,4 +115,4 @@ def _cactus(s: Shape, rng: np.random.Generator, green: str, soil: float) -> None
         s.tube(green, [(0, 0, z), (out * 0.8, 0, z), (out, 0, z + stem * 0.5), (out, 0, end)], stem * 0.42, 7)
         s.ellipsoid(green, (out, 0, end), (stem * 0.42,) * 3, segments=7, rings=4)
     flower = (stem * 0.3, stem * 0.3, stem * 0.2)
-    s.ellipsoid(tinted(rng, BRIGHTS[:5]), (0, 0, h - stem * 0.2), flower, segments=8, rings=4)
+    s.ellipsoid(pick_tint(rng, BRIGHTS[:5]), (0, 0, h - stem * 0.2), flower, segments=8, rings=4)

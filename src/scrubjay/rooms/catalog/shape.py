@@ -1,9 +1,9 @@
-"""A shape under construction: what a catalog function draws on.
+"""Shapes, which the catalog's functions draw.
 
-A shape fills a box of (width, depth, height). Its origin is the middle of the box's bottom face; x runs to the right as
-seen from behind, y to the front, z up. A type's function draws surfaces (seen, never touched), solids (touched, never
-seen), spaces (what is in them is contained in the thing), supports (where other things may stand) and moving parts, all
-in these coordinates, moving parts as they are when closed.
+A shape fills a box of (width, depth, height). Its origin is the center of the box's bottom face; x runs to the right as
+seen from behind, y to the front, z up. A type's function draws surfaces (visual meshes), solids (invisible collision
+geometry), spaces (volumes that contain things), supports (where other things may stand) and moving parts, all in these
+coordinates; moving parts are drawn closed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IDENTITY = np.eye(3)
 
 @dataclass(frozen=True)
 class Solid:
-    """A box (half sizes) or an upright-by-default capsule (radius, half length of its straight part) to bump into."""
+    """A collision box (half sizes) or capsule (radius, half length of its straight part; upright if not rotated)."""
 
     kind: str
     position: np.ndarray
@@ -31,7 +31,7 @@ class Solid:
 
 @dataclass(frozen=True)
 class Space:
-    """A box that contains: its middle and half sizes."""
+    """A box that contains things: its center and half sizes."""
 
     position: np.ndarray
     half: np.ndarray
@@ -39,7 +39,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Support:
-    """A level area on which things can stand: its middle, its (width, depth), and how high things may be on it."""
+    """A level area on which things can stand: its center, its (width, depth), and the headroom above it."""
 
     position: np.ndarray
     size: tuple[float, float]
@@ -48,7 +48,7 @@ class Support:
 
 @dataclass
 class Drawn:
-    """What has been drawn on one rigid part. All of it in the shape's coordinates."""
+    """Geometry of one rigid part, in the shape's coordinates."""
 
     size: tuple[float, float, float]
     style: dict[str, str]
@@ -57,16 +57,16 @@ class Drawn:
     spaces: list[Space] = field(default_factory=list)
     supports: list[Support] = field(default_factory=list)
 
-    def material(self, role: str, otherwise: str) -> str:
-        """The style's material for a role, or another."""
-        return self.style.get(role, otherwise)
+    def material(self, role: str, default: str) -> str:
+        """The style's material for a role, or a default."""
+        return self.style.get(role, default)
 
     def surface(self, material: str, shape: Mesh, at=(0, 0, 0), turn: np.ndarray = IDENTITY) -> None:
-        """Any mesh, turned about its origin and then moved. One material is one geom, so share materials."""
-        self.surfaces.setdefault(material, []).append(shape.turned(turn).moved(at))
+        """Adds a mesh, rotated about its origin and then translated. Each material is one geom, so share materials."""
+        self.surfaces.setdefault(material, []).append(shape.rotate(turn).translate(at))
 
     def box(self, material, at, size, turn=IDENTITY, solid=True, without=(), fitted=False) -> None:
-        """A box about `at`. `without` names faces that nobody sees; `fitted` stretches the texture over each face."""
+        """A box about `at`. `without` omits faces that nobody sees; `fitted` stretches the texture over each face."""
         self.surface(material, mesh.box(size, without, fitted), at, turn)
         if solid:
             self.solid_box(at, size, turn)
@@ -87,27 +87,27 @@ class Drawn:
         self.solids.append(Solid("capsule", (start + end) / 2, (radius, half), turn))
 
     def lathe(self, material, profile, at=(0, 0, 0), turn=IDENTITY, segments=16, scale=(1.0, 1.0), smooth=50.0) -> None:
-        """A turned profile of (radius, height) points; see `mesh.lathe`. Add solids yourself."""
+        """A revolved profile of (radius, height) points; see `mesh.lathe`. Adds no solid."""
         self.surface(material, mesh.lathe(profile, segments, scale, smooth), at, turn)
 
     def cylinder(self, material, at, radius, height, turn=IDENTITY, segments=16) -> None:
-        """A cylinder standing on `at` (before turning). Add solids yourself."""
+        """A cylinder standing on `at` (before rotation). Adds no solid."""
         self.lathe(material, [(0, 0), (radius, 0), (radius, height), (0, height)], at, turn, segments)
 
     def prism(self, material, outline, height, at=(0, 0, 0), turn=IDENTITY) -> None:
-        """A convex (x, y) outline, counter-clockwise, extruded upwards (before turning). Add solids yourself."""
+        """A convex (x, y) outline, counter-clockwise, extruded upwards (before rotation). Adds no solid."""
         self.surface(material, mesh.prism(outline, height), at, turn)
 
     def ellipsoid(self, material, at, radii, turn=IDENTITY, segments=16, rings=8, power=1.0) -> None:
-        """A ball, or with `power` under 1 a soft box: 0.3 for cushions. Add solids yourself."""
+        """A ball, or with `power` under 1 a soft box: 0.3 for cushions. Adds no solid."""
         self.surface(material, mesh.ellipsoid(radii, segments, rings, power), at, turn)
 
     def tube(self, material, path, radius, segments=8) -> None:
-        """A round bar along points. Add solids yourself."""
+        """A round bar along points. Adds no solid."""
         self.surface(material, mesh.tube(path, radius, segments))
 
     def space(self, at, size) -> None:
-        """A volume in which things are contained in this one; it moves with this part."""
+        """A volume that contains things; it moves with this part."""
         self.spaces.append(Space(np.asarray(at, float), np.asarray(size, float) / 2))
 
     def support(self, at, size, headroom: float = 0.5) -> None:
@@ -117,7 +117,7 @@ class Drawn:
 
 @dataclass
 class Moving(Drawn):
-    """A part on a joint. Closed at 0, open at `travel` (metres, or radians)."""
+    """A part on a joint. Closed at 0, open at `travel` (meters or radians)."""
 
     joint: str = "hinge"
     axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
@@ -127,13 +127,13 @@ class Moving(Drawn):
 
 @dataclass
 class Shape(Drawn):
-    """A thing's geometry: a fixed part (itself) and moving parts, all of which open together."""
+    """A thing's geometry: its fixed part, and moving parts, which all open together."""
 
     options: dict[str, float] = field(default_factory=dict)
     moving: list[Moving] = field(default_factory=list)
 
     def hinge(self, axis, anchor, degrees: float) -> Moving:
-        """A part that swings by `degrees`, right-handed about `axis` through `anchor`."""
+        """A part that rotates by `degrees`, right-handed about `axis` through `anchor`."""
         axis = np.asarray(axis, float)
         part = Moving(self.size, self.style, joint="hinge", axis=axis / np.linalg.norm(axis),
                       anchor=np.asarray(anchor, float), travel=float(np.radians(degrees)))  # fmt: skip
@@ -154,15 +154,15 @@ class Shape(Drawn):
 
 @dataclass(frozen=True)
 class ObjectType:
-    """A type of the catalog, and what the generator must know of it."""
+    """An object type of the catalog, and what the generator needs to know of it."""
 
     draw: Callable[[Shape, np.random.Generator], None]
-    """Fills the box of an empty shape."""
+    """Draws into an empty shape."""
     opens: bool = False
     """It has moving parts."""
     roles: tuple[str, ...] = ()
-    """Materials that it takes from the room's palette; it chooses all others itself."""
+    """Materials taken from the room's palette; the type chooses all others itself."""
     round: bool = False
-    """It looks alike from all sides, so it stands at any yaw."""
+    """It looks the same from all sides, so it may stand at any yaw."""
     size: tuple[float, float, float] | None = None
-    """Its usual width, depth and height, if the priors do not have the type."""
+    """Typical width, depth and height; needed where the priors lack the type."""

@@ -1,4 +1,4 @@
-"""The room's own shell, drawn from its outline: floor, walls, ceiling."""
+"""The room's shell, drawn from its outline: floor, walls, ceiling."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scrubjay.rooms.room import Room, Thing
 
 TYPES = ("Floor", "Wall", "Ceiling")
 BAKED = "floor"
-"""The floor's own material: one picture of the whole floor, with the shade that things cast on it."""
+"""The floor's material: one texture for the whole floor, with the shade of things baked in."""
 THICKNESS = 2.0
-"""Walls are solid this far outwards, so that nothing is ever found to fit behind one."""
+"""Meters of solid behind each wall, so that nothing fits there."""
 
 
 def draw(thing: Thing, room: Room) -> Shape:
-    """The shape of one of the three; its position is the room's origin, its size that of the outline's box."""
+    """Draws one of the three; its position is the room's origin, its size that of the outline's bounding box."""
     shape = Shape(thing.size, thing.style)
     {"Floor": _floor, "Wall": _wall, "Ceiling": _ceiling}[thing.type](shape, room)
     return shape
@@ -42,14 +42,14 @@ def _ceiling(s: Shape, room: Room) -> None:
 
 
 def _wall(s: Shape, room: Room) -> None:
-    """Each wall is seen from inside only; all around the room is solid."""
+    """Walls are visible from inside only; everything around the room is solid."""
     corners = np.asarray(room.outline)
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         along = (b - a) / np.hypot(*(b - a))
         inward = np.array([-along[1], along[0]])
         length = float(np.hypot(*(b - a)))
         vertices = np.array([[*b, 0], [*a, 0], [*a, room.height], [*b, room.height]])
-        # Fitted upwards and in meters along the wall: the texture's own darker foot and top meet floor and ceiling.
+        # v fits the height, u is in meters: the texture's darker foot and top meet floor and ceiling.
         uv = np.array([[length, 1], [0, 1], [0, 0], [length, 0]])
         normals = np.tile([*inward, 0.0], (4, 1))
         faces = np.array([[0, 1, 2], [0, 2, 3]])
@@ -66,30 +66,30 @@ def _level(x0, y0, x1, y1, z, up: bool) -> Mesh:
 
 
 def rectangles(outline, outside: float = 0.0) -> list[tuple[float, float, float, float]]:
-    """Cuts a floor with walls along x and y into rectangles (west, south, east, north).
+    """Cuts an axis-aligned outline into rectangles (west, south, east, north).
 
-    With `outside`, it is what lies within so many meters around the floor that is cut.
+    With `outside`, cuts the margin of so many meters around the outline instead.
     """
     corners = np.asarray(outline, float)
     xs, ys = (np.unique(corners[:, axis]) for axis in (0, 1))
     if outside:
         xs, ys = (np.concatenate([[ticks[0] - outside], ticks, [ticks[-1] + outside]]) for ticks in (xs, ys))
-    found = []
+    cut = []
     for x0, x1 in pairwise(xs):
         columns = [((x0 + x1) / 2, (y0 + y1) / 2) for y0, y1 in pairwise(ys)]
         inside = [_within(middle, corners) != bool(outside) for middle in columns]
         start = None
-        for j, kept in enumerate([*inside, False]):
-            if kept and start is None:
+        for j, selected in enumerate([*inside, False]):
+            if selected and start is None:
                 start = j
-            if not kept and start is not None:
-                found.append((float(x0), float(ys[start]), float(x1), float(ys[j])))
+            if not selected and start is not None:
+                cut.append((float(x0), float(ys[start]), float(x1), float(ys[j])))
                 start = None
-    return found
+    return cut
 
 
 def _within(point, corners) -> bool:
-    """Is a point inside the outline: it crosses the outline an odd number of times on its way east."""
+    """Whether a point is inside the outline: a ray to the east crosses it an odd number of times."""
     x, y = point
     crossings = 0
     for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):

@@ -1,15 +1,15 @@
-"""Skins over what is neither a box nor turned on a lathe: vessels of level rings and hanging cloth; and tints."""
+"""Meshes that are neither boxes nor lathed: vessels of level rings and hanging cloth; and tints."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from scrubjay.rooms.catalog.mesh import Mesh, joined, rotation
+from scrubjay.rooms.catalog.mesh import Mesh, concatenate, rotation
 
 FORWARD = rotation("x", -90)
-"""Turns up into forward."""
+"""Rotates up to forward."""
 SIDEWAYS = rotation("y", 90)
-"""Turns up into right."""
+"""Rotates up to right."""
 CHROME = "metal#d2d5d9"
 FITTINGS = ("d2d5d9", "b99b5e", "4a4a4d")
 WHITES = ("f6f5f1", "f3efe4", "eef2f4", "e9e4dc")
@@ -18,15 +18,15 @@ BRIGHTS = ("d33f34", "2f7fc4", "3aa35b", "e8b021", "e06f9a", "2aa6a0", "8a56b0",
 DARK = "plain#2b2b2e"
 
 
-def tinted(rng: np.random.Generator, colors: tuple[str, ...], texture: str = "plain") -> str:
-    """A material in one of some colors."""
+def pick_tint(rng: np.random.Generator, colors: tuple[str, ...], texture: str = "plain") -> str:
+    """A material in a random one of the colors."""
     return f"{texture}#{colors[rng.integers(len(colors))]}"
 
 
 def vessel(rings, segments: int = 16) -> Mesh:
-    """A skin over level rings of (half width, half depth, height, squareness, y), walked like a lathe's profile.
+    """A surface over level rings of (half width, half depth, height, squareness, y), in the order of a lathe's profile.
 
-    A squareness of 2 is an ellipse, 5 a rounded box, infinity a rectangle; the y moves a ring's middle.
+    Squareness is the ring's norm: 2 is an ellipse, 5 a rounded box, infinity a rectangle. y offsets its center.
     """
     angles = np.linspace(0, 2 * np.pi, segments + 1)
     ring = np.column_stack([np.cos(angles), np.sin(angles)])
@@ -56,13 +56,13 @@ def vessel(rings, segments: int = 16) -> Mesh:
         flat = np.ptp(vertices[:, 2]) < 0.01
         uv = vertices[:, :2] if flat else np.column_stack([vertices[:, 0] + vertices[:, 1], -vertices[:, 2]])
         meshes.append(Mesh(vertices, np.concatenate(ends), uv, np.concatenate(faces)))
-    return joined(meshes)
+    return concatenate(meshes)
 
 
 def sheet(points: np.ndarray, thickness: float = 0.004) -> Mesh:
-    """A cloth through a grid of points (rows, columns, 3), seen from both sides, or with no thickness from its front.
+    """Cloth through a grid of points (rows, columns, 3), visible from both sides; without thickness, from its front.
 
-    Its front is where rows go down and columns go right.
+    Seen from the front, rows go down and columns go right.
     """
     rows, columns = points.shape[:2]
     down, right = np.gradient(points, axis=0), np.gradient(points, axis=1)
@@ -80,4 +80,4 @@ def sheet(points: np.ndarray, thickness: float = 0.004) -> Mesh:
     front = Mesh(vertices, normals, uv, faces)
     if not thickness:
         return front
-    return joined([front, Mesh(vertices - thickness * normals, -normals, uv, faces[:, ::-1])])
+    return concatenate([front, Mesh(vertices - thickness * normals, -normals, uv, faces[:, ::-1])])

@@ -17,15 +17,15 @@ from scrubjay.rooms.catalog.skins import (
     SIDEWAYS,
     TOWELS,
     WHITES,
+    pick_tint,
     sheet,
-    tinted,
 )
 
 
 def toilet_paper(s: Shape, rng: np.random.Generator) -> None:
     """A roll of paper, standing, or hanging where its box is round from the side."""
     w, d, h = s.size
-    paper = tinted(rng, ("fbfaf6", "f4efe6", "f3e6e4"), "paper")
+    paper = pick_tint(rng, ("fbfaf6", "f4efe6", "f3e6e4"), "paper")
     hanging = abs(d - h) < abs(w - d)
     length, width, depth = (w, h, d) if hanging else (h, w, d)
     turn = SIDEWAYS if hanging else np.eye(3)
@@ -44,7 +44,7 @@ def toilet_paper(s: Shape, rng: np.random.Generator) -> None:
 def toilet_paper_hanger(s: Shape, rng: np.random.Generator) -> None:
     """A bar before the wall between two arms."""
     w, d, h = s.size
-    metal = s.material("metal", tinted(rng, FITTINGS, "metal"))
+    metal = s.material("metal", pick_tint(rng, FITTINGS, "metal"))
     r = min(h, d) * 0.13
     plate = min(h, w * 0.3) * rng.uniform(0.8, 1.0) / 2
     z = h / 2
@@ -59,8 +59,8 @@ def toilet_paper_hanger(s: Shape, rng: np.random.Generator) -> None:
 def _hung_towel(s: Shape, rng: np.random.Generator, columns: int) -> None:
     """A towel folded over a bar: its front longer than its back, with stripes near the hem."""
     w, d, h = s.size
-    fabric = s.material("fabric", tinted(rng, TOWELS, "carpet"))
-    stripe = tinted(rng, TOWELS, "carpet")
+    fabric = s.material("fabric", pick_tint(rng, TOWELS, "carpet"))
+    stripe = pick_tint(rng, TOWELS, "carpet")
     sag = min(0.008, d * 0.18)
     back = h * rng.uniform(0.12, 0.35)
     front_y, back_y = d / 2 - sag, -d / 2 + sag + 0.004
@@ -100,7 +100,7 @@ def hand_towel(s: Shape, rng: np.random.Generator) -> None:
 def towel_holder(s: Shape, rng: np.random.Generator) -> None:
     """A long bar on two posts at the wall."""
     w, d, h = s.size
-    metal = s.material("metal", tinted(rng, FITTINGS, "metal"))
+    metal = s.material("metal", pick_tint(rng, FITTINGS, "metal"))
     r = h * rng.uniform(0.2, 0.32)
     square = rng.random() < 0.5
     for side in (-1, 1):
@@ -119,7 +119,7 @@ def towel_holder(s: Shape, rng: np.random.Generator) -> None:
 def hand_towel_holder(s: Shape, rng: np.random.Generator) -> None:
     """A ring that hangs from a knob at the wall."""
     w, d, h = s.size
-    metal = s.material("metal", tinted(rng, FITTINGS, "metal"))
+    metal = s.material("metal", pick_tint(rng, FITTINGS, "metal"))
     r = min(0.007, d * 0.15)
     knob = min(w * 0.16, h * 0.14) * rng.uniform(0.85, 1.0)
     s.lathe(metal, [(knob, 0), (knob, d * 0.15), (knob * 0.5, d * 0.3), (knob * 0.6, d * 0.9), (0, d)],
@@ -137,9 +137,9 @@ def soap_bar(s: Shape, rng: np.random.Generator) -> None:
     """A bar of soap with a stamp."""
     w, d, h = s.size
     colors = ("f2e3b8", "e9b7bd", "bcd9c0", "b9d2e6", "f4f0e6", "d6bfe0", "e8c27c")
-    soap = tinted(rng, colors)
+    soap = pick_tint(rng, colors)
     s.ellipsoid(soap, (0, 0, h / 2), (w / 2, d / 2, h / 2), segments=16, rings=6, power=rng.uniform(0.3, 0.7))
-    stamp = tinted(rng, colors)
+    stamp = pick_tint(rng, colors)
     s.cylinder(stamp, (0, 0, h * 0.9), min(w, d) * rng.uniform(0.18, 0.28), h * 0.1, segments=10)
     s.solid_box((0, 0, h / 2), (w * 0.9, d * 0.9, h))
 
@@ -148,8 +148,8 @@ def plunger(s: Shape, rng: np.random.Generator) -> None:
     """A red rubber cup on a turned wooden stick."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
-    rubber = tinted(rng, ("e02a20", "d8261f", "e5352a"))
-    wood = s.material("wood", tinted(rng, ("e3b575", "d6a05e", "ebc890"), "wood"))
+    rubber = pick_tint(rng, ("e02a20", "d8261f", "e5352a"))
+    wood = s.material("wood", pick_tint(rng, ("e3b575", "d6a05e", "ebc890"), "wood"))
     cup = min(h * 0.24, r * 1.5)
     s.lathe(rubber, [
         (0, cup * 0.62), (0.55 * r, cup * 0.5), (0.84 * r, 0.004), (0.95 * r, 0), (r, cup * 0.04), (r, cup * 0.12),
@@ -172,7 +172,7 @@ def scrub_brush(s: Shape, rng: np.random.Generator) -> None:
     """A toilet brush in its pot."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
-    pot = tinted(rng, BRIGHTS) if rng.random() < 0.4 else s.material("ceramic", tinted(rng, WHITES))
+    pot = pick_tint(rng, BRIGHTS) if rng.random() < 0.4 else s.material("ceramic", pick_tint(rng, WHITES))
     handle = pot if rng.random() < 0.4 else s.material("metal", CHROME)
     top = h * rng.uniform(0.26, 0.36)
     waist = rng.uniform(0.75, 0.95)
@@ -194,7 +194,7 @@ def scrub_brush(s: Shape, rng: np.random.Generator) -> None:
 def cloth(s: Shape, rng: np.random.Generator) -> None:
     """A wiping cloth, thrown down in folds."""
     w, d, h = s.size
-    fabric = tinted(rng, TOWELS, "carpet" if rng.random() < 0.5 else f"printed-{rng.integers(32)}")
+    fabric = pick_tint(rng, TOWELS, "carpet" if rng.random() < 0.5 else f"printed-{rng.integers(32)}")
     n = 10
     u = np.linspace(-1, 1, n)
     y, x = np.meshgrid(u, u, indexing="ij")
@@ -211,7 +211,7 @@ def cloth(s: Shape, rng: np.random.Generator) -> None:
 def spray_bottle(s: Shape, rng: np.random.Generator) -> None:
     """A bottle of cleaner with a label and a trigger head; it sprays to the front."""
     w, d, h = s.size
-    bottle, head = tinted(rng, BRIGHTS), tinted(rng, ("f2f2f0", "d33f34", "2f5fa8", "e8b021", "3a3a3d"))
+    bottle, head = pick_tint(rng, BRIGHTS), pick_tint(rng, ("f2f2f0", "d33f34", "2f5fa8", "e8b021", "3a3a3d"))
     depth = d * 0.7
     y = -d / 2 + depth / 2
     r, scale = depth / 2, (w / depth, 1)
@@ -243,7 +243,7 @@ def candle(s: Shape, rng: np.random.Generator) -> None:
     """A pillar, a taper in a stick, or a candle in a jar; some are lit."""
     w, d, h = s.size
     r, scale = w / 2, (1, d / w)
-    wax = tinted(rng, ("f4ecd8", "e8d9b0", "c0392f", "e9c7c2", "b9c9a8", "d9d3e6"))
+    wax = pick_tint(rng, ("f4ecd8", "e8d9b0", "c0392f", "e9c7c2", "b9c9a8", "d9d3e6"))
     kind = rng.integers(3)
     lit = rng.random() < 0.6
     flame = h * (rng.uniform(0.13, 0.18) if lit else rng.uniform(0.05, 0.08))
@@ -254,13 +254,13 @@ def candle(s: Shape, rng: np.random.Generator) -> None:
         s.lathe(wax, profile, segments=14, scale=scale)
     elif kind == 1:
         thin = min(0.42 * r, 0.014)
-        s.lathe(s.material("metal", tinted(rng, FITTINGS, "metal")), [
+        s.lathe(s.material("metal", pick_tint(rng, FITTINGS, "metal")), [
             (0, 0), (r, 0), (r, 0.006), (0.35 * r, h * 0.08), (0.25 * r, h * 0.2), (thin * 1.5, h * 0.3),
             (thin * 1.4, h * 0.36), (0, h * 0.36),
         ], segments=12, scale=scale)  # fmt: skip
         s.lathe(wax, [(thin, h * 0.36), (thin * 0.8, top - 0.004), (0, top)], segments=10)
     else:
-        glass = tinted(rng, ("cfe3e2", "d8b98a", "a9c7d8", "e3d0d8"))
+        glass = pick_tint(rng, ("cfe3e2", "d8b98a", "a9c7d8", "e3d0d8"))
         jar = [(0.9 * r, 0), (r, 0.008), (r, top), (0.9 * r, top), (0.9 * r, top * 0.7)]
         s.lathe(glass, jar, segments=14, scale=scale)
         s.lathe(wax, [(0.9 * r, top * 0.8), (0, top * 0.8)], segments=14, scale=scale)

@@ -1,4 +1,4 @@
-"""What cameras see, and what a renderer is."""
+"""The renderers' interface: shots in, views out."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from scrubjay.sim.state import State
 
 EVERYTHING = (FIXED, MOVING, GOAL)
 WITHOUT_OPENABLES = (FIXED, GOAL)
-"""The room with the moving parts of openables left out: what one would see through them."""
+"""Without the moving parts of openables: what one would see through them."""
 GOAL_ALONE = (GOAL,)
-"""The goal object with all else invisible."""
+"""Only the goal object."""
 
 
 class View:
-    """Pictures of B worlds on the renderer's device; asking for one that was not taken is an error."""
+    """Images of B worlds on the renderer's device. Reading one that was not rendered raises ValueError."""
 
-    def __init__(self, **pictures: torch.Tensor) -> None:
-        self.pictures = pictures
+    def __init__(self, **images: torch.Tensor) -> None:
+        self.images = images
 
     @property
     def rgb(self) -> torch.Tensor:
         """(B, height, width, 3) uint8."""
-        return self._taken("rgb")
+        return self._image("rgb")
 
     @property
     def depth(self) -> torch.Tensor:
-        """(B, height, width) float32: meters along the camera's axis, 0 where nothing is."""
-        return self._taken("depth")
+        """(B, height, width) float32: meters along the camera's axis, 0 for background."""
+        return self._image("depth")
 
     @property
     def ids(self) -> torch.Tensor:
-        """(B, height, width) int16: the number of the thing in its room, -1 where nothing is."""
-        return self._taken("ids")
+        """(B, height, width) int16: ids of the room's things, -1 for background."""
+        return self._image("ids")
 
     @property
     def normals(self) -> torch.Tensor:
-        """(B, height, width, 3) float32: unit vectors in the room's axes, 0 where nothing is."""
-        return self._taken("normals")
+        """(B, height, width, 3) float32: unit vectors in the room's frame, 0 for background."""
+        return self._image("normals")
 
-    def _taken(self, kind: str) -> torch.Tensor:
-        if kind not in self.pictures:
-            taken = ", ".join(self.pictures)
-            raise ValueError(f"this view has no {kind}, only {taken}: name it when you ask for the view")
-        return self.pictures[kind]
+    def _image(self, kind: str) -> torch.Tensor:
+        if kind not in self.images:
+            rendered = ", ".join(self.images)
+            raise ValueError(f"this view has no {kind}, only {rendered}: pass {kind!r} when you request the view")
+        return self.images[kind]
 
 
 KINDS = ("rgb", "depth", "ids", "normals")
@@ -58,7 +58,7 @@ KINDS = ("rgb", "depth", "ids", "normals")
 
 @dataclass(frozen=True)
 class Shot:
-    """What is to be drawn: cameras and all that moves, for B worlds."""
+    """What to render in B worlds: cameras and everything that moves."""
 
     eye: np.ndarray
     """(B, 3)"""
@@ -67,35 +67,33 @@ class Shot:
     open: np.ndarray
     """(B, openables) bool."""
     goal: np.ndarray
-    """(B,): the goal object's number, -1 for none."""
+    """(B,): the goal object's index in GOALS, -1 for none."""
     pose: np.ndarray
     """(B, 7): the goal object's center and quaternion."""
     field_of_view: float = FIELD_OF_VIEW
     worlds: np.ndarray | None = None
-    """(B,): their numbers among the renderer's worlds; without them, they are all of its worlds in their order."""
+    """(B,): indices of the renderer's worlds; None for all of them in order."""
 
     @classmethod
-    def of(cls, state: State, worlds: np.ndarray) -> Shot:
-        """What the agents of some worlds (n,), by number, look at."""
+    def from_state(cls, state: State, worlds: np.ndarray) -> Shot:
+        """What the agents of the worlds with indices (n,) see."""
         eye, matrix = cameras(state.position[worlds], state.rotation[worlds], state.standing[worlds])
         return cls(eye, matrix, state.open[worlds], state.goal[worlds], state.pose[worlds], worlds=worlds)
 
     def room_of(self, rooms: int, copies: int) -> np.ndarray:
-        """The worlds' rooms, (B,), for a renderer of so many; ValueError if they are not its worlds."""
-        most = rooms * copies
-        worlds = np.arange(most) if self.worlds is None else np.asarray(self.worlds)
+        """The worlds' rooms (B,) in a renderer of so many rooms and copies; ValueError for worlds it does not have."""
+        count = rooms * copies
+        worlds = np.arange(count) if self.worlds is None else np.asarray(self.worlds)
         for name in ("eye", "matrix", "open", "goal", "pose"):
             if worlds.shape != (len(getattr(self, name)),):
-                raise ValueError(
-                    f"{name} {getattr(self, name).shape} is not of as many worlds as there are, {worlds.shape}"
-                )
-        if not np.issubdtype(worlds.dtype, np.integer) or (worlds < 0).any() or (worlds >= most).any():
-            raise ValueError(f"the renderer's worlds are numbers from 0 to {most - 1}, not {worlds}")
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, for {worlds.shape[0]} worlds")
+        if not np.issubdtype(worlds.dtype, np.integer) or (worlds < 0).any() or (worlds >= count).any():
+            raise ValueError(f"world indices are integers from 0 to {count - 1}, not {worlds}")
         return worlds // copies
 
 
 class Renderer(Protocol):
-    """Turns shots into views of the same worlds. `name` says which one it is, and on what."""
+    """Renders shots into views of the same worlds. `name` tells the renderer and its device."""
 
     name: str
 

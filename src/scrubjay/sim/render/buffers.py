@@ -1,4 +1,4 @@
-"""The ray caster's geometry and materials: a few large arrays on its device, whose rows are allocated to rooms."""
+"""The ray caster's geometry and materials: a few large device arrays whose rows are allocated to rooms."""
 
 from __future__ import annotations
 
@@ -12,114 +12,114 @@ import warp as wp
 
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render import shading
-from scrubjay.sim.render.bvh import Trees
+from scrubjay.sim.render.bvh import BVH
 from scrubjay.sim.render.triangles import Triangles
 
 
 class Rows:
-    """Arrays of a common, growing length, whose rows are allocated in runs."""
+    """Columns of equal, growing length; rows are allocated in contiguous runs (first fit)."""
 
     def __init__(self, device: str, **columns: tuple[int, torch.dtype]) -> None:
         self.columns = {
             name: torch.zeros((0, width), dtype=kind, device=device) for name, (width, kind) in columns.items()
         }
-        self.spans: list[range] = []
+        self.free: list[range] = []
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     def allocate(self, count: int) -> range:
         """Allocates the first free run that is long enough; doubles the arrays if there is none."""
-        for i, span in enumerate(self.spans):
+        for i, span in enumerate(self.free):
             if len(span) >= count:
-                self.spans[i] = range(span.start + count, span.stop)
+                self.free[i] = range(span.start + count, span.stop)
                 return range(span.start, span.start + count)
-        size, more = len(self), max(len(self), count, 1 << 14)
+        size, growth = len(self), max(len(self), count, 1 << 14)
         for name, column in self.columns.items():
-            self.columns[name] = torch.cat([column, column.new_zeros((more, column.shape[1]))])
-        self.release(range(size, size + more))
+            self.columns[name] = torch.cat([column, column.new_zeros((growth, column.shape[1]))])
+        self.release(range(size, size + growth))
         return self.allocate(count)
 
     def release(self, rows: range) -> None:
         """Frees a run and merges it with its free neighbors."""
-        spans = sorted([*self.spans, rows], key=lambda span: span.start)
-        self.spans = spans[:1]
+        spans = sorted([*self.free, rows], key=lambda span: span.start)
+        self.free = spans[:1]
         for span in spans[1:]:
-            if span.start == self.spans[-1].stop:
-                self.spans[-1] = range(self.spans[-1].start, span.stop)
+            if span.start == self.free[-1].stop:
+                self.free[-1] = range(self.free[-1].start, span.stop)
             else:
-                self.spans.append(span)
+                self.free.append(span)
 
     def write(self, rows: range, **values: np.ndarray) -> None:
         for name, array in values.items():
             column = self.columns[name]
             kind = {torch.int32: np.int32, torch.float32: np.float32}[column.dtype]
-            made = torch.from_numpy(np.ascontiguousarray(array, kind).reshape(-1, column.shape[1]))
-            column[rows.start : rows.stop] = made.to(column.device)
+            rows_on_host = torch.from_numpy(np.ascontiguousarray(array, kind).reshape(-1, column.shape[1]))
+            column[rows.start : rows.stop] = rows_on_host.to(column.device)
 
 
-class Shared:
-    """Objects shared by key, reference-counted and numbered; numbers of freed ones are reused."""
+class SharedPool:
+    """Reference-counted objects shared by key. Indices of freed objects are reused."""
 
     def __init__(self) -> None:
-        self.made: list = []
-        self._numbers: dict[tuple, int] = {}
-        self._holders: list[int] = []
+        self.items: list = []
+        self._indices: dict[tuple, int] = {}
+        self._references: list[int] = []
 
-    def number(self, key: tuple, make: Callable[[], object]) -> int:
-        """The number of a key's object, which is made on first use."""
-        if key not in self._numbers:
-            taken = set(self._numbers.values())
-            number = next((n for n in range(len(self.made)) if n not in taken), len(self.made))
-            if number == len(self.made):
-                self.made.append(None)
-                self._holders.append(0)
-            self.made[number], self._numbers[key] = make(), number
-        return self._numbers[key]
+    def index(self, key: tuple, make: Callable[[], object]) -> int:
+        """The index of a key's object, which is made on first use."""
+        if key not in self._indices:
+            used = set(self._indices.values())
+            index = next((n for n in range(len(self.items)) if n not in used), len(self.items))
+            if index == len(self.items):
+                self.items.append(None)
+                self._references.append(0)
+            self.items[index], self._indices[key] = make(), index
+        return self._indices[key]
 
-    def hold(self, numbers: set[int]) -> None:
-        for number in numbers:
-            self._holders[number] += 1
+    def acquire(self, indices: set[int]) -> None:
+        for index in indices:
+            self._references[index] += 1
 
-    def let_go(self, numbers: set[int]) -> None:
-        for number in numbers:
-            self._holders[number] -= 1
-        self._numbers = {key: number for key, number in self._numbers.items() if self._holders[number]}
+    def release(self, indices: set[int]) -> None:
+        for index in indices:
+            self._references[index] -= 1
+        self._indices = {key: index for key, index in self._indices.items() if self._references[index]}
 
 
 class Store:
-    """Faces and nodes of all that is loaded, and their shared materials and textures."""
+    """Faces and BVH nodes of all rooms, and the materials and textures that they share."""
 
     def __init__(self, device: str) -> None:
         self.device = device
-        one, number = (1, torch.int32), torch.float32
-        self.faces = Rows(device, openable=one, material=one, thing=one, detail=(1, number), corners=(12, number),
-                          normals=(9, number), uv=(6, number))  # fmt: skip
-        self.nodes = Rows(device, boxes=(16, number))
-        self.materials, self.textures = Shared(), Shared()
+        one, real = (1, torch.int32), torch.float32
+        self.faces = Rows(device, openable=one, material=one, thing=one, detail=(1, real), corners=(12, real),
+                          normals=(9, real), uv=(6, real))  # fmt: skip
+        self.nodes = Rows(device, boxes=(16, real))
+        self.materials, self.textures = SharedPool(), SharedPool()
 
-    def write(self, loaded, trees: Trees, triangles: Triangles, openable: np.ndarray, compiled: CompiledRoom) -> None:
-        """Writes trees and their triangles, in leaf order, into the rows allocated for them."""
-        names = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
-        loaded.materials = set(names.values())
-        loaded.textures = {int(self.materials.made[name].texture) for name in loaded.materials} - {-1}
-        self.materials.hold(loaded.materials)
-        self.textures.hold(loaded.textures)
+    def write(self, loaded, bvh: BVH, triangles: Triangles, openable: np.ndarray, compiled: CompiledRoom) -> None:
+        """Writes a BVH and its triangles, in leaf order, into the rows allocated for them."""
+        indices = {int(m): self._material(compiled, int(m)) for m in np.unique(triangles.material)}
+        loaded.materials = set(indices.values())
+        loaded.textures = {int(self.materials.items[index].texture) for index in loaded.materials} - {-1}
+        self.materials.acquire(loaded.materials)
+        self.textures.acquire(loaded.textures)
         corner = triangles.points[triangles.faces]
         edges = np.zeros((len(corner), 3, 4), np.float32)
         edges[:, 0, :3], edges[:, 1:, :3] = corner[:, 0], corner[:, 1:] - corner[:, :1]
         self.faces.write(
-            loaded.rows, openable=openable, material=np.vectorize(names.__getitem__)(triangles.material),
+            loaded.rows, openable=openable, material=np.vectorize(indices.__getitem__)(triangles.material),
             thing=triangles.thing, detail=triangles.detail, corners=edges, normals=triangles.normals, uv=triangles.uv,
         )  # fmt: skip
-        self.nodes.write(loaded.nodes, boxes=trees.moved(loaded.nodes.start, loaded.rows.start))
+        self.nodes.write(loaded.nodes, boxes=bvh.nodes_at(loaded.nodes.start, loaded.rows.start))
 
     def free(self, loaded) -> None:
         """Frees a room's rows, and the materials and textures that no other room uses."""
         self.faces.release(loaded.rows)
         self.nodes.release(loaded.nodes)
-        self.materials.let_go(loaded.materials)
-        self.textures.let_go(loaded.textures)
+        self.materials.release(loaded.materials)
+        self.textures.release(loaded.textures)
 
     def surfaces(self) -> shading.Surfaces:
         """The faces' columns for shading."""
@@ -129,7 +129,7 @@ class Store:
         )
         surfaces.normal = wp.from_torch(faces["normals"].reshape(-1, 3), wp.vec3)
         surfaces.uv = wp.from_torch(faces["uv"].reshape(-1, 2), wp.vec2)
-        surfaces.materials = wp.array(self.materials.made, dtype=shading.Material, device=self.device)
+        surfaces.materials = wp.array(self.materials.items, dtype=shading.Material, device=self.device)
         return surfaces
 
     def trees(self) -> tuple[wp.array, wp.array, wp.array]:
@@ -139,10 +139,10 @@ class Store:
         return nodes, triangles, openable
 
     def texture_array(self) -> wp.array:
-        return wp.array(self.textures.made, dtype=wp.Texture2D, device=self.device)
+        return wp.array(self.textures.items, dtype=wp.Texture2D, device=self.device)
 
     def _material(self, compiled: CompiledRoom, number: int) -> int:
-        """A material's number here; rooms share materials and textures, all but the pictures of their floors."""
+        """A material's index in the pool. Rooms share all materials and textures but those of their floors."""
         model = compiled.model
         texture = int(model.mat_texid[number, mujoco.mjtTextureRole.mjTEXROLE_RGB])
         image = self._texture(compiled, texture) if texture >= 0 else -1
@@ -153,15 +153,15 @@ class Store:
             record.tint, record.glow, record.texture, record.repeat = wp.vec3(*tint), glow, image, wp.vec2(*repeat)
             return record
 
-        return self.materials.number((*tint, *repeat, glow, image), make)
+        return self.materials.index((*tint, *repeat, glow, image), make)
 
     def _texture(self, compiled: CompiledRoom, texture: int) -> int:
         model = compiled.model
         shape = (model.tex_height[texture], model.tex_width[texture], 3)
         pixels = model.tex_data[model.tex_adr[texture] :][: int(np.prod(shape))].reshape(shape)
-        return self.textures.number((shape, blake2b(pixels.tobytes()).digest()), lambda: self._picture(pixels))
+        return self.textures.index((shape, blake2b(pixels.tobytes()).digest()), lambda: self._upload(pixels))
 
-    def _picture(self, pixels: np.ndarray) -> wp.Texture2D:
+    def _upload(self, pixels: np.ndarray) -> wp.Texture2D:
         """A texture on the device, with all mip levels."""
         opaque = np.concatenate([pixels, np.full((*pixels.shape[:2], 1), 255, np.uint8)], -1)
         return wp.Texture2D(opaque, filter_mode=wp.TextureFilterMode.LINEAR, address_mode=wp.TextureAddressMode.WRAP,

@@ -71,7 +71,7 @@
                 const float w = (dx * qx + dy * qy + dz * qz) * inverse;
                 const float d = (f.x * qx + f.y * qy + f.z * qz) * inverse;
                 // A hair of overlap, so that no ray slips between two triangles. Seen from behind, det is negative.
-                if (v >= -1e-5f && w >= -1e-5f && v + w <= 1.00001f && d > 0.0f && d < best && (det > 0.0f || !culled)) {
+                if (v >= -1e-5f && w >= -1e-5f && v + w <= 1.00001f && d > 0.0f && d < best && (det > 0.0f || !cull_backfaces)) {
                     best = d, best_u = 1.0f - v - w, best_v = v, face = i;
                 }
             }

@@ -1,4 +1,4 @@
-"""Pixels from OpenGL: MuJoCo's own renderer, on any machine with EGL or OSMesa, one world after another."""
+"""MuJoCo's OpenGL renderer, on any machine with EGL or OSMesa, one world after another."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scrubjay.sim.render.base import EVERYTHING, Shot, View
 
 
 def _context(size: int):
-    """An off-screen OpenGL context, hardware or software. Imported here: the import itself opens the display."""
-    reasons = []
+    """An off-screen OpenGL context, hardware or software. Imports late: the import itself opens the display."""
+    failures = []
     for backend in ("egl", "osmesa"):
         try:
             if backend == "egl":
@@ -25,31 +25,33 @@ def _context(size: int):
             context = GLContext(size, size)
             context.make_current()
             return backend, context
-        # A missing library shows as any of ImportError, AttributeError, RuntimeError, OSError.
+        # A missing library raises any of ImportError, AttributeError, RuntimeError, OSError.
         except Exception as error:
-            reasons.append(f"{backend}: {error}")
+            failures.append(f"{backend}: {error}")
     raise RendererError(
-        "no OpenGL library works here (" + "; ".join(reasons) + "); on Debian and Ubuntu "
-        "`apt-get install libegl1 libgl1-mesa-dri` brings one, or use the renderer 'warp'"
+        "no OpenGL library works (" + "; ".join(failures) + "); on Debian and Ubuntu "
+        "run `apt-get install libegl1 libgl1-mesa-dri`, or use the renderer 'warp'"
     )
 
 
 class OpenGLRenderer:
-    """Renders with one OpenGL context, into which each room's meshes and textures are loaded."""
+    """Renders with one OpenGL context that holds every room's meshes and textures."""
 
-    def __init__(self, rooms: Sequence[CompiledRoom], copies: int, size: int = 224, culled: bool = False) -> None:
+    def __init__(
+        self, rooms: Sequence[CompiledRoom], copies: int, size: int = 224, cull_backfaces: bool = False
+    ) -> None:
         self.rooms, self.copies, self.size = rooms, copies, size
         backend, self._gl = _context(size)
         self.name = f"OpenGL ({backend})"
-        self._loaded: list[_Loaded | None] = [None] * len(rooms)
-        self._culled = culled
+        self._loaded: list[_RoomContext | None] = [None] * len(rooms)
+        self._cull_backfaces = cull_backfaces
         self._rays = pixel_rays(size)
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
         room_of = shot.room_of(len(self.rooms), self.copies)
         self._gl.make_current()
         count, size = len(room_of), self.size
-        # Filled as arrays and handed over whole: torch would start its threads for every copy of a picture.
+        # Filled as NumPy arrays and converted whole: torch would start its threads for every image copied.
         rgb = np.empty((count, size, size, 3), np.uint8)
         depth = np.empty((count, size, size), np.float32)
         ids = np.empty((count, size, size), np.int16)
@@ -60,14 +62,14 @@ class OpenGLRenderer:
             if "rgb" in kinds:
                 rgb[world] = room.colors()
             if "depth" in kinds or "ids" in kinds:
-                ids[world], depth[world] = room.things()
+                ids[world], depth[world] = room.ids_and_depth()
             if "normals" in kinds:
                 normals[world] = room.normals(self._rays, shot.eye[world], shot.matrix[world], groups)
-        made = {"rgb": rgb, "depth": depth, "ids": ids, "normals": normals}
-        return View(**{kind: torch.from_numpy(made[kind]) for kind in kinds})
+        images = {"rgb": rgb, "depth": depth, "ids": ids, "normals": normals}
+        return View(**{kind: torch.from_numpy(images[kind]) for kind in kinds})
 
     def replace(self, number: int, room: CompiledRoom) -> None:
-        """Puts another room in one's place."""
+        """Replaces a room; the new one is loaded when it is first rendered."""
         self._gl.make_current()
         loaded = self._loaded[number]
         if loaded is not None:
@@ -83,27 +85,27 @@ class OpenGLRenderer:
         self._loaded = []
         self._gl.free()
 
-    def _room(self, number: int) -> _Loaded:
-        """Loads a room when it is first looked at."""
+    def _room(self, number: int) -> _RoomContext:
+        """Loads a room when it is first rendered."""
         loaded = self._loaded[number]
         if loaded is None:
-            loaded = self._loaded[number] = _Loaded(self.rooms[number], self.size, self._culled)
+            loaded = self._loaded[number] = _RoomContext(self.rooms[number], self.size, self._cull_backfaces)
         return loaded
 
 
-class _Loaded:
-    """One room in the OpenGL context."""
+class _RoomContext:
+    """One room's scene in the OpenGL context."""
 
-    def __init__(self, compiled: CompiledRoom, size: int, culled: bool) -> None:
+    def __init__(self, compiled: CompiledRoom, size: int, cull_backfaces: bool) -> None:
         self.compiled, self.model = compiled, compiled.model
         self.data = mujoco.MjData(self.model)
         mujoco.mj_forward(self.model, self.data)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 8)
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False
         self.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
-        self.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = culled
+        self.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
         self.model.vis.global_.offwidth = self.model.vis.global_.offheight = size
-        self.model.vis.quality.shadowsize = 0  # The map of the default size weighs 64 MiB a room.
+        self.model.vis.quality.shadowsize = 0  # A shadow map of the default size takes 64 MiB per room.
         self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_50)
         self.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self.option = mujoco.MjvOption()
@@ -115,8 +117,9 @@ class _Loaded:
         self._thing_of_segment: dict[tuple[int, ...], np.ndarray] = {}
 
     def aim(self, shot: Shot, world: int, groups: Sequence[int]) -> None:
-        data, here = self.data, slice(world, world + 1)
-        data.qpos[:] = self.compiled.qpos(shot.open[here], shot.goal[here], shot.pose[here])[0]
+        """Sets the scene to one world of a shot."""
+        data, one = self.data, slice(world, world + 1)
+        data.qpos[:] = self.compiled.qpos(shot.open[one], shot.goal[one], shot.pose[one])[0]
         mujoco.mj_kinematics(self.model, data)
         data.cam_xpos[0], data.cam_xmat[0] = shot.eye[world], shot.matrix[world].ravel()
         self.model.cam_fovy[0] = shot.field_of_view
@@ -132,8 +135,8 @@ class _Loaded:
         mujoco.mjr_readPixels(self.pixels, None, self.rect, self.context)
         return self.pixels[::-1]
 
-    def things(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ids and depth, from one pass in which each geom has its number for a color."""
+    def ids_and_depth(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and depth from one segmentation pass, which colors each geom by its number."""
         flags = self.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = True
         mujoco.mjr_render(self.rect, self.scene, self.context)
@@ -143,17 +146,28 @@ class _Loaded:
         near, far = (self.model.stat.extent * z for z in (self.model.vis.map.znear, self.model.vis.map.zfar))
         # The depth buffer is reversed: z = near (far - d) / (d (far - near)), so 1 is near and 0 is far.
         meters = near * far / (near + self.z.astype(np.float64) * (far - near))
-        seen = self._things_by_segment()[number]
-        return seen[::-1], np.where(seen < 0, 0, meters)[::-1]
+        ids = self._things_by_segment()[number]
+        return ids[::-1], np.where(ids < 0, 0, meters)[::-1]
 
     def normals(self, rays: np.ndarray, eye: np.ndarray, matrix: np.ndarray, groups: Sequence[int]) -> np.ndarray:
-        """The normals of the surfaces that the pixels' rays hit, in the room's axes and turned towards the camera."""
+        """Normals of the surfaces that the pixels' rays hit, in the room's frame, facing the camera."""
         count = len(rays)
         directions = rays @ matrix.T
-        geom, far, normal = np.empty(count, np.int32), np.empty(count), np.zeros((count, 3))
+        geom, distance, normal = np.empty(count, np.int32), np.empty(count), np.zeros((count, 3))
         visible = np.array([group in groups and group != SOLID for group in range(6)], np.uint8)
         mujoco.mj_multiRay(
-            self.model, self.data, eye, directions.ravel(), visible, True, -1, geom, far, normal.ravel(), count, 100.0
+            self.model,
+            self.data,
+            eye,
+            directions.ravel(),
+            visible,
+            True,
+            -1,
+            geom,
+            distance,
+            normal.ravel(),
+            count,
+            100.0,
         )
         normal[geom < 0] = 0
         normal[(normal * directions).sum(1) > 0] *= -1
@@ -161,7 +175,7 @@ class _Loaded:
         return normal.reshape(size, size, 3)
 
     def _things_by_segment(self) -> np.ndarray:
-        """Thing ids by the scene's geom numbers. A set of groups always gives the same list of geoms."""
+        """Thing ids by the scene's geom numbers; cached, since a set of groups always gives the same list of geoms."""
         if self.groups not in self._thing_of_segment:
             table = np.full(self.scene.ngeom + 1, -1, np.int16)
             for geom in self.scene.geoms[: self.scene.ngeom]:
@@ -172,7 +186,7 @@ class _Loaded:
 
 
 def pixel_rays(size: int) -> np.ndarray:
-    """Directions (size * size, 3) of the pixels' centers in a camera's axes, for a field of view of 90 degrees."""
+    """Ray directions (size * size, 3) through the pixels' centers, in the camera's frame, for a 90° field of view."""
     ticks = (np.arange(size) + 0.5) / size * 2 - 1
     x, y = np.meshgrid(ticks, -ticks)
     return np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)

@@ -86,7 +86,7 @@ def nearest(
     origin: wp.vec3,
     ray: wp.vec3,
     far: float,
-    culled: bool,
+    cull_backfaces: bool,
 ) -> wp.vec4:
     """The nearest hit of a ray in a tree, nearer than `far`: distance, two barycentric weights, face or -1.
 
@@ -177,7 +177,7 @@ def first_hit(
     shows_room: bool,
     shows_moving: bool,
     shows_goal: bool,
-    culled: bool,
+    cull_backfaces: bool,
 ) -> Hit:
     """The first hit of a ray. Tries the whole room (-2), what never moves (-1), each part, and the goal object."""
     number = scene.room_of[world]
@@ -219,7 +219,7 @@ def first_hit(
             if visible:
                 visible = crosses(tree.low, tree.high, origin, inverted(ray), hit.far)
         if visible:
-            found = nearest(scene.nodes, scene.triangles, tree.root, origin, ray, hit.far, culled)
+            found = nearest(scene.nodes, scene.triangles, tree.root, origin, ray, hit.far, cull_backfaces)
             if found[3] >= 0.0:
                 if i == -2:
                     openable = scene.face_openable[int(found[3])]
@@ -243,7 +243,7 @@ def trace(
     shows_room: bool,
     shows_moving: bool,
     shows_goal: bool,
-    culled: bool,
+    cull_backfaces: bool,
     scene: Scene,
     hits: Hits,
 ):
@@ -251,7 +251,7 @@ def trace(
     thread = wp.tid()
     world = first_world + thread // (size * size)
     look = ray_of(scene, world, pixel_of(thread % (size * size), size), size, edge)
-    hit = first_hit(scene, world, scene.eyes[world], look, FAR, shows_room, shows_moving, shows_goal, culled)
+    hit = first_hit(scene, world, scene.eyes[world], look, FAR, shows_room, shows_moving, shows_goal, cull_backfaces)
     hits.face[thread] = hit.face
     hits.owner[thread] = wp.int16(hit.owner)
     hits.far[thread] = hit.far

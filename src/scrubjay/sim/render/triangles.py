@@ -10,7 +10,7 @@ import numpy as np
 from scrubjay.sim.compile import SOLID, CompiledRoom
 
 MIN_COSINE = 0.8
-"""A vertex normal with a smaller cosine to its face's is replaced by that, as in MuJoCo's renderer."""
+"""Vertex normals with a smaller cosine to the face's are replaced by it, as in MuJoCo's renderer."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Triangles:
     points: np.ndarray
     """(n, 3); faces share them."""
     faces: np.ndarray
-    """(m, 3) numbers of points."""
+    """(m, 3) indices of points."""
     normals: np.ndarray
-    """(m, 3, 3): one for each corner."""
+    """(m, 3, 3): one per corner."""
     uv: np.ndarray
     """(m, 3, 2)"""
     material: np.ndarray
@@ -32,8 +32,8 @@ class Triangles:
     detail: np.ndarray
     """(m,): texels per meter."""
 
-    def reordered(self, order: np.ndarray) -> Triangles:
-        """The same triangles in another order."""
+    def take(self, order: np.ndarray) -> Triangles:
+        """The triangles with the given indices, in that order."""
         rest = (getattr(self, name)[order] for name in ("faces", "normals", "uv", "material", "thing", "detail"))
         return Triangles(self.points, *rest)
 
@@ -57,13 +57,13 @@ def triangles_of(compiled: CompiledRoom, body: int) -> Triangles:
         counts.append(len(points))
     corner, normal, uv = (np.concatenate(parts) for parts in (corners, normals, uvs))
     material = np.repeat(model.geom_matid[geoms], counts)
-    points, faces = _shared(corner)
-    normal, area = _usable(corner, normal)
+    points, faces = _merge_points(corner)
+    normal, area = _repair_normals(corner, normal)
     thing = np.repeat(compiled.geom_thing[geoms], counts)
     return Triangles(points, faces, normal, uv, material, thing, _detail(model, uv, material, area))
 
 
-def joined(parts: list[Triangles]) -> Triangles:
+def concatenate(parts: list[Triangles]) -> Triangles:
     """The triangles of several bodies whose frames coincide."""
     starts = np.cumsum([0] + [len(part.points) for part in parts[:-1]])
     faces = np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)])
@@ -75,16 +75,16 @@ def joined(parts: list[Triangles]) -> Triangles:
     )
 
 
-def _shared(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merges corners (m, 3, 3) into points that faces share: a smaller tree is faster."""
+def _merge_points(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Merges equal corners (m, 3, 3) into points (n, 3), and faces (m, 3) that index them."""
     flat = corner.reshape(-1, 3)
     key = np.round((flat - flat.min(0)) * 1e5).astype(np.int64) @ np.array([1, 1 << 21, 1 << 42])
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     return flat[first], number.reshape(-1, 3)
 
 
-def _usable(corner: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The vertex normals, with those off their face replaced, and the faces' areas."""
+def _repair_normals(corner: np.ndarray, normals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertex normals, with those that deviate from their face replaced, and the faces' areas."""
     across = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     length = np.linalg.norm(across, axis=1)
     face = across / np.maximum(length, 1e-12)[:, None]

@@ -11,12 +11,12 @@ import warp as wp
 
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import FIXED, GOAL, MOVING, CompiledRoom
-from scrubjay.sim.quaternion import matrices
+from scrubjay.sim.quaternion import matrix_from_quat
 from scrubjay.sim.render import raycast, shading
 from scrubjay.sim.render.base import EVERYTHING, KINDS, Shot, View
 from scrubjay.sim.render.buffers import Store
-from scrubjay.sim.render.bvh import build
-from scrubjay.sim.render.triangles import Triangles, joined, triangles_of
+from scrubjay.sim.render.bvh import build_bvh
+from scrubjay.sim.render.triangles import Triangles, concatenate, triangles_of
 
 BITS = dict(zip(KINDS, (shading.RGB, shading.DEPTH, shading.IDS, shading.NORMALS), strict=True))
 AT_ONCE = 512
@@ -35,11 +35,11 @@ class WarpRenderer:
         size: int = 224,
         device: str = "cpu",
         shadows: bool = False,
-        culled: bool = False,
+        cull_backfaces: bool = False,
     ) -> None:
         wp.init()
         self.name, self.size, self.copies, self.device = f"Warp ({device})", size, copies, device
-        self.shadows, self.culled = shadows, culled
+        self.shadows, self.cull_backfaces = shadows, cull_backfaces
         self._store = Store(device)
         self._rooms = [_Room(room, self._store) for room in rooms]
         objects = [triangles_of(rooms[0], rooms[0].goals[kind].body) for kind in GOALS]
@@ -83,7 +83,7 @@ class WarpRenderer:
             rays = min(AT_ONCE, count - first) * size * size
             launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=raycast.BLOCK)
             wp.launch(raycast.trace, inputs=[
-                size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.culled, scene, hits,
+                size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.cull_backfaces, scene, hits,
             ], **launch)  # fmt: skip
             if casts_shadows:
                 wp.launch(raycast.shadow, inputs=[size, edge, first, scene, hits], **launch)
@@ -119,7 +119,7 @@ class WarpRenderer:
         scene.eyes, scene.turns = self._sent(shot.eye, wp.vec3), self._sent(shot.matrix, wp.mat33)
         scene.is_open, scene.goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
         scene.goal_position = self._sent(shot.pose[:, :3], wp.vec3)
-        scene.goal_turn = self._sent(matrices(shot.pose[:, 3:]), wp.mat33)
+        scene.goal_turn = self._sent(matrix_from_quat(shot.pose[:, 3:]), wp.mat33)
         for name, table in self._tables.items():
             setattr(scene, name, table)
         return scene
@@ -148,13 +148,13 @@ class _Loaded:
     """Trees on the device: of a room and its parts, or of the goal objects."""
 
     def __init__(self, compiled: CompiledRoom, groups: list[Triangles], owners: list[np.ndarray], store: Store) -> None:
-        everything = joined(groups)
-        trees = build(everything.points[everything.faces], [len(group.faces) for group in groups])
-        self.rows = store.faces.allocate(len(trees.order))
-        self.nodes = store.nodes.allocate(len(trees.nodes))
-        store.write(self, trees, everything.reordered(trees.order), np.concatenate(owners)[trees.order], compiled)
+        everything = concatenate(groups)
+        bvh = build_bvh(everything.points[everything.faces], [len(group.faces) for group in groups])
+        self.rows = store.faces.allocate(len(bvh.order))
+        self.nodes = store.nodes.allocate(len(bvh.nodes))
+        store.write(self, bvh, everything.take(bvh.order), np.concatenate(owners)[bvh.order], compiled)
         self.trees = []
-        for root, group in zip(trees.roots + self.nodes.start, groups, strict=True):
+        for root, group in zip(bvh.roots + self.nodes.start, groups, strict=True):
             tree = raycast.Tree()
             tree.root = int(root)
             tree.low, tree.high = wp.vec3(*(group.points.min(0) - 1e-4)), wp.vec3(*(group.points.max(0) + 1e-4))
@@ -171,7 +171,7 @@ class _Room(_Loaded):
         nobody = [np.full(len(part.faces), -1) for part in (fixed, *moving)]
         owned = [np.full(len(part.faces), number) for (number, _), part in zip(bodies, moving, strict=True)]
         whole = np.concatenate([nobody[0], *owned])
-        super().__init__(compiled, [joined([fixed, *moving]), fixed, *moving], [whole, *nobody], store)
+        super().__init__(compiled, [concatenate([fixed, *moving]), fixed, *moving], [whole, *nobody], store)
         data = mujoco.MjData(compiled.model)
         for openable in compiled.openables:
             data.qpos[openable.qpos] = openable.travel
