@@ -8,7 +8,7 @@ import pytest
 from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
 from scrubjay.rooms.catalog import TYPES, mesh
-from scrubjay.rooms.floor import opened
+from scrubjay.rooms.floor import part_frame
 from scrubjay.rooms.generate import priors
 from scrubjay.rooms.materials import materials
 from scrubjay.rooms.room import GOALS, ROOM_TYPES
@@ -116,7 +116,7 @@ def test_openables_have_moving_parts_that_move(kind):
     assert shape.openable
     for part in shape.moving:
         assert part.surfaces and part.solids and part.travel != 0
-        closed, opening = (opened(part, fraction, np.zeros(3), np.eye(3)) for fraction in (0.0, 1.0))
+        closed, opening = (part_frame(part, fraction, np.zeros(3), np.eye(3)) for fraction in (0.0, 1.0))
         assert np.allclose(closed[0], 0) and np.allclose(closed[1], np.eye(3))
         points = np.concatenate([m.vertices for surface in part.surfaces.values() for m in surface])
         moved = points @ opening[1].T + opening[0]
@@ -127,7 +127,7 @@ def test_openables_have_moving_parts_that_move(kind):
 def test_doors_and_drawers_open_to_the_front(kind):
     shape = draw(kind)
     for part in shape.moving:
-        position, turn = opened(part, 1.0, np.zeros(3), np.eye(3))
+        position, turn = part_frame(part, 1.0, np.zeros(3), np.eye(3))
         points = np.concatenate([m.vertices for surface in part.surfaces.values() for m in surface])
         assert (points @ turn.T + position)[:, 1].max() > shape.size[1] / 2 + 0.1
 

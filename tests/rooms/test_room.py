@@ -33,7 +33,7 @@ def test_bounds_and_types():
     [
         (dict(type="garage"), "unknown room type 'garage'"),
         (dict(outline=((0, 0), (1, 1))), "at least four corners"),
-        (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 1, 1)),) * 2), "two things have one name"),
+        (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 1, 1)),) * 2), "two things have the same name"),
         (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 0, 1)),)), "sizes above 0"),
         (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 1, 1), inside="b"),)), "which is not in the room"),
     ],

@@ -1,8 +1,8 @@
-"""Where a body can stand and walk, from the room's solids at body height. No engine in it.
+"""Where a body can stand and walk, from the room's solids at body height; needs no physics engine.
 
-A room's floor is a clearance map: how far each point is from the nearest obstacle. A point is free when the body's
-radius fits, so reachability on a grid turned by any angle is a lookup. What moves (the parts of openables) is kept
-apart, as rectangles on the floor: where each part is when open, and what it sweeps on the way.
+A floor is a clearance map: the distance from each point to the nearest obstacle. A point is free if the body's radius
+fits, so reachability on a grid at any angle is a lookup. Moving parts of openables are kept separately as rectangles on
+the floor: each part's rectangle when open, and those that it sweeps on its way.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ from scrubjay.rooms.room import Room, Thing
 BODY_RADIUS = 0.2
 BODY_HEIGHT = 1.8
 STEP_OVER = 0.05
-"""Solids lower than this are walked over."""
+"""Bodies walk over lower solids."""
 GRID = 0.25
+"""Meters per step."""
 MAP_PITCH = 0.025
-"""Between the clearance map's points; it is exact at them and interpolated between."""
-FAR = 1.0
-"""Clearance is not told apart beyond this."""
+"""Meters between the clearance map's points, where it is exact; it is interpolated between them."""
+MAX_CLEARANCE = 1.0
+"""Larger clearances are clipped to this."""
 SWEEP_SAMPLES = 8
-"""Moments on an opening part's way at which it is tested against the body."""
+"""Samples of an opening part's motion for collision tests."""
 
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-"""Of a box from -1 to 1."""
+"""Corners of the box from -1 to 1."""
 
 NEIGHBORS = ((np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]))
-"""An array's elements and the next ones, along its first axis and along its second."""
+"""Slices of an array's elements and of their successors, along its first and second axis."""
 
 Rectangle = tuple[float, float, float, float, float, float]
-"""On the floor, turned in any way: (x, y, ux, uy, half along u, half across)."""
+"""An oriented rectangle on the floor: (x, y, ux, uy, half size along u, half size across)."""
 
 
 def frame(thing: Thing) -> tuple[np.ndarray, np.ndarray]:
@@ -47,10 +48,10 @@ def frame(thing: Thing) -> tuple[np.ndarray, np.ndarray]:
 
 
 def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rectangle, bool]:
-    """A solid's rectangle on the floor, and whether bodies bump into it.
+    """A solid's rectangle on the floor, and whether it is at body height.
 
-    Solids turned about the vertical keep their rectangle; others get the one around them in their thing's axes, or
-    in the room's where the thing's part is tipped over too.
+    A solid rotated about the vertical keeps its rectangle. Any other gets its bounding rectangle in its thing's axes,
+    or in the room's axes if the thing's part is tilted too.
     """
     rotation = turn @ solid.rotation
     middle = turn @ solid.position + position
@@ -60,29 +61,29 @@ def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rec
         radius, half = solid.size
         corners = CORNERS * (radius, radius, radius + half)
     heights = middle[2] + corners @ rotation[2]
-    bumped = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
+    at_body_height = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
     if abs(rotation[2, 2]) > 0.999:
         axes = rotation[:2, :2]
     else:
         axes = turn[:2, :2] if abs(turn[2, 2]) > 0.999 else np.eye(2)
     local = (corners @ rotation.T)[:, :2] @ axes
     half_u, half_v = np.abs(local).max(axis=0)
-    return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v), bool(bumped)
+    return (middle[0], middle[1], axes[0, 0], axes[1, 0], half_u, half_v), bool(at_body_height)
 
 
 def rectangles(part: Drawn, position: np.ndarray, turn: np.ndarray, any_height: bool = False) -> list[Rectangle]:
-    """The floor rectangles of a part's solids: of those at body height, or of all."""
-    found = (footprint(solid, position, turn) for solid in part.solids)
-    return [rectangle for rectangle, bumped in found if bumped or any_height]
+    """Floor rectangles of a part's solids: of those at body height, or of all."""
+    footprints = (footprint(solid, position, turn) for solid in part.solids)
+    return [rectangle for rectangle, at_body_height in footprints if at_body_height or any_height]
 
 
-def opened(part: Moving, fraction: float, position: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where a moving part's frame is when it is open by a fraction of its travel."""
+def part_frame(part: Moving, fraction: float, position: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The position and rotation of a moving part, open by a fraction of its travel."""
     amount = part.travel * fraction
     if part.joint == "slide":
         return position + turn @ (part.axis * amount), turn
-    swing = axis_rotation(part.axis, amount)
-    return position + turn @ (part.anchor - swing @ part.anchor), turn @ swing
+    rotation = axis_rotation(part.axis, amount)
+    return position + turn @ (part.anchor - rotation @ part.anchor), turn @ rotation
 
 
 def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
@@ -92,17 +93,17 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
 
 
 def distance(points: np.ndarray, rectangle: np.ndarray) -> np.ndarray:
-    """How far points (..., 2) are from rectangles (..., 6); 0 inside. Shapes broadcast."""
+    """Distances from points (..., 2) to rectangles (..., 6), 0 inside. Shapes broadcast."""
     dx, dy = points[..., 0] - rectangle[..., 0], points[..., 1] - rectangle[..., 1]
     u = np.abs(dx * rectangle[..., 2] + dy * rectangle[..., 3]) - rectangle[..., 4]
     v = np.abs(dy * rectangle[..., 2] - dx * rectangle[..., 3]) - rectangle[..., 5]
     return np.hypot(np.maximum(u, 0), np.maximum(v, 0))
 
 
-def _stacked(groups: list[list[Rectangle]]) -> np.ndarray:
-    """Lists of rectangles as one array (n, most, 6), filled up with rectangles infinitely far away."""
-    most = max([len(group) for group in groups], default=0)
-    stack = np.zeros((len(groups), max(most, 1), 6))
+def _pad(groups: list[list[Rectangle]]) -> np.ndarray:
+    """Stacks lists of rectangles as (n, max length, 6), padded with rectangles far away."""
+    length = max([len(group) for group in groups], default=0)
+    stack = np.zeros((len(groups), max(length, 1), 6))
     stack[..., :2], stack[..., 2] = 1e6, 1.0
     for row, group in zip(stack, groups, strict=True):
         if group:
@@ -111,13 +112,13 @@ def _stacked(groups: list[list[Rectangle]]) -> np.ndarray:
 
 
 class Floor:
-    """A room's floor."""
+    """A room's clearance map, and its openables' rectangles."""
 
     def __init__(self, room: Room, shapes: tuple[Shape, ...]) -> None:
         west, south, east, north = room.bounds
         self.origin = np.array([west, south])
         obstacles: list[Rectangle] = []
-        open_parts, swept, within = [], [], []
+        open_parts, swept, reach_rectangles = [], [], []
         for thing, shape in zip(room.things, shapes, strict=True):
             position, turn = frame(thing)
             obstacles += rectangles(shape, position, turn)
@@ -128,31 +129,31 @@ class Floor:
                     [
                         r
                         for part in shape.moving
-                        for r in rectangles(part, *opened(part, k / SWEEP_SAMPLES, position, turn))
+                        for r in rectangles(part, *part_frame(part, k / SWEEP_SAMPLES, position, turn))
                     ]
                     for k in range(1, SWEEP_SAMPLES + 1)
                 ]
                 open_parts.append(moments[-1])
                 swept.append([rectangle for moment in moments for rectangle in moment])
-                ends = [(part, *opened(part, k, position, turn)) for part in shape.moving for k in (0.0, 1.0)]
-                within.append([r for end in ends for r in rectangles(*end, any_height=True)])
+                ends = [(part, *part_frame(part, k, position, turn)) for part in shape.moving for k in (0.0, 1.0)]
+                reach_rectangles.append([r for end in ends for r in rectangles(*end, any_height=True)])
         self.obstacles = np.array(obstacles).reshape(-1, 6)
-        self.open_parts = _stacked(open_parts)
-        """Rectangles of each openable's parts when open, (openables, k, 6)."""
-        self.swept = _stacked(swept)
-        """Rectangles that each openable's parts sweep on their way, (openables, k, 6)."""
-        self.within = _stacked(within)
-        """Rectangles of each openable's parts, open and closed and at any height: what a hand must reach."""
+        self.open_parts = _pad(open_parts)
+        """Each openable's parts when open, (openables, k, 6)."""
+        self.swept = _pad(swept)
+        """What each openable's parts sweep while opening, (openables, k, 6)."""
+        self.reach_rectangles = _pad(reach_rectangles)
+        """Each openable's parts, open and closed, at any height, (openables, k, 6): what a hand must reach."""
         columns, rows = int(np.ceil((east - west) / MAP_PITCH)) + 1, int(np.ceil((north - south) / MAP_PITCH)) + 1
         self._reachable: Grid | None = None
         self.map = self._clearance_map((columns, rows))
 
     def _clearance_map(self, shape: tuple[int, int]) -> np.ndarray:
-        """Distances at the map's points, each obstacle drawn only as far as it can matter."""
-        clearance = np.full(shape, FAR)
+        """Clearance at the map's points; each obstacle updates only the points within MAX_CLEARANCE of it."""
+        clearance = np.full(shape, MAX_CLEARANCE)
         xs, ys = (self.origin[k] + MAP_PITCH * np.arange(shape[k]) for k in (0, 1))
         for rectangle in self.obstacles:
-            reach = np.abs(rectangle[2:4]) * rectangle[4] + np.abs(rectangle[3:1:-1]) * rectangle[5] + FAR
+            reach = np.abs(rectangle[2:4]) * rectangle[4] + np.abs(rectangle[3:1:-1]) * rectangle[5] + MAX_CLEARANCE
             spans = zip((xs, ys), rectangle[:2], reach, strict=True)
             (x0, x1), (y0, y1) = (np.searchsorted(ticks, [middle - r, middle + r]) for ticks, middle, r in spans)
             if x0 < x1 and y0 < y1:
@@ -162,40 +163,40 @@ class Floor:
         return clearance
 
     def clearance(self, points: np.ndarray) -> np.ndarray:
-        """How far points (..., 2) are from the nearest obstacle, everything closed; 0 outside the room."""
+        """Distances from points (..., 2) to the nearest obstacle with everything closed; 0 outside the room."""
         at = (np.asarray(points, float) - self.origin) / MAP_PITCH
         values = map_coordinates(self.map, at.reshape(-1, 2).T, order=1, mode="constant", cval=0.0)
         return values.reshape(at.shape[:-1])
 
     def grid(self, start, angle: float = 0.0) -> Grid:
-        """The reachable positions of the lattice through `start` that is turned clockwise by `angle` degrees."""
+        """The positions reachable from `start` on the lattice through it, rotated clockwise by `angle` degrees."""
         start = np.asarray(start, float)
         if self._reachable is not None and angle == 0:
-            # Most lattices are the room's own, whose positions are known: only their start is another.
+            # Usually it is the room's own lattice, with another start: its positions are known.
             own, cell = self._reachable, (start - self._reachable.start) / GRID
             if (own.cells == cell).all(1).any():
                 return Grid(start, angle, own.cells - cell.astype(int), own.graph)
-        ways, low = self._ways(start, angle)
-        here = ways[::2, ::2]
+        region, low = self._reachable_region(start, angle)
+        here = region[::2, ::2]
         numbers = here.cumsum().reshape(here.shape) - 1
-        steps = zip(NEIGHBORS, (ways[1::2, ::2], ways[::2, 1::2]), strict=True)
+        steps = zip(NEIGHBORS, (region[1::2, ::2], region[::2, 1::2]), strict=True)
         edges = np.concatenate([[numbers[a][passable], numbers[b][passable]] for (a, b), passable in steps], axis=1)
         count = int(here.sum())
         graph = sparse.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(count, count)).tocsr()
         return Grid(start, angle, np.argwhere(here) + low, graph)
 
     def positions(self, start, angle: float = 0.0) -> np.ndarray:
-        """The same as positions in the room, (n, 2), for those who need no graph of the steps between them."""
+        """The positions of `grid` in the room, (n, 2), without building its graph."""
         if angle == 0:
             return self.grid(start).positions
         start = np.asarray(start, float)
-        ways, low = self._ways(start, angle)
-        return _placed(start, angle, np.argwhere(ways[::2, ::2]) + low)
+        region, low = self._reachable_region(start, angle)
+        return _cells_to_room(start, angle, np.argwhere(region[::2, ::2]) + low)
 
-    def _ways(self, start: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
-        """Where one gets from `start` in half steps, and the first position's lattice coordinates.
+    def _reachable_region(self, start: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+        """What is connected to `start`, on a lattice of half steps, and the lattice coordinates of its first position.
 
-        At even numbers are positions, between them the middles of steps; nobody is where both are odd.
+        Even indices are positions, odd ones the midpoints of steps; where both indices are odd it is False.
         """
         east = mesh.rotation("z", -angle)[:2, :2]
         corners = self.origin + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * (np.array(self.map.shape) - 1) * MAP_PITCH
@@ -205,17 +206,18 @@ class Floor:
         free = self.clearance(start + lattice * GRID @ east.T) >= BODY_RADIUS
         if not (low <= 0).all() or not (high >= 0).all() or not free[tuple(-low)]:
             raise ValueError(f"no body can stand at ({start[0]:.2f}, {start[1]:.2f})")
-        ways = np.zeros(2 * np.array(free.shape) - 1, bool)
-        ways[::2, ::2] = free
-        for (a, b), half, steps in zip(NEIGHBORS, np.eye(2) / 2, (ways[1::2, ::2], ways[::2, 1::2]), strict=True):
+        free_half_steps = np.zeros(2 * np.array(free.shape) - 1, bool)
+        free_half_steps[::2, ::2] = free
+        midpoints = (free_half_steps[1::2, ::2], free_half_steps[::2, 1::2])
+        for (a, b), half, steps in zip(NEIGHBORS, np.eye(2) / 2, midpoints, strict=True):
             both = free[a] & free[b]
             middles = lattice[a][both] + half
             steps[both] = self.clearance(start + middles * GRID @ east.T) >= BODY_RADIUS
-        regions, _ = label(ways)
+        regions, _ = label(free_half_steps)
         return regions == regions[tuple(-2 * low)], low
 
     def reachable(self) -> Grid:
-        """The largest region of the paper's own grid, the multiples of 0.25 m; found once."""
+        """The largest connected region of the paper's grid, the multiples of 0.25 m; cached."""
         if self._reachable is None:
             self._reachable = self._largest_region()
         return self._reachable
@@ -225,12 +227,12 @@ class Floor:
         first = np.ceil(self.origin / GRID).astype(int)
         counts = (size / GRID).astype(int) + 1
         points = np.stack(np.meshgrid(*(GRID * (first[k] + np.arange(counts[k])) for k in (0, 1)), indexing="ij"), -1)
-        left = self.clearance(points) >= BODY_RADIUS
+        unvisited = self.clearance(points) >= BODY_RADIUS
         best = None
-        while left.any() and (best is None or len(best) < left.sum()):
-            grid = self.grid(points[tuple(np.argwhere(left)[0])])
+        while unvisited.any() and (best is None or len(best) < unvisited.sum()):
+            grid = self.grid(points[tuple(np.argwhere(unvisited)[0])])
             cells = np.round(grid.positions / GRID).astype(int) - first
-            left[tuple(cells.T)] = False
+            unvisited[tuple(cells.T)] = False
             best = grid if best is None or len(grid) > len(best) else best
         if best is None:
             raise ValueError("the room has no free floor")
@@ -243,22 +245,22 @@ class Grid:
 
     start: np.ndarray
     angle: float
-    """Degrees by which the lattice is turned clockwise."""
+    """Clockwise rotation of the lattice in degrees."""
     cells: np.ndarray
-    """Lattice coordinates (n, 2) relative to the start, in the turned frame."""
+    """Lattice coordinates (n, 2) relative to the start, in the rotated frame."""
     graph: sparse.csr_array
-    """Which positions are one step apart; each pair once."""
+    """Edges between positions one step apart, each stored once."""
 
     def __len__(self) -> int:
         return len(self.cells)
 
     @property
     def positions(self) -> np.ndarray:
-        """Where the positions are in the room, (n, 2)."""
-        return _placed(self.start, self.angle, self.cells)
+        """Room coordinates of the positions, (n, 2)."""
+        return _cells_to_room(self.start, self.angle, self.cells)
 
     def index(self, point) -> int:
-        """The number of the position at a point; ValueError if it is not one."""
+        """The index of the position at a point; ValueError if there is none."""
         away = np.linalg.norm(self.positions - np.asarray(point, float), axis=1)
         nearest = int(away.argmin())
         if away[nearest] > 1e-3:
@@ -266,7 +268,7 @@ class Grid:
         return nearest
 
     def neighbors(self) -> np.ndarray:
-        """For each position the number of the one a step to its (turned) north, east, south, west; -1 if blocked."""
+        """Indices (n, 4) of the positions one step to the grid's north, east, south and west; -1 if blocked."""
         table = np.full((len(self), 4), -1)
         edges = self.graph.tocoo()
         for a, b in ((edges.row, edges.col), (edges.col, edges.row)):
@@ -276,20 +278,20 @@ class Grid:
         return table
 
     def distances(self, source: int) -> np.ndarray:
-        """Steps from one position to each of the others, (n,)."""
+        """Shortest-path lengths in steps from one position to all, (n,)."""
         return csgraph.dijkstra(self.graph, directed=False, indices=source, unweighted=True).astype(int)
 
     def path(self, source: int, target: int) -> list[int]:
-        """The positions on a shortest way, both ends included."""
-        _, before = csgraph.dijkstra(
+        """The positions on a shortest path, both ends included."""
+        _, predecessors = csgraph.dijkstra(
             self.graph, directed=False, indices=source, unweighted=True, return_predecessors=True
         )
-        way = [target]
-        while way[-1] != source:
-            way.append(int(before[way[-1]]))
-        return way[::-1]
+        path = [target]
+        while path[-1] != source:
+            path.append(int(predecessors[path[-1]]))
+        return path[::-1]
 
 
-def _placed(start: np.ndarray, angle: float, cells: np.ndarray) -> np.ndarray:
-    """Where lattice coordinates (n, 2) relative to a start are in the room, (n, 2)."""
+def _cells_to_room(start: np.ndarray, angle: float, cells: np.ndarray) -> np.ndarray:
+    """Converts lattice coordinates (n, 2) relative to a start to room coordinates (n, 2)."""
     return start + cells * GRID @ mesh.rotation("z", -angle)[:2, :2].T

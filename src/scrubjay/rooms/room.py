@@ -1,10 +1,10 @@
-"""A household room as plain data, free of any engine.
+"""A household room as plain data, independent of any engine.
 
 Lengths are in meters. Positions are (x, y, z): x east, y north, z up (the paper's (x, z, y)). Yaws are in degrees,
 clockwise seen from above, like an agent's rotation: a thing with yaw 0 faces north, with yaw 90 east.
 
-The constraints at the fields hold for room files. They are not checked when code builds a room, which generators do in
-loops; `check` is.
+Field constraints are validated when a room file is loaded. Rooms built in code run only `check`, since generators build
+them in loops.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Thing:
-    """An object of the room: a type of the catalog that fills a box."""
+    """An object in a room: an instance of a catalog type that fills a box."""
 
     name: Annotated[str, Field(min_length=1)]
     """Unique in its room, like `Drawer_3`."""
@@ -48,13 +48,13 @@ class Thing:
     size: tuple[Positive, Positive, Positive]
     """Width, depth and height of the box at yaw 0: along x, y and z."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Seeds everything random in the shape."""
+    """Seeds the shape's randomness."""
     style: dict[str, str] = field(default_factory=dict)
-    """Materials by role (`wood`, `front`, `fabric` ...), so that a room's things match."""
+    """Materials by role (`wood`, `front`, `fabric`, ...), which make a room's things match."""
     inside: str = ""
     """The name of the thing it stands on or lies in; things in a drawer move with it."""
     options: dict[str, float] = field(default_factory=dict)
-    """Further numbers for the type's shape, such as the hinge's side."""
+    """Further parameters of the type's shape, such as the hinge's side."""
 
     __pydantic_config__ = STRICT
 
@@ -64,7 +64,7 @@ class Lamp:
     """A light without shadows. All rooms have the same number of lamps, since renderers are compiled for it."""
 
     direction: Point
-    """In which its light shines."""
+    """Direction of its light."""
     color: Annotated[Point, Field(validation_alias=AliasChoices("color", "colour"))]
     """RGB; files written before version 0.2 spell it `colour`."""
 
@@ -101,17 +101,17 @@ class Room:
 
 
 def check(room: Room) -> None:
-    """Raises RoomError where a room contradicts itself."""
+    """Raises RoomError if a room is inconsistent."""
     if room.type not in ROOM_TYPES:
-        raise RoomError(f"{room.scene}: unknown room type {room.type!r}; it is one of {', '.join(ROOM_TYPES)}")
+        raise RoomError(f"{room.scene}: unknown room type {room.type!r}; choose one of {', '.join(ROOM_TYPES)}")
     if len(room.outline) < 4:
-        raise RoomError(f"{room.scene}: an outline has at least four corners, not {len(room.outline)}")
+        raise RoomError(f"{room.scene}: an outline needs at least four corners, not {len(room.outline)}")
     names = {thing.name for thing in room.things}
     if len(names) != len(room.things):
-        raise RoomError(f"{room.scene}: two things have one name")
+        raise RoomError(f"{room.scene}: two things have the same name")
     for thing in room.things:
         if len(thing.position) != 3 or len(thing.size) != 3 or min(thing.size) <= 0:
-            raise RoomError(f"{room.scene}: {thing.name} needs a position and a size of three numbers, sizes above 0")
+            raise RoomError(f"{room.scene}: {thing.name} needs a position and a positive size of three numbers each")
         if thing.inside and thing.inside not in names:
             raise RoomError(f"{room.scene}: {thing.name} is inside {thing.inside!r}, which is not in the room")
 
@@ -130,7 +130,7 @@ def load_room(path: str | os.PathLike[str]) -> Room:
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise RoomError(f"{path}: not a room file of format {FORMAT}")
     try:
-        # As JSON again: strict validation takes lists for tuples only there.
+        # Back to JSON: strict validation accepts lists for tuples only there.
         return _schema().validate_json(json.dumps(data))
     except ValidationError as error:
         raise RoomError(f"{path}: a broken room file: {explain(error)}") from error

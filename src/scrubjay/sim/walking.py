@@ -17,11 +17,11 @@ class Floors:
         # Padded with zero clearance, so that nothing outside a room is free.
         shape = np.max([floor.map.shape for floor in floors], axis=0) + 2
         self.maps = np.zeros((len(floors), *shape), np.float32)
-        for stacked, floor in zip(self.maps, floors, strict=True):
-            stacked[: floor.map.shape[0], : floor.map.shape[1]] = floor.map
-        self.open_parts = _stacked([floor.open_parts for floor in floors])
-        self.swept = _stacked([floor.swept for floor in floors])
-        self.within = _stacked([floor.within for floor in floors])
+        for row, floor in zip(self.maps, floors, strict=True):
+            row[: floor.map.shape[0], : floor.map.shape[1]] = floor.map
+        self.open_parts = _pad([floor.open_parts for floor in floors])
+        self.swept = _pad([floor.swept for floor in floors])
+        self.reach_rectangles = _pad([floor.reach_rectangles for floor in floors])
 
     def clearance(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Distances to the nearest fixed obstacle, (B,), interpolated from the maps."""
@@ -50,10 +50,10 @@ class Floors:
 
     def reach(self, room: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Distances from the bodies' axes to each openable's parts, (B, openables)."""
-        return distance(points[:, None, None], self.within[room]).min(2)
+        return distance(points[:, None, None], self.reach_rectangles[room]).min(2)
 
 
-def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
+def _pad(arrays: list[np.ndarray]) -> np.ndarray:
     """Stacks arrays (n, k, 6) as (R, max n, max k, 6), padded with rectangles far away."""
     # At least one row, so that rooms without openables can be looked up.
     shape = np.maximum(np.max([array.shape[:2] for array in arrays], axis=0), 1)

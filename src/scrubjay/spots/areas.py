@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrubjay.rooms.catalog.shape import Drawn, Moving
-from scrubjay.rooms.floor import frame, opened
+from scrubjay.rooms.floor import frame, part_frame
 from scrubjay.sim.compile import CompiledRoom
 
 DROP = (0.01, 0.04)
@@ -58,7 +58,7 @@ def _areas_on(compiled: CompiledRoom, index: int, part: Drawn, riding: tuple[int
     if riding:
         carrier, moving = riding
         at, about = frame(compiled.room.things[carrier])
-        now_at, now_about = opened(moving, 1.0, at, about)
+        now_at, now_about = part_frame(moving, 1.0, at, about)
         swing = now_about @ about.T
         now_position, now_turn = swing @ (position - at) + now_at, swing @ turn
         needed.add(numbers[carrier])

@@ -1,7 +1,7 @@
 """Generates household rooms from seeds.
 
 `make_room("FloorPlan12")` is one of 150 fixed rooms, `make_room("kitchen-81723")` a kitchen from any other seed. A room
-is the same on every machine. What rooms hold, its sizes and what stands on what follow real rooms (see `priors`).
+is the same on every machine. Its objects, their sizes and their places follow statistics of real rooms (see `priors`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
-from scrubjay.rooms.generate.layout import NoRoom, Plan, outline_of
+from scrubjay.rooms.generate.layout import LayoutError, Plan, outline_of
 from scrubjay.rooms.generate.palettes import palette
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import ROOM_TYPES, Room
 
 TYPES: dict[str, RoomType] = {name: import_module(f"{__name__}.{name}").TYPE for name in ROOM_TYPES}
 FLOOR_PLANS = {"kitchen": 0, "living_room": 200, "bedroom": 300, "bathroom": 400, "foyer": 500}
-"""The types of the paper's rooms: FloorPlan1 is the first kitchen, FloorPlan201 the first living room."""
+"""Offsets of the paper's scene names: FloorPlan1 is the first kitchen, FloorPlan201 the first living room."""
 PER_TYPE = 30
 SCENES: tuple[str, ...] = tuple(
     f"FloorPlan{first + number}" for first in FLOOR_PLANS.values() for number in range(1, PER_TYPE + 1)
@@ -29,25 +29,25 @@ ATTEMPTS = 60
 
 
 def split(scene: str) -> str:
-    """What a fixed room is used for: "train", "validation" or "test"; foyers are "dynamic"."""
+    """A fixed room's split: "train", "validation" or "test"; "dynamic" for foyers."""
     if scene not in SCENES:
-        raise RoomError(f"unknown scene {scene!r}; {_allowed()}")
-    room_type, number = _fixed(scene)
+        raise RoomError(f"unknown scene {scene!r}; {_allowed_names()}")
+    room_type, number = _parse_fixed(scene)
     if room_type == "foyer":
         return "dynamic"
     return "train" if number <= 20 else "validation" if number <= 25 else "test"
 
 
 def type_of(scene: str) -> str:
-    """The room type in a scene's name, which is not checked."""
-    return _fixed(scene)[0] if scene in SCENES else scene.rpartition("-")[0]
+    """The room type in a scene's name; the name is not checked."""
+    return _parse_fixed(scene)[0] if scene in SCENES else scene.rpartition("-")[0]
 
 
 def make_room(scene: str) -> Room:
-    """Generates the room of a name: `FloorPlan12`, or a room type and a seed as in `kitchen-81723`."""
+    """Generates a room by name: `FloorPlan12`, or a room type and a seed as in `kitchen-81723`."""
     check_scene(scene)
     if scene in SCENES:
-        return generate(*_fixed(scene), scene)
+        return generate(*_parse_fixed(scene), scene)
     room_type, _, seed = scene.rpartition("-")
     return generate(room_type, int(seed))
 
@@ -56,27 +56,27 @@ def check_scene(scene: str) -> None:
     """Raises RoomError if no room has this name."""
     room_type, _, seed = scene.rpartition("-")
     if scene not in SCENES and (room_type not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed)):
-        raise RoomError(f"unknown scene {scene!r}; {_allowed()}")
+        raise RoomError(f"unknown scene {scene!r}; {_allowed_names()}")
 
 
 def generate(room_type: str, seed: int, scene: str | None = None) -> Room:
-    """Generates a room of a type from a seed. Fixed rooms, which have a `scene`, differ from all others."""
+    """Generates a room from a seed. Fixed rooms (with a `scene`) differ from those of the same seed."""
     if room_type not in ROOM_TYPES:
-        raise RoomError(f"unknown room type {room_type!r}; it is one of {', '.join(ROOM_TYPES)}")
+        raise RoomError(f"unknown room type {room_type!r}; choose one of {', '.join(ROOM_TYPES)}")
     if seed < 0:
-        raise RoomError(f"a seed is not negative, unlike {seed}")
+        raise RoomError(f"a seed must not be negative, but it is {seed}")
     fixed, kind = int(scene in SCENES), TYPES[room_type]
     for attempt in range(ATTEMPTS):
         rng = np.random.Generator(np.random.PCG64([ROOM_TYPES.index(room_type), fixed, seed, attempt]))
         try:
             plan = _plan(room_type, rng, seed)
-        except NoRoom:
+        except LayoutError:
             continue
         _, largest = plan.walkable()
         openables = sum(thing.type in catalog.TYPES and catalog.TYPES[thing.type].opens for thing in plan.things)
         if plan.passable() and largest.sum() >= kind.min_positions and openables >= kind.min_openables:
             return plan.room(scene or f"{room_type}-{seed}")
-    raise RoomError(f"no {room_type} from seed {seed} in {ATTEMPTS} attempts")
+    raise RoomError(f"no {room_type} could be generated from seed {seed} in {ATTEMPTS} attempts")
 
 
 def _plan(room_type: str, rng: np.random.Generator, seed: int) -> Plan:
@@ -91,13 +91,13 @@ def _plan(room_type: str, rng: np.random.Generator, seed: int) -> Plan:
     return plan
 
 
-def _fixed(scene: str) -> tuple[str, int]:
+def _parse_fixed(scene: str) -> tuple[str, int]:
     """The type of a fixed room and its number from 1 to 30."""
     index = SCENES.index(scene)
     return tuple(FLOOR_PLANS)[index // PER_TYPE], index % PER_TYPE + 1
 
 
-def _allowed() -> str:
+def _allowed_names() -> str:
     return (
         "allowed are FloorPlan1-30, 201-230, 301-330, 401-430, 501-530 and names like kitchen-81723: "
         f"one of {', '.join(ROOM_TYPES)}, a dash and a seed from 0"

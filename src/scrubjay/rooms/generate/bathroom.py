@@ -5,8 +5,8 @@ from __future__ import annotations
 from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.counters import Run, Unit, build
-from scrubjay.rooms.generate.furniture import chest, fittings, lidded
-from scrubjay.rooms.generate.layout import FRONT, GAP, Fitting, NoRoom, Plan, Size, Wall, box_of
+from scrubjay.rooms.generate.furniture import add_lidded, chest, fittings
+from scrubjay.rooms.generate.layout import FRONT, GAP, Fitting, LayoutError, Plan, Size, Wall, box_of
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
@@ -32,16 +32,16 @@ def furnish(plan: Plan) -> None:
     fitting = fittings(plan)
     door = envelope.doorway(plan, [wall for wall in plan.walls if wall.length > 1.4])
     if door is None:
-        raise NoRoom("no wall for the door")
-    wanted = str(rng.choice(["tub", "tub", "shower", "both"]))
-    if wanted != "shower":
+        raise LayoutError("no wall for the door")
+    bath = str(rng.choice(["tub", "tub", "shower", "both"]))
+    if bath != "shower":
         _tub(plan)
-    if wanted != "tub":
+    if bath != "tub":
         _shower(plan)
     runs = _washstand(plan, fitting)
     toilet = _toilet(plan)
     if not plan.passable():
-        raise NoRoom("the fittings block the way")
+        raise LayoutError("the fittings block the way")
     envelope.switch(plan, door)
     _holders(plan)
     extra = _chest(plan, fitting) if rng.random() < 0.3 else []
@@ -52,7 +52,7 @@ def furnish(plan: Plan) -> None:
         )
     plan.furnish("GarbageCan", (0.3, 0.28, float(rng.uniform(0.34, 0.5))), away=0.02)
     if rng.random() < 0.3:
-        hamper = lidded(plan, "LaundryHamper", (0.42, 0.38, 0.62))
+        hamper = add_lidded(plan, "LaundryHamper", (0.42, 0.38, 0.62))
         extra += [hamper] if hamper else []
     shelves = [_shelf(plan) for _ in range(int(rng.integers(0, 3)))]
     if rng.random() < 0.15:
@@ -71,7 +71,7 @@ def _chest(plan: Plan, fitting: Fitting) -> list[Thing]:
 
 
 def _corner(plan: Plan, size: Size) -> tuple[Wall, float, int, int]:
-    """A convex corner where a box fits: its wall, the place along it, the side of the corner, the other wall."""
+    """A convex corner where a box fits: wall, position along it, side of the corner, index of the other wall."""
     rng, walls = plan.rng, plan.walls
     n = len(walls)
     for _ in range(30):
@@ -85,10 +85,10 @@ def _corner(plan: Plan, size: Size) -> tuple[Wall, float, int, int]:
             convex
             and wall.length > size[0] + 0.02
             and walls[j].length > size[1] + 0.3
-            and plan.spot(wall, s, size, front=0.55)
+            and plan.fits_at_wall(wall, s, size, front=0.55)
         ):
             return wall, s, side, j
-    raise NoRoom("no corner for tub or shower")
+    raise LayoutError("no corner for tub or shower")
 
 
 def _tub(plan: Plan) -> None:
@@ -96,17 +96,17 @@ def _tub(plan: Plan) -> None:
     rng = plan.rng
     size = (float(rng.uniform(1.55, 1.75)), float(rng.uniform(0.74, 0.84)), float(rng.uniform(0.52, 0.6)))
     wall, s, side, j = _corner(plan, (size[0], size[1] + 0.15, size[2]))
-    plan.put_back("Bathtub", wall, s, size, front=0.5)
+    plan.add_at_wall("Bathtub", wall, s, size, front=0.5)
     curtain = (size[0] - 0.02, 0.12, 1.9)
     if rng.random() < 0.8:
-        made = plan.put_back(
+        drape = plan.add_at_wall(
             "ShowerCurtain", wall, s, curtain, 0.16, away=GAP + size[1] + 0.006, options={"hinge": -side}
         )
-        plan.keep_front(made, 0.5)
+        plan.keep_front(drape, 0.5)
     other = plan.walls[j]
     head = (0.2, 0.32, 1.0)
     along = size[1] / 2 if side > 0 else other.length - size[1] / 2
-    plan.put_back("ShowerHead", other, along, head, 1.05)
+    plan.add_at_wall("ShowerHead", other, along, head, 1.05)
 
 
 def _shower(plan: Plan) -> None:
@@ -118,13 +118,13 @@ def _shower(plan: Plan) -> None:
     start = s - side * wide / 2
     door = (wide - PANE - 0.012, PANE, tall)
     middle = start + side * (PANE + 0.008 + door[0] / 2)
-    made = plan.put_back("ShowerDoor", wall, middle, door, away=GAP + deep - PANE, options={"hinge": -side})
-    plan.keep_front(made, 0.85)
+    shower_door = plan.add_at_wall("ShowerDoor", wall, middle, door, away=GAP + deep - PANE, options={"hinge": -side})
+    plan.keep_front(shower_door, 0.85)
     x, y = wall.at(start + side * PANE / 2, GAP + (deep - 0.006) / 2)
     plan.add("ShowerGlass", (x, y, 0.0), wall.yaw + 90, (deep - 0.006, PANE, tall))
     other = plan.walls[j]
     along = deep / 2 if side > 0 else other.length - deep / 2
-    plan.put_back("ShowerHead", other, along, (0.2, 0.32, 1.1), 1.0)
+    plan.add_at_wall("ShowerHead", other, along, (0.2, 0.32, 1.1), 1.0)
     keep = box_of((*wall.at(s, deep / 2), 0.06), (wide, deep, 1.9), wall.yaw)
     plan.keep_clear(keep)
 
@@ -147,7 +147,7 @@ def _washstand(plan: Plan, fitting: Fitting) -> list[Run]:
         if wall.length < width + 0.16:
             continue
         start = float(rng.uniform(0.08, wall.length - width - 0.08))
-        if not plan.spot(wall, start + width / 2, (width, depth + 0.02, 1.9), front=FRONT):
+        if not plan.fits_at_wall(wall, start + width / 2, (width, depth + 0.02, 1.9), front=FRONT):
             continue
         for i, unit in enumerate(units):
             unit.hinge = -1.0 if i == 0 else 1.0
@@ -160,7 +160,7 @@ def _washstand(plan: Plan, fitting: Fitting) -> list[Run]:
             build(plan, runs[-1], fitting)
             _mirror(plan, runs[-1])
         return runs
-    raise NoRoom("no wall for the washstand")
+    raise LayoutError("no wall for the washstand")
 
 
 def _mirror(plan: Plan, run: Run) -> None:
@@ -168,8 +168,8 @@ def _mirror(plan: Plan, run: Run) -> None:
     rng = plan.rng
     size = (float(rng.uniform(0.55, 0.75)), 0.035, float(rng.uniform(0.75, 0.95)))
     s = min(max(run.middle("sink"), size[0] / 2 + 0.02), run.wall.length - size[0] / 2 - 0.02)
-    if plan.spot(run.wall, s, size, 1.18, away=envelope.ON_WALL):
-        plan.put_back("Mirror", run.wall, s, size, 1.18, away=envelope.ON_WALL)
+    if plan.fits_at_wall(run.wall, s, size, 1.18, away=envelope.ON_WALL):
+        plan.add_at_wall("Mirror", run.wall, s, size, 1.18, away=envelope.ON_WALL)
 
 
 def _toilet(plan: Plan) -> Thing:
@@ -181,17 +181,17 @@ def _toilet(plan: Plan) -> Thing:
         if wall.length < 1.2:
             continue
         s = float(rng.uniform(0.4, wall.length - 0.4))
-        if plan.spot(wall, s, (size[0] + 0.3, *size[1:])) and plan.spot(wall, s, size, front=0.6):
-            toilet = plan.put_back("Toilet", wall, s, size, front=0.6, opens=True)
+        if plan.fits_at_wall(wall, s, (size[0] + 0.3, *size[1:])) and plan.fits_at_wall(wall, s, size, front=0.6):
+            toilet = plan.add_at_wall("Toilet", wall, s, size, front=0.6, opens=True)
             break
     else:
-        raise NoRoom("no wall for the toilet")
+        raise LayoutError("no wall for the toilet")
     paper, side = (0.2, 0.1, 0.05), int(rng.choice([-1, 1]))
     for way in (side, -side):
         for aside in (0.2, 0.3, 0.45):
             at = s + way * (size[0] / 2 + aside)
-            if plan.spot(wall, at, (0.22, 0.16, 0.2), 0.66):
-                hanger = plan.put_back("ToiletPaperHanger", wall, at, paper, 0.72, away=envelope.ON_WALL)
+            if plan.fits_at_wall(wall, at, (0.22, 0.16, 0.2), 0.66):
+                hanger = plan.add_at_wall("ToiletPaperHanger", wall, at, paper, 0.72, away=envelope.ON_WALL)
                 place = wall.at(at, envelope.ON_WALL + paper[1] - 0.012)
                 plan.add("ToiletPaper", (*place, 0.69), wall.yaw, (0.11, 0.11, 0.11), inside=hanger.name)
                 break
@@ -201,8 +201,8 @@ def _toilet(plan: Plan) -> Thing:
     brush = (0.12, 0.12, float(rng.uniform(0.38, 0.46)))
     for way in (-side, side):
         at = s + way * (size[0] / 2 + 0.12)
-        if plan.spot(wall, at, brush, away=0.03):
-            plan.put_back("ScrubBrush", wall, at, brush, away=0.03)
+        if plan.fits_at_wall(wall, at, brush, away=0.03):
+            plan.add_at_wall("ScrubBrush", wall, at, brush, away=0.03)
             break
     return toilet
 
@@ -221,13 +221,13 @@ def _holders(plan: Plan) -> None:
             own = (float(rng.uniform(0.36, 0.44)), 0.05, float(rng.uniform(0.5, 0.62))) if bath else (0.13, 0.045, 0.38)
             around = (size[0], 0.12, own[2] + size[2])
             z = 1.32 if bath else 1.4
-            room = [w for w in plan.walls if w.length > 0.9]
-            wall = room[int(rng.integers(len(room)))]
-            spots = [float(v) for v in rng.uniform(0.4, wall.length - 0.4, 12)]
-            s = next((v for v in spots if plan.spot(wall, v, around, z - own[2] + 0.02)), None)
+            walls = [w for w in plan.walls if w.length > 0.9]
+            wall = walls[int(rng.integers(len(walls)))]
+            candidates = [float(v) for v in rng.uniform(0.4, wall.length - 0.4, 12)]
+            s = next((v for v in candidates if plan.fits_at_wall(wall, v, around, z - own[2] + 0.02)), None)
             if s is None:
                 continue
-            holder = plan.put_back(kind, wall, s, size, z, away=envelope.ON_WALL)
+            holder = plan.add_at_wall(kind, wall, s, size, z, away=envelope.ON_WALL)
             away = envelope.ON_WALL + (size[1] - 0.012 if bath else size[1] * 0.65)
             place = (*wall.at(s, away), z + size[2] - own[2] + 0.008 if bath else z + 0.025 - own[2])
             plan.add(towel, place, wall.yaw, own, inside=holder.name, style=cloth)
@@ -236,22 +236,22 @@ def _holders(plan: Plan) -> None:
 def _shelf(plan: Plan) -> Thing | None:
     """A board on brackets."""
     size = (float(plan.rng.uniform(0.5, 0.75)), 0.18, 0.14)
-    return plan.stand("Shelf", size, z=float(plan.rng.uniform(1.35, 1.5)), options={"brackets": 1.0}, tries=12)
+    return plan.place_at_wall("Shelf", size, z=float(plan.rng.uniform(1.35, 1.5)), options={"brackets": 1.0}, tries=12)
 
 
 def _small_things(plan: Plan, runs: list[Run], toilet: Thing, places: list[Thing]) -> None:
     rng = plan.rng
     clutter = Clutter(plan)
-    made = [thing for run in runs for thing in run.made]
-    clutter.offer(*(top for run in runs for top in run.tops), *made, toilet, *places)
+    units = [thing for run in runs for thing in run.things]
+    clutter.offer(*(top for run in runs for top in run.tops), *units, toilet, *places)
     clutter.scatter(SMALL, ("CounterTop", "Shelf", "Dresser"))
     size = priors.size_within(rng, plan.type, "ToiletPaper", (0.11, 0.11, 0.1))
-    clutter.put("ToiletPaper", ("Toilet", "Shelf", "CounterTop"), size, full=0.5)
+    clutter.put("ToiletPaper", ("Toilet", "Shelf", "CounterTop"), size, max_coverage=0.5)
     for _ in range(int(rng.integers(0, 3))):
         clutter.put(str(rng.choice(["SoapBottle", "Candle", "Vase", "Cloth", "TissueBox"])), ("Shelf", "ShelvingUnit"))
-    drawers = [t for t in [*made, *places] if t.type == "Drawer"]
+    drawers = [t for t in [*units, *places] if t.type == "Drawer"]
     clutter.fill(drawers, IN_DRAWERS, 0.26)
-    clutter.fill([t for t in made if t.type == "Cabinet"], IN_CABINETS, 0.4)
+    clutter.fill([t for t in units if t.type == "Cabinet"], IN_CABINETS, 0.4)
 
 
 TYPE = RoomType(

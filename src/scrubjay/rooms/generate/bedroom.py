@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
-from scrubjay.rooms.generate.furniture import chest, fill_cells, fittings, lidded
-from scrubjay.rooms.generate.layout import FRONT, GAP, Fitting, NoRoom, Plan, box_of, right_of
+from scrubjay.rooms.generate.furniture import add_lidded, chest, fill_cells, fittings
+from scrubjay.rooms.generate.layout import FRONT, GAP, Fitting, LayoutError, Plan, box_of, right_of
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
@@ -15,7 +15,7 @@ IN_DRAWERS = ("CD", "CreditCard", "KeyChain", "Pen", "Watch", "Cloth", "Pencil",
 ON_FLOOR = (("LaundryHamper", 0.45), ("Box", 0.45), ("BasketBall", 0.37), ("BaseballBat", 0.35), ("TennisRacket",
             0.33), ("Safe", 0.2), ("Dumbbell", 0.13), ("Boots", 0.12), ("HousePlant", 0.2), ("GarbageBag", 0.06),
             ("Footstool", 0.1), ("DogBed", 0.05), ("VacuumCleaner", 0.06))  # fmt: skip
-MOST = {"HousePlant": (0.45, 0.45, 1.0), "BaseballBat": (0.2, 0.2, 0.95), "TennisRacket": (0.3, 0.25, 0.65)}
+MAX_SIZES = {"HousePlant": (0.45, 0.45, 1.0), "BaseballBat": (0.2, 0.2, 0.95), "TennisRacket": (0.3, 0.25, 0.65)}
 
 
 def furnish(plan: Plan) -> None:
@@ -29,7 +29,7 @@ def furnish(plan: Plan) -> None:
     size = (float(rng.uniform(1.0, 1.5)), float(rng.uniform(0.46, 0.55)), float(rng.uniform(0.8, 1.05)))
     chests += chest(plan, "Dresser", size, fitting, options={"rows": 3, "columns": 2 if size[0] > 1.1 else 1})
     if not desk and not chests:
-        raise NoRoom("neither a desk nor a dresser fits")
+        raise LayoutError("neither a desk nor a dresser fits")
     if door:
         envelope.switch(plan, door)
     for _ in range(int(rng.integers(1, 3))):
@@ -60,23 +60,23 @@ def _bed(plan: Plan, fitting: Fitting) -> tuple[Thing, list[Thing]]:
     """A bed with its head to a wall, side tables beside it, and a rug."""
     rng = plan.rng
     size = (float(rng.uniform(1.0, 1.75)), float(rng.uniform(2.05, 2.2)), float(rng.uniform(0.85, 1.1)))
-    bed = plan.stand(
+    bed = plan.place_at_wall(
         "Bed", size, where="middle" if rng.random() < 0.6 else "any", style={"fabric": plan.style["bedding"]}
     )
     if bed is None or not plan.passable():
-        raise NoRoom("no room for the bed")
+        raise LayoutError("no room for the bed")
     wall, s = envelope.where_on(plan, bed)
     tables: list[Thing] = []
     for side in (1, -1):
         wide = float(rng.uniform(0.42, 0.52))
         own = (wide, 0.42, float(rng.uniform(0.5, 0.62)))
         at = s + side * (size[0] / 2 + 0.05 + wide / 2)
-        if (rng.random() < 0.8 or not tables) and plan.spot(wall, at, own, front=0.6):
-            mark = plan.mark()
+        if (rng.random() < 0.8 or not tables) and plan.fits_at_wall(wall, at, own, front=0.6):
+            checkpoint = plan.checkpoint()
             options = {"drawers": int(rng.integers(1, 3))}
-            table = plan.put_back("SideTable", wall, at, own, front=0.6, opens=True, options=options)
+            table = plan.add_at_wall("SideTable", wall, at, own, front=0.6, opens=True, options=options)
             if not plan.passable():
-                plan.revert(mark)
+                plan.revert(checkpoint)
                 continue
             tables += [table, *fill_cells(plan, table, fitting)]
     if rng.random() < 0.6:
@@ -96,30 +96,30 @@ def _desk(plan: Plan, fitting: Fitting) -> Thing | None:
     desk = pieces[0]
     wall, s = envelope.where_on(plan, desk)
     own = (0.48, 0.52, float(rng.uniform(0.85, 0.95)))
-    # The knees' side: left of a right-hand pedestal, seen from behind the desk.
+    # The chair goes beside the pedestal: to the left of a right-hand one, seen from behind the desk.
     at = wall.at(s + (1 if wall.along == right_of(desk.yaw) else -1) * -side * 0.17 * size[0], GAP + size[1] + 0.12)
     swivel = {"swivel": 1.0} if rng.random() < 0.4 else {}
     if not plan.fits(
         box_of((*at, 0.0), own, desk.yaw + 180), 0.0, (desk.name, *(p.name for p in pieces[1:])), clear=False
     ):
         return desk
-    mark = plan.mark()
+    checkpoint = plan.checkpoint()
     plan.add("Chair", (*at, 0.0), desk.yaw + 180 + float(rng.normal(0, 4)), own, options=swivel)
     if not plan.passable():
-        plan.revert(mark)
+        plan.revert(checkpoint)
     return desk
 
 
 def _on_floor(plan: Plan) -> None:
-    """What stands about along the walls."""
+    """Things on the floor along the walls."""
     rng = plan.rng
     plan.furnish("GarbageCan", (0.3, 0.28, float(rng.uniform(0.32, 0.42))), away=0.02)
     for kind, chance in ON_FLOOR:
         if rng.random() < chance:
-            most = MOST.get(kind, (0.9, 0.7, 1.1))
-            size = priors.size_within(rng, plan.type, kind, most)
+            max_size = MAX_SIZES.get(kind, (0.9, 0.7, 1.1))
+            size = priors.size_within(rng, plan.type, kind, max_size)
             if kind in ("LaundryHamper", "Box"):
-                lidded(plan, kind, size)
+                add_lidded(plan, kind, size)
             else:
                 opens = kind == "Safe"
                 plan.furnish(kind, size, away=0.02, front=FRONT if opens else 0.0, opens=opens)
@@ -130,7 +130,7 @@ def _on_floor(plan: Plan) -> None:
 def _wall_shelf(plan: Plan) -> Thing | None:
     """A board on brackets, above what stands at the wall."""
     size = (float(plan.rng.uniform(0.6, 1.0)), float(plan.rng.uniform(0.18, 0.24)), 0.14)
-    return plan.stand("Shelf", size, z=float(plan.rng.uniform(1.4, 1.6)), options={"brackets": 1.0}, tries=8)
+    return plan.place_at_wall("Shelf", size, z=float(plan.rng.uniform(1.4, 1.6)), options={"brackets": 1.0}, tries=8)
 
 
 def _pillows(plan: Plan, clutter: Clutter, bed: Thing) -> None:
@@ -151,7 +151,7 @@ def _small_things(plan: Plan, bed: Thing, desk: Thing | None, places: list[Thing
     clutter.offer(bed, desk, *[p for p in places if p and p.type != "Drawer"], *drawers)
     _pillows(plan, clutter, bed)
     if rng.random() < 0.33:
-        clutter.put("TeddyBear", ("Bed",), full=0.8)
+        clutter.put("TeddyBear", ("Bed",), max_coverage=0.8)
     clutter.put("DeskLamp", ("SideTable",), straight=True)
     if desk:
         clutter.put("DeskLamp", ("Desk",), straight=True)

@@ -15,7 +15,7 @@ DEPTH, HEIGHT = 0.6, 0.88
 OVERHANG = 0.018
 SLAB = 0.04
 JOINT = 0.003
-"""Between two units of a run."""
+"""Meters between two units of a run."""
 WALL_DEPTH, WALL_LOW = 0.35, 1.46
 BURNER = (0.19, 0.19, 0.018)
 KNOB = (0.042, 0.03, 0.042)
@@ -40,8 +40,8 @@ class Run:
     depth: float = DEPTH
     height: float = HEIGHT
     extend: tuple[float, float] = (0.0, 0.0)
-    """How far the top reaches beyond the first and the last unit, over a corner."""
-    made: list[Thing] = field(default_factory=list)
+    """Meters by which the top extends beyond the first and last unit, over a corner."""
+    things: list[Thing] = field(default_factory=list)
     tops: list[Thing] = field(default_factory=list)
 
     @property
@@ -49,7 +49,7 @@ class Run:
         return self.start + sum(unit.width for unit in self.units)
 
     def spans(self) -> list[tuple[Unit, float, float]]:
-        """Each unit with where it starts and ends along the wall."""
+        """Each unit with its start and end along the wall."""
         edges = self.start + np.cumsum([0.0] + [unit.width for unit in self.units])
         return [(u, float(a), float(b)) for u, a, b in zip(self.units, edges, edges[1:], strict=False)]
 
@@ -57,7 +57,7 @@ class Run:
         return any(unit.kind == kind for unit in self.units)
 
     def middle(self, kind: str) -> float:
-        """Where along the wall the first unit of a kind has its middle."""
+        """The center of the first unit of a kind, along the wall."""
         return next((a + b) / 2 for unit, a, b in self.spans() if unit.kind == kind)
 
 
@@ -87,8 +87,8 @@ def _openable(
     plan: Plan, run: Run, kind: str, s: float, size: Size, z: float, options: dict[str, float], reach: float = FRONT
 ) -> Thing:
     style = {"wood": plan.style["front"]} if kind in ("Cabinet", "Drawer") else None
-    thing = plan.put_back(kind, run.wall, s, size, z, front=reach, opens=True, options=options, style=style)
-    run.made.append(thing)
+    thing = plan.add_at_wall(kind, run.wall, s, size, z, front=reach, opens=True, options=options, style=style)
+    run.things.append(thing)
     return thing
 
 
@@ -96,7 +96,7 @@ def _apron(plan: Plan, run: Run, s: float, width: float, low: float) -> None:
     """The board that closes the front between a sink's cabinet and the top."""
     size = (width, 0.05, run.height - low - 0.004)
     away = GAP + run.depth - 0.024 - size[1]
-    plan.put_back("CounterTop", run.wall, s, size, low + 0.002, away=away, style={"top": plan.style["front"]})
+    plan.add_at_wall("CounterTop", run.wall, s, size, low + 0.002, away=away, style={"top": plan.style["front"]})
 
 
 def _stack(plan: Plan, run: Run, s: float, width: float, fitting: Fitting) -> None:
@@ -121,7 +121,7 @@ def _stove(plan: Plan, run: Run, s: float, width: float) -> None:
             scale = 1.0 if (x > 0) == (y > 0) else 0.84
             own = (BURNER[0] * scale, BURNER[1] * scale, BURNER[2])
             place = at + turn @ np.array([x * width, y * size[1], size[2] + 0.0005])
-            run.made.append(plan.add("StoveBurner", place, oven.yaw, own, inside=oven.name, seed=alike))
+            run.things.append(plan.add("StoveBurner", place, oven.yaw, own, inside=oven.name, seed=alike))
     for x in (-0.4, -0.27, 0.27, 0.4):
         place = at + turn @ np.array(
             [x * width, size[1] / 2 - 0.035 + 0.0005 + KNOB[1] / 2, 0.918 * size[2] - KNOB[2] / 2]
@@ -130,7 +130,7 @@ def _stove(plan: Plan, run: Run, s: float, width: float) -> None:
 
 
 def _cover(plan: Plan, run: Run) -> None:
-    """Tops over what is not an oven or a fridge, with the sink in its hole."""
+    """Tops over all units but ovens and fridges, with the sink in its hole."""
     pieces: list[list[float]] = []
     for unit, start, end in run.spans():
         if unit.kind in ("oven", "fridge"):
@@ -156,7 +156,7 @@ def _cover(plan: Plan, run: Run) -> None:
             }
         style = {"top": plan.style["counter"]}
         at, z = (start + end) / 2, run.height + 0.002
-        top = plan.put_back("CounterTop", run.wall, at, size, z, options=options, style=style)
+        top = plan.add_at_wall("CounterTop", run.wall, at, size, z, options=options, style=style)
         run.tops.append(top)
         if inset:
             _sink(plan, run, top, sink_at, inset)
@@ -172,11 +172,13 @@ def _sink(plan: Plan, run: Run, top: Thing, s: float, size: Size) -> None:
     rng = plan.rng
     z = top.position[2] + SLAB + 0.014 - size[2]
     away = GAP + (top.size[1] - size[1]) / 2
-    sink = plan.put_back("Sink", run.wall, s, size, z, away=away, inside=top.name, style={"sink": plan.style["sink"]})
+    sink = plan.add_at_wall(
+        "Sink", run.wall, s, size, z, away=away, inside=top.name, style={"sink": plan.style["sink"]}
+    )
     at, basin = built_in.basin_of(size)
     place = np.asarray(sink.position) + rotation("z", -sink.yaw) @ np.asarray(at)
-    made = plan.add("SinkBasin", place, sink.yaw, basin, inside=sink.name, style={"sink": plan.style["sink"]})
-    run.made.append(made)
+    sink_basin = plan.add("SinkBasin", place, sink.yaw, basin, inside=sink.name, style={"sink": plan.style["sink"]})
+    run.things.append(sink_basin)
     reach = float(rng.uniform(0.15, 0.2))
     tap = (float(rng.choice([0.1, 0.2])), reach, float(rng.uniform(0.2, 0.3)))
     back = away + 0.012
@@ -185,26 +187,26 @@ def _sink(plan: Plan, run: Run, top: Thing, s: float, size: Size) -> None:
 
 
 def wall_cabinets(plan: Plan, run: Run, fitting: Fitting, share: float = 0.9) -> list[Thing]:
-    """Cabinets on the wall above a run, wherever nothing else is: windows, hoods and corners stay free."""
+    """Cabinets on the wall above a run where they fit: windows, hoods and corners stay free."""
     rng = plan.rng
-    found = []
+    cabinets = []
     tall = min(float(rng.uniform(0.62, 0.74)), plan.height - WALL_LOW - 0.12)
     for unit, start, end in run.spans():
         z, height, depth = WALL_LOW, tall, WALL_DEPTH
         if unit.kind == "fridge":
-            z = max(thing.size[2] for thing in run.made if thing.type == "Fridge") + 0.06
+            z = max(thing.size[2] for thing in run.things if thing.type == "Fridge") + 0.06
             height, depth = min(WALL_LOW + tall, plan.height - 0.1) - z, DEPTH
         if unit.kind == "oven" or height < 0.28 or rng.random() > share:
             continue
         size = (end - start - JOINT, depth, height)
-        box = box_of(plan.back_to(run.wall, (start + end) / 2, size, z), size, run.wall.yaw)
-        swing = plan.front_of(box, run.wall.yaw, 0.45)
-        if not plan.fits(box) or not plan.fits((*swing[:2], z, *swing[3:5], z + height), clear=False):
+        box = box_of(plan.position_at_wall(run.wall, (start + end) / 2, size, z), size, run.wall.yaw)
+        door_space = plan.front_of(box, run.wall.yaw, 0.45)
+        if not plan.fits(box) or not plan.fits((*door_space[:2], z, *door_space[3:5], z + height), clear=False):
             continue
         options = {**fitting, "hinge": unit.hinge, "wall": 1.0}
-        thing = plan.put_back(
+        thing = plan.add_at_wall(
             "Cabinet", run.wall, (start + end) / 2, size, z, options=options, style={"wood": plan.style["front"]}
         )
-        plan.keep_clear((*swing[:2], z, *swing[3:5], z + height))
-        found.append(thing)
-    return found
+        plan.keep_clear((*door_space[:2], z, *door_space[3:5], z + height))
+        cabinets.append(thing)
+    return cabinets

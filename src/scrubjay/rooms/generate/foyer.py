@@ -1,4 +1,4 @@
-"""Foyers: plain rooms with a free middle and a table, for experiments with what is put on it."""
+"""Foyers: plain rooms with a free center and a table, for experiments with things on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.shape import Support
 from scrubjay.rooms.generate import envelope
 from scrubjay.rooms.generate.furniture import chest, fittings
-from scrubjay.rooms.generate.layout import NoRoom, Plan, Size, box_of
+from scrubjay.rooms.generate.layout import LayoutError, Plan, Size, box_of
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Room, Thing
 
@@ -23,7 +23,7 @@ TABLES = {
     "Desk": (1.4, 0.65, 0.76),
     "Dresser": (1.3, 0.52, 0.85),
 }
-"""The five kinds of table and about how large they are."""
+"""The five kinds of table and their approximate sizes."""
 RECEPTACLES = {
     "Bowl": (0.24, 0.24, 0.11),
     "Pot": (0.28, 0.28, 0.15),
@@ -31,7 +31,7 @@ RECEPTACLES = {
     "GarbageCan": (0.26, 0.24, 0.28),
     "LaundryHamper": (0.3, 0.28, 0.3),
 }
-"""The five kinds that something can be put into, and how large they are."""
+"""The five kinds of receptacle and their sizes."""
 BOOK = (0.035, 0.17, 0.24)
 """Standing."""
 
@@ -46,7 +46,7 @@ def furnish(plan: Plan) -> None:
     options = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
     pieces = chest(plan, kind, size, fittings(plan), where="middle", options=options, tries=8)
     if not door or not pieces:
-        raise NoRoom("no room for the table")
+        raise LayoutError("no room for the table")
     west, south, _, east, north, top = box_of(pieces[0].position, size, pieces[0].yaw)
     plan.keep_clear((west, south, top, east, north, top + 0.6))
     envelope.switch(plan, door)
@@ -67,16 +67,16 @@ def furnish(plan: Plan) -> None:
 
 def table_of(room: Room) -> Thing:
     """The table of a foyer."""
-    found = room.of_type(*TABLES)
-    if room.type != "foyer" or not found:
+    tables = room.of_type(*TABLES)
+    if room.type != "foyer" or not tables:
         raise RoomError(f"{room.scene} is not a foyer with a table")
-    return found[0]
+    return tables[0]
 
 
 def with_receptacle(room: Room, kind: str) -> Room:
     """The foyer with one of the five receptacles on the middle of its table."""
     if kind not in RECEPTACLES:
-        raise RoomError(f"unknown receptacle {kind!r}; it is one of {', '.join(RECEPTACLES)}")
+        raise RoomError(f"unknown receptacle {kind!r}; choose one of {', '.join(RECEPTACLES)}")
     return _with(room, [_on_table(room, f"{kind}_on_table", kind, RECEPTACLES[kind], 0.0, 0.0)])
 
 
@@ -84,9 +84,9 @@ def with_occluders(room: Room, count: int) -> Room:
     """The foyer with a row of standing books along the front of its table."""
     area = _area(table_of(room))
     width = BOOK[1] + 0.01
-    most = int(area.size[0] / width)
-    if not 1 <= count <= most:
-        raise RoomError(f"{room.scene}: the table has room for 1 to {most} books, not {count}")
+    max_count = int(area.size[0] / width)
+    if not 1 <= count <= max_count:
+        raise RoomError(f"{room.scene}: the table has room for 1 to {max_count} books, not {count}")
     forward = area.size[1] / 2 - BOOK[0] / 2 - 0.02
     # A book's spine is at its left: a quarter turn shows it to the front.
     books = [

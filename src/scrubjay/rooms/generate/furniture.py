@@ -1,4 +1,4 @@
-"""Pieces of furniture that come together: chests with their drawers, tables with their chairs."""
+"""Furniture in groups: chests with drawers, tables with chairs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def fittings(plan: Plan) -> Fitting:
 
 
 def fill_cells(plan: Plan, furniture: Thing, fitting: Fitting) -> list[Thing]:
-    """Puts the drawers, cabinets or shelves of a piece of furniture into it."""
-    turn, found = rotation("z", -furniture.yaw), []
+    """Adds the drawers, cabinets or shelves of a piece of furniture."""
+    turn, things = rotation("z", -furniture.yaw), []
     for kind, at, size in storage.cells(furniture.type, furniture.size, furniture.options):
         position = np.asarray(furniture.position) + turn @ np.asarray(at)
         options = {} if kind == "Shelf" else dict(fitting)
@@ -28,27 +28,27 @@ def fill_cells(plan: Plan, furniture: Thing, fitting: Fitting) -> list[Thing]:
             options["housing"] = 0.0
         if kind == "Cabinet":
             options["hinge"] = 1.0 if at[0] <= 0 else -1.0
-        found.append(plan.add(kind, position, furniture.yaw, size, inside=furniture.name, options=options))
-    return found
+        things.append(plan.add(kind, position, furniture.yaw, size, inside=furniture.name, options=options))
+    return things
 
 
 def chest(
-    plan: Plan, kind: str, size: Size, fitting: Fitting, options: Mapping[str, float] | None = None, **how
+    plan: Plan, kind: str, size: Size, fitting: Fitting, options: Mapping[str, float] | None = None, **place_args
 ) -> list[Thing]:
-    """A piece with drawers at a wall and free ground before it: the piece, then what is in it; empty without room."""
+    """A piece with drawers at a wall, free floor in front: the piece, then its drawers; empty if it does not fit."""
     opens = bool(storage.cells(kind, size, options or {})) and kind != "ShelvingUnit"
     front = FRONT if opens else 0.5
-    piece = plan.furnish(kind, size, front=front, opens=opens, options=options, **how)
+    piece = plan.furnish(kind, size, front=front, opens=opens, options=options, **place_args)
     return [piece, *fill_cells(plan, piece, fitting)] if piece else []
 
 
-def lidded(plan: Plan, kind: str, size: Size) -> Thing | None:
-    """A box or hamper near a wall, with space for its lid behind it or its flaps beside it."""
+def add_lidded(plan: Plan, kind: str, size: Size) -> Thing | None:
+    """Adds a box or hamper near a wall, with space for its lid behind or its flaps beside it."""
     return plan.furnish(kind, size, away=0.16, beside=0.18 if kind == "Box" else 0.02, front=0.5, opens=True)
 
 
 def legs(plan: Plan) -> dict[str, float]:
-    """Options of a table whose legs stand in its corners, out of the way of chairs."""
+    """Options of a table with legs in its corners, clear of chairs."""
     return {"legs": int(plan.rng.integers(4)), "round": 0.0}
 
 
@@ -62,7 +62,7 @@ def seats(plan: Plan, table: Thing, kind: str, count: int, under: float = 0.42) 
     sides = [(side, offset) for offset in ((-0.22, 0.22) if width > 1.4 else (0.0,)) for side in (0, 180)]
     sides += [(90, 0.0), (270, 0.0)] if depth > 0.78 else []
     alike = int(rng.integers(2**31))
-    found = []
+    chairs = []
     for side, offset in sides[:count]:
         half = (depth if side in (0, 180) else width) / 2
         along = offset * width if side in (0, 180) else 0.0
@@ -71,5 +71,5 @@ def seats(plan: Plan, table: Thing, kind: str, count: int, under: float = 0.42) 
         at = np.asarray(table.position) + rotation("z", -table.yaw) @ local
         yaw = table.yaw + side + 180 + float(rng.normal(0, 3))
         if plan.fits(box_of(tuple(at), size, yaw), 0.0, (table.name,)):
-            found.append(plan.add(kind, at, yaw, size, seed=alike))
-    return found
+            chairs.append(plan.add(kind, at, yaw, size, seed=alike))
+    return chairs

@@ -9,13 +9,13 @@ from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.counters import DEPTH, HEIGHT, SLAB, WALL_LOW, Run, Unit, build, wall_cabinets
 from scrubjay.rooms.generate.furniture import chest, fittings, legs, seats
-from scrubjay.rooms.generate.layout import GAP, Fitting, NoRoom, Plan, Size, Wall, box_of
+from scrubjay.rooms.generate.layout import GAP, Fitting, LayoutError, Plan, Size, Wall, box_of
 from scrubjay.rooms.generate.palettes import FRONTS
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
 BESIDE_WALL = 0.1
-"""A run ends this far before a wall that it meets, so that doors can swing."""
+"""Meters between a run's end and a wall that it meets, so that doors can open."""
 CORNER = DEPTH + GAP + 0.002
 ON_COUNTER = ("Apple", "Bottle", "Bowl", "ButterKnife", "DishSponge", "Egg", "Fork", "Ladle", "Lettuce", "Mug",
               "Pan", "PaperTowelRoll", "PepperShaker", "Plate", "Pot", "Potato", "SaltShaker", "SoapBottle",
@@ -35,7 +35,7 @@ def furnish(plan: Plan) -> None:
         build(plan, run, fitting)
     door = envelope.doorway(plan, plan.walls)
     if door is None or not plan.passable():
-        raise NoRoom("the counters leave no way in")
+        raise LayoutError("the counters leave no way in")
     if rng.random() < 0.75:
         _window_above(plan, sink_run)
     microwave = _above_oven(plan, runs)
@@ -59,7 +59,7 @@ def furnish(plan: Plan) -> None:
 
 
 def _runs(plan: Plan) -> list[Run]:
-    """Plans the counters: which walls, which units."""
+    """Plans the counters: their walls and units."""
     rng = plan.rng
     shape = str(rng.choice(["line", "L", "L", "L", "U", "parallel"]))
     pieces = _pieces(plan, shape)
@@ -75,18 +75,18 @@ def _runs(plan: Plan) -> list[Run]:
     ends = [k for k, piece in enumerate(pieces) if not (piece[3] and piece[4]) and lengths[k] > wide + 0.5]
     room_for = [k for k in ends if lengths[k] - sum(u.width for u in units[k]) > wide + 0.35]
     if not room_for:
-        raise NoRoom("no end of a counter for the fridge")
-    cold = max(room_for, key=lambda k: lengths[k] - sum(u.width for u in units[k]))
+        raise LayoutError("no end of a counter for the fridge")
+    fridge = max(room_for, key=lambda k: lengths[k] - sum(u.width for u in units[k]))
     runs = []
     for k, (wall, start, end, corner_before, corner_after) in enumerate(pieces):
-        used = sum(u.width for u in units[k]) + (wide if k == cold else 0.0)
+        used = sum(u.width for u in units[k]) + (wide if k == fridge else 0.0)
         left = end - start - used
         if left < 0.3 * max(len(units[k]), 1):
-            raise NoRoom("a counter is too short for its units")
+            raise LayoutError("a counter is too short for its units")
         count = max(len(units[k]), round(left / float(rng.uniform(0.46, 0.58))))
         filling = [Unit("drawers" if i % 3 == 1 else "cabinet", left / count) for i in range(count)]
-        row = _mixed(rng, units[k], filling)
-        if k == cold:
+        row = _arrange(rng, units[k], filling)
+        if k == fridge:
             at_end = not corner_after if corner_before or rng.random() < 0.5 else False
             row = [*row, Unit("fridge", wide)] if at_end else [Unit("fridge", wide), *row]
         _hinges(row, corner_before, corner_after)
@@ -96,9 +96,9 @@ def _runs(plan: Plan) -> list[Run]:
 
 
 def _pieces(plan: Plan, shape: str) -> list[tuple[Wall, float, float, int, int]]:
-    """Pieces of wall: wall, start, end, and the corners before and after.
+    """Segments for counters: wall, start, end, and the corners before and after.
 
-    A corner is 0 if there is none, 1 if the other piece's top covers it, 2 if this one's does.
+    A corner is 0 for none, 1 if the other segment's top covers it, 2 if this one's does.
     """
     rng, walls = plan.rng, plan.walls
     n = len(walls)
@@ -114,31 +114,31 @@ def _pieces(plan: Plan, shape: str) -> list[tuple[Wall, float, float, int, int]]
     a, b, c = walls[first], walls[(first + 1) % n], walls[(first + 2) % n]
     if shape == "line":
         if a.length < 3.7:
-            raise NoRoom("too short for all in one line")
+            raise LayoutError("the wall is too short for one line of counters")
         length = reach(3.9, 5.2, a.length - BESIDE_WALL)
         start = float(rng.choice([BESIDE_WALL, a.length - BESIDE_WALL - length]))
         return [(a, start, start + length, 0, 0)]
     if shape == "parallel":
         if n != 4 or min(a.length, c.length) < 3 or b.length < 3.3:
-            raise NoRoom("no two opposite walls")
+            raise LayoutError("no two opposite walls")
         one, two = reach(2.8, 4.4, a.length - BESIDE_WALL), reach(2.4, 3.8, c.length - BESIDE_WALL)
         return [
             (a, BESIDE_WALL, BESIDE_WALL + one, 0, 0),
             (c, c.length - BESIDE_WALL - two, c.length - BESIDE_WALL, 0, 0),
         ]
     if not convex(first) or a.length < 2.4 or b.length < 2.4:
-        raise NoRoom("no corner for the counters")
+        raise LayoutError("no corner for the counters")
     run_a = reach(2.6, 4.2, a.length)
     pieces = [(a, a.length - run_a, a.length - CORNER, 0, 2)]
     if shape == "L":
         return [*pieces, (b, CORNER, reach(2.7, 4.4, b.length), 1, 0)]
     if not convex(first + 1) or not 2.9 <= b.length <= 4.6 or c.length < 2.2:
-        raise NoRoom("no three walls for the counters")
+        raise LayoutError("no three walls for the counters")
     return [*pieces, (b, CORNER, b.length - CORNER, 1, 2), (c, CORNER, reach(2.0, 3.4, c.length), 1, 0)]
 
 
-def _mixed(rng: np.random.Generator, special: list[Unit], filling: list[Unit]) -> list[Unit]:
-    """The special units apart from one another and, if it can be, not at the ends; the dishwasher beside the sink."""
+def _arrange(rng: np.random.Generator, special: list[Unit], filling: list[Unit]) -> list[Unit]:
+    """Spreads the special units among the others, not at the ends if possible; the dishwasher beside the sink."""
     row = list(filling)
     for unit in special:
         if unit.kind == "dishwasher":
@@ -175,10 +175,10 @@ def _window_above(plan: Plan, run: Run) -> None:
     rng = plan.rng
     size = (float(rng.uniform(0.85, 1.15)), 0.07, min(1.0, plan.height - 1.45))
     s = run.middle("sink")
-    if plan.spot(run.wall, s, size, 1.14, away=envelope.ON_WALL):
-        found = plan.put_back("Window", run.wall, s, size, 1.14, away=envelope.ON_WALL)
+    if plan.fits_at_wall(run.wall, s, size, 1.14, away=envelope.ON_WALL):
+        window = plan.add_at_wall("Window", run.wall, s, size, 1.14, away=envelope.ON_WALL)
         if rng.random() < 0.2:
-            envelope.dress(plan, found, "Blinds")
+            envelope.dress(plan, window, "Blinds")
 
 
 def _above_oven(plan: Plan, runs: list[Run]) -> Thing | None:
@@ -187,8 +187,8 @@ def _above_oven(plan: Plan, runs: list[Run]) -> Thing | None:
     run = next(run for run in runs if run.has("oven"))
     unit = next(unit for unit in run.units if unit.kind == "oven")
     size = (unit.width - 0.02, 0.38, 0.36)
-    if rng.random() < 0.5 and plan.spot(run.wall, run.middle("oven"), size, WALL_LOW + 0.02):
-        return plan.put_back("Microwave", run.wall, run.middle("oven"), size, WALL_LOW + 0.02)
+    if rng.random() < 0.5 and plan.fits_at_wall(run.wall, run.middle("oven"), size, WALL_LOW + 0.02):
+        return plan.add_at_wall("Microwave", run.wall, run.middle("oven"), size, WALL_LOW + 0.02)
     return None
 
 
@@ -204,25 +204,25 @@ def _table(plan: Plan, fitting: Fitting) -> list[Thing]:
         spare = 1.0 if island else 0.9
         if not plan.fits(box_of((x, y, 0.06), (size[0] + spare, size[1] + spare, 1.0), yaw)):
             continue
-        mark = plan.mark()
-        made = (
+        checkpoint = plan.checkpoint()
+        placed = (
             _island(plan, (x, y), yaw, size, fitting)
             if island
             else [plan.add("DiningTable", (x, y, 0), yaw, size, options=legs(plan))]
         )
         if not island:
-            seats(plan, made[0], "Chair", int(rng.integers(2, 5)))
+            seats(plan, placed[0], "Chair", int(rng.integers(2, 5)))
         if plan.passable():
-            return made
-        plan.revert(mark)
+            return placed
+        plan.revert(checkpoint)
     small = (float(rng.uniform(0.8, 1.1)), float(rng.uniform(0.6, 0.75)), 0.75)
     table = plan.furnish("DiningTable", small, options=legs(plan))
     if table is None:
         return []
-    mark = plan.mark()
+    checkpoint = plan.checkpoint()
     seats(plan, table, "Chair", 4)
     if not plan.passable():
-        plan.revert(mark)
+        plan.revert(checkpoint)
     return [table]
 
 
@@ -261,26 +261,26 @@ def _island(plan: Plan, at: tuple[float, float], yaw: float, size: Size, fitting
 def _small_things(plan: Plan, runs: list[Run], table: list[Thing], microwave: Thing | None) -> None:
     rng = plan.rng
     clutter = Clutter(plan)
-    made = [thing for run in runs for thing in run.made]
+    units = [thing for run in runs for thing in run.things]
     tops = [top for run in runs for top in run.tops]
-    wall = [thing for thing in plan.things if thing.type == "Cabinet" and thing not in made]
+    wall = [thing for thing in plan.things if thing.type == "Cabinet" and thing not in units]
     shelves = [thing for thing in plan.things if thing.type in ("Shelf", "ShelvingUnit")]
-    clutter.offer(*tops, *table, *made, *wall, *shelves)
+    clutter.offer(*tops, *table, *units, *wall, *shelves)
     if microwave is None:
         size = priors.size_within(rng, plan.type, "Microwave", (0.52, 0.36, 0.32))
-        clutter.put("Microwave", tuple(top.name for top in tops), size, full=0.6, straight=True, tries=20)
-    for kind, most in (
+        clutter.put("Microwave", tuple(top.name for top in tops), size, max_coverage=0.6, straight=True, tries=20)
+    for kind, max_size in (
         ("CoffeeMachine", (0.26, 0.32, 0.38)),
         ("Toaster", (0.2, 0.3, 0.2)),
         ("Kettle", (0.2, 0.2, 0.22)),
     ):
         if rng.random() < max(priors.share(plan.type, kind), 0.5):
-            size = priors.size_within(rng, plan.type, kind, most)
-            clutter.put(kind, tuple(top.name for top in tops), size, full=0.5, straight=True, tries=12)
+            size = priors.size_within(rng, plan.type, kind, max_size)
+            clutter.put(kind, tuple(top.name for top in tops), size, max_coverage=0.5, straight=True, tries=12)
     clutter.scatter(ON_COUNTER, ("CounterTop", "DiningTable"))
-    clutter.fill([t for t in made if t.type == "Drawer"], IN_DRAWERS, 0.36)
-    clutter.fill([t for t in [*made, *wall] if t.type == "Cabinet"], IN_CABINETS, 0.34)
-    clutter.fill([t for t in made if t.type == "Fridge"], IN_FRIDGE, 0.9, most=3)
+    clutter.fill([t for t in units if t.type == "Drawer"], IN_DRAWERS, 0.36)
+    clutter.fill([t for t in [*units, *wall] if t.type == "Cabinet"], IN_CABINETS, 0.34)
+    clutter.fill([t for t in units if t.type == "Fridge"], IN_FRIDGE, 0.9, max_count=3)
 
 
 TYPE = RoomType(

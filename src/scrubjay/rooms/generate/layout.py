@@ -1,7 +1,7 @@
-"""A room on paper: its walls, what stands where, and what must stay free.
+"""A room's layout while it is generated: walls, things, and floor that must stay free.
 
-Everything is a box along the room's axes, (west, south, bottom, east, north, top). Things take boxes; ways through
-doorways and the ground in front of doors and drawers are kept clear.
+Everything is an axis-aligned box, (west, south, bottom, east, north, top). Things occupy boxes; passages through
+doorways and the floor in front of doors and drawers are kept clear.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ import numpy as np
 from scipy import ndimage
 
 from scrubjay.rooms.directions import facing_vector
+from scrubjay.rooms.floor import BODY_HEIGHT, BODY_RADIUS, GRID, STEP_OVER
 from scrubjay.rooms.generate.palettes import style_of
 from scrubjay.rooms.room import Lamp, Room, Thing
 
 GAP = 0.004
-"""Between a thing and the wall or the thing it abuts, so that no two faces lie in one plane."""
-GRID, BODY_RADIUS, BODY_HEIGHT, STEP_OVER = 0.25, 0.2, 1.8, 0.05
+"""Meters between a thing and the wall or thing it abuts, so that no two faces are coplanar."""
 FRONT = 0.85
-"""Free ground before something that opens: the part's own way and a place to stand."""
+"""Meters of free floor in front of an openable: for its moving part and for a body."""
 
 
-class NoRoom(Exception):
-    """What a room needs does not fit into this one; another seed may do."""
+class LayoutError(Exception):
+    """Required furniture does not fit; the generator tries again."""
 
 
 Box = tuple[float, float, float, float, float, float]
 Size = tuple[float, float, float]
 Fitting = dict[str, float]
-"""Options of drawers and cabinets that a room's have in common."""
+"""Options that all drawers and cabinets of a room share."""
 
 
 @dataclass(frozen=True)
 class Wall:
-    """A straight piece of wall, walked with the room on the left."""
+    """A straight wall segment, with the room on the left of its direction."""
 
     start: tuple[float, float]
     along: tuple[float, float]
@@ -48,7 +48,7 @@ class Wall:
 
     @property
     def yaw(self) -> float:
-        """Of a thing that has its back to the wall."""
+        """The yaw of a thing with its back to the wall."""
         return float(np.degrees(np.arctan2(self.inward[0], self.inward[1])) % 360)
 
     def at(self, s: float, away: float) -> tuple[float, float]:
@@ -59,32 +59,32 @@ class Wall:
 
 def walls_of(outline: tuple[tuple[float, float], ...]) -> list[Wall]:
     """The walls of an outline, in its order."""
-    found = []
+    walls = []
     for (ax, ay), (bx, by) in zip(outline, outline[1:] + outline[:1], strict=True):
         length = abs(bx - ax) + abs(by - ay)
-        found.append(Wall((ax, ay), ((bx - ax) / length, (by - ay) / length), length))
-    return found
+        walls.append(Wall((ax, ay), ((bx - ax) / length, (by - ay) / length), length))
+    return walls
 
 
 def right_of(yaw: float) -> tuple[float, float]:
-    """The direction to the right of a thing that is turned by a multiple of 90 degrees."""
+    """The direction to the right of a thing whose yaw is a multiple of 90 degrees."""
     return ((1.0, 0.0), (0.0, -1.0), (-1.0, 0.0), (0.0, 1.0))[round(yaw / 90) % 4]
 
 
-def turned(size: Sequence[float], yaw: float) -> tuple[float, float]:
-    """Width along x and y of a box of a size after turning."""
+def rotated_extent(size: Sequence[float], yaw: float) -> tuple[float, float]:
+    """The extent along x and y of a box at a yaw."""
     c, s = abs(np.cos(np.radians(yaw))), abs(np.sin(np.radians(yaw)))
     return (float(size[0] * c + size[1] * s), float(size[0] * s + size[1] * c))
 
 
 def box_of(position: Sequence[float], size: Sequence[float], yaw: float) -> Box:
-    """The room-aligned box of a thing."""
-    (x, y, z), (w, d) = position, turned(size, yaw)
+    """The axis-aligned bounding box of a thing."""
+    (x, y, z), (w, d) = position, rotated_extent(size, yaw)
     return (x - w / 2, y - d / 2, z, x + w / 2, y + d / 2, z + size[2])
 
 
 class Plan:
-    """A room in the making."""
+    """A room under construction."""
 
     def __init__(
         self, room_type: str, seed: int, rng: np.random.Generator, outline, height: float, style: dict[str, str]
@@ -95,11 +95,11 @@ class Plan:
         xs, ys = zip(*self.outline, strict=True)
         self.bounds = (min(xs), min(ys), max(xs), max(ys))
         self.things: list[Thing] = []
-        self.taken: list[Box] = []
+        self.occupied: list[Box] = []
         self.owners: list[str] = []
         self.clear: list[Box] = []
         self.fronts: list[Box] = []
-        """The ground before each thing that opens, from where a body must be able to open it."""
+        """The floor in front of each openable, which a body must be able to reach."""
         self.counts: Counter[str] = Counter()
         west, south, east, north = self.bounds
         for kind in ("Floor", "Wall", "Ceiling"):
@@ -109,17 +109,17 @@ class Plan:
                 )
             )
         if len(self.outline) == 6:
-            self._take(_notch(self.outline, self.bounds), "")
+            self._occupy(_notch(self.outline, self.bounds), "")
 
-    def _take(self, box: Box, owner: str) -> None:
-        self.taken.append(box)
+    def _occupy(self, box: Box, owner: str) -> None:
+        self.occupied.append(box)
         self.owners.append(owner)
 
     def add(
         self, kind: str, position: Sequence[float], yaw: float, size: Sequence[float], inside: str = "",
         options: Mapping[str, float] | None = None, style: dict[str, str] | None = None, seed: int | None = None,
     ) -> Thing:  # fmt: skip
-        """Puts a thing into the room, whatever is there."""
+        """Adds a thing without any check."""
         self.counts[kind] += 1
         thing = Thing(
             f"{kind}_{self.counts[kind]}", kind, _triple(position), _round(float(yaw) % 360),
@@ -128,22 +128,22 @@ class Plan:
             {key: float(value) for key, value in (options or {}).items()},
         )  # fmt: skip
         self.things.append(thing)
-        self._take(box_of(thing.position, thing.size, thing.yaw), thing.name)
+        self._occupy(box_of(thing.position, thing.size, thing.yaw), thing.name)
         return thing
 
     def fits(self, box: Box, slack: float = 0.002, besides: tuple[str, ...] = (), clear: bool = True) -> bool:
-        """Is a box inside the room and free of things (but those named) and, if asked, of kept-clear ground."""
+        """Whether a box is inside the room, clear of things (except `besides`) and, if `clear`, of reserved floor."""
         west, south, east, north = self.bounds
         if box[0] < west or box[1] < south or box[3] > east or box[4] > north or box[2] < -1e-6 or box[5] > self.height:
             return False
-        others = [b for b, owner in zip(self.taken, self.owners, strict=True) if not owner or owner not in besides]
+        others = [b for b, owner in zip(self.occupied, self.owners, strict=True) if not owner or owner not in besides]
         return not _overlaps(box, others + (self.clear if clear else []), slack)
 
     def keep_clear(self, box: Box) -> None:
         self.clear.append(box)
 
     def front_of(self, box: Box, yaw: float, reach: float) -> Box:
-        """The ground before a box, as high as a body."""
+        """The space in front of a box, of body height."""
         forward = facing_vector(yaw).round()
         west, south, _, east, north, _ = box
         if forward[0] > 0:
@@ -156,24 +156,26 @@ class Plan:
             south, north = south - reach, south
         return (west, south, STEP_OVER, east, north, BODY_HEIGHT)
 
-    def back_to(
+    def position_at_wall(
         self, wall: Wall, s: float, size: Size, z: float = 0.0, away: float = GAP
     ) -> tuple[float, float, float]:
         """The position of a thing with its back to a wall."""
         return (*wall.at(s, size[1] / 2 + away), z)
 
-    def spot(self, wall: Wall, s: float, size: Size, z: float = 0.0, front: float = 0.0, away: float = GAP) -> bool:
-        """Is there room for a thing with its back to a wall, and before it."""
-        box = box_of(self.back_to(wall, s, size, z, away), size, wall.yaw)
+    def fits_at_wall(
+        self, wall: Wall, s: float, size: Size, z: float = 0.0, front: float = 0.0, away: float = GAP
+    ) -> bool:
+        """Whether a thing with its back to a wall fits, and the free floor in front of it."""
+        box = box_of(self.position_at_wall(wall, s, size, z, away), size, wall.yaw)
         if s - size[0] / 2 < 0.001 or s + size[0] / 2 > wall.length - 0.001 or not self.fits(box):
             return False
         return not front or self.fits(self.front_of(box, wall.yaw, front), clear=False)
 
-    def stand(
+    def place_at_wall(
         self, kind: str, size: Size, walls: list[Wall] | None = None, z: float = 0.0, front: float = 0.0,
-        away: float = GAP, where: str = "any", tries: int = 24, opens: bool = False, beside: float = 0.0, **kept,
+        away: float = GAP, where: str = "any", tries: int = 24, opens: bool = False, beside: float = 0.0, **thing_args,
     ) -> Thing | None:  # fmt: skip
-        """Puts a thing with its back to a wall where there is room for it and for what opens `beside` it; or None."""
+        """Adds a thing with its back to a random wall, where it and the space `beside` it fit; None if nowhere."""
         walls = [w for w in (walls or self.walls) if w.length > size[0] + 0.02]
         for _ in range(tries if walls else 0):
             wall = walls[int(self.rng.integers(len(walls)))]
@@ -183,58 +185,60 @@ class Plan:
                 s = lowest if self.rng.random() < 0.5 else highest
             elif where == "middle":
                 s = wall.length / 2 + float(self.rng.normal(0, 0.15))
-            if not self.spot(wall, s, (size[0] + 2 * beside, *size[1:]), z, front, away):
+            if not self.fits_at_wall(wall, s, (size[0] + 2 * beside, *size[1:]), z, front, away):
                 continue
-            return self.put_back(kind, wall, s, size, z, front, away, opens, **kept)
+            return self.add_at_wall(kind, wall, s, size, z, front, away, opens, **thing_args)
         return None
 
-    def put_back(
+    def add_at_wall(
         self, kind: str, wall: Wall, s: float, size: Size, z: float = 0.0, front: float = 0.0, away: float = GAP,
-        opens: bool = False, **kept,
+        opens: bool = False, **thing_args,
     ) -> Thing:  # fmt: skip
-        """Puts a thing with its back to a wall and keeps the ground before it clear."""
-        thing = self.add(kind, self.back_to(wall, s, size, z, away), wall.yaw, size, **kept)
+        """Adds a thing with its back to a wall and keeps the floor in front of it clear."""
+        thing = self.add(kind, self.position_at_wall(wall, s, size, z, away), wall.yaw, size, **thing_args)
         if front:
             self.keep_front(thing, front, opens)
         return thing
 
     def keep_front(self, thing: Thing, reach: float = FRONT, opens: bool = True) -> None:
-        """Keeps the ground before a thing clear; a body must get there if the thing opens."""
+        """Keeps the floor in front of a thing clear; if the thing opens, a body must be able to reach it."""
         front = self.front_of(box_of(thing.position, thing.size, thing.yaw), thing.yaw, reach)
         self.keep_clear(front)
         if opens:
             self.fronts.append(front)
 
-    def mark(self) -> tuple:
-        """The plan as it is now, to come back to."""
-        lists = (self.things, self.taken, self.owners, self.clear, self.fronts)
+    def checkpoint(self) -> tuple:
+        """The plan's current state, for `revert`."""
+        lists = (self.things, self.occupied, self.owners, self.clear, self.fronts)
         return tuple(len(items) for items in lists), self.counts.copy()
 
-    def revert(self, mark: tuple) -> None:
-        """Takes away everything since a mark."""
-        for items, length in zip((self.things, self.taken, self.owners, self.clear, self.fronts), mark[0], strict=True):
+    def revert(self, checkpoint: tuple) -> None:
+        """Removes everything added since a checkpoint."""
+        for items, length in zip(
+            (self.things, self.occupied, self.owners, self.clear, self.fronts), checkpoint[0], strict=True
+        ):
             del items[length:]
-        self.counts = mark[1].copy()
+        self.counts = checkpoint[1].copy()
 
-    def furnish(self, kind: str, size: Size, tries: int = 3, **how) -> Thing | None:
-        """Stands a thing at a wall if bodies can still walk everywhere; see `stand`."""
+    def furnish(self, kind: str, size: Size, tries: int = 3, **place_args) -> Thing | None:
+        """As `place_at_wall`, if the floor stays passable."""
         for _ in range(tries):
-            mark = self.mark()
-            thing = self.stand(kind, size, **how)
+            checkpoint = self.checkpoint()
+            thing = self.place_at_wall(kind, size, **place_args)
             if thing is None or self.passable():
                 return thing
-            self.revert(mark)
+            self.revert(checkpoint)
         return None
 
     def walkable(self) -> tuple[np.ndarray, np.ndarray]:
-        """Grid positions (n, 2) on which a body fits, and which of them belong to the largest connected part (n,)."""
+        """Grid positions (n, 2) where a body fits, and whether they are in the largest connected region (n,)."""
         west, south, east, north = self.bounds
         xs, ys = (
             GRID * np.arange(np.ceil(a / GRID), np.floor(b / GRID) + 1) for a, b in ((west, east), (south, north))
         )
         points = np.stack(np.meshgrid(xs, ys, indexing="ij"), -1)
         inner = np.minimum(points - [west, south], [east, north] - points).min(-1) >= BODY_RADIUS
-        solid = np.array([b for b in self.taken if b[2] < BODY_HEIGHT and b[5] > STEP_OVER]).reshape(-1, 6)
+        solid = np.array([b for b in self.occupied if b[2] < BODY_HEIGHT and b[5] > STEP_OVER]).reshape(-1, 6)
         away = np.maximum(solid[:, :2] - points[..., None, :], points[..., None, :] - solid[:, 3:5])
         free = inner & (np.hypot(*np.maximum(away, 0).transpose(3, 0, 1, 2)).min(-1, initial=9.0) >= BODY_RADIUS + 0.01)
         labels, count = ndimage.label(free)
@@ -243,7 +247,7 @@ class Plan:
         return points[free], largest[free]
 
     def passable(self, allowed: int = 3) -> bool:
-        """Is the free floor one region, but for a few positions, that reaches what opens."""
+        """Whether the free floor is one region, up to `allowed` positions, that reaches every openable."""
         points, largest = self.walkable()
         if not len(points) or (~largest).sum() > allowed:
             return False
@@ -259,7 +263,7 @@ class Plan:
 
 
 def outline_of(rng: np.random.Generator, width: float, depth: float, bent: float = 0.25) -> list[tuple[float, float]]:
-    """A rectangle about the origin, or with a probability an L: one corner cut out. Counter-clockwise."""
+    """A rectangle about the origin or, with probability `bent`, an L with one corner cut out; counter-clockwise."""
     w, d = width / 2, depth / 2
     corners = [(-w, -d), (w, -d), (w, d), (-w, d)]
     if rng.random() >= bent:
@@ -287,7 +291,7 @@ def _overlaps(box: Box, others: list[Box], slack: float) -> bool:
 
 
 def _lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
-    """Three lights without shadows: one leads, one fills from the other side, one lifts the ceiling."""
+    """Three lights without shadows: a key light, a fill light from the other side, and one for the ceiling."""
     turn = float(rng.uniform(0, 2 * np.pi))
     warmth = float(rng.uniform(-0.03, 0.03))
     lamps = []
@@ -296,8 +300,8 @@ def _lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
         color = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))
         lamps.append(Lamp(_triple(direction), _triple(color)))
-    lead, fill, lift = lamps
-    return lead, fill, lift
+    key, fill, ceiling = lamps
+    return key, fill, ceiling
 
 
 def _triple(values: Sequence[float]) -> Size:
@@ -306,5 +310,5 @@ def _triple(values: Sequence[float]) -> Size:
 
 
 def _round(value: float) -> float:
-    """To 0.1 mm, so that rooms are the same on every machine."""
+    """Rounds to 0.1 mm, so that rooms are the same on every machine."""
     return round(float(value), 4) + 0.0

@@ -1,11 +1,11 @@
-"""Living rooms: a sofa that faces the television, and what gathers around them."""
+"""Living rooms: a sofa that faces the television, and furniture around them."""
 
 from __future__ import annotations
 
 from scrubjay.rooms.generate import envelope, priors
 from scrubjay.rooms.generate.clutter import Clutter
-from scrubjay.rooms.generate.furniture import chest, fill_cells, fittings, legs, lidded, seats
-from scrubjay.rooms.generate.layout import FRONT, Box, Fitting, NoRoom, Plan, Wall, box_of, right_of
+from scrubjay.rooms.generate.furniture import add_lidded, chest, fill_cells, fittings, legs, seats
+from scrubjay.rooms.generate.layout import FRONT, Box, Fitting, LayoutError, Plan, Wall, box_of, right_of
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Thing
 
@@ -25,7 +25,7 @@ def furnish(plan: Plan) -> None:
     sofa = _sofa(plan, stand)
     tables = _around_sofa(plan, sofa)
     if not plan.passable():
-        raise NoRoom("the sofa's group blocks the way")
+        raise LayoutError("the sofa's group blocks the way")
     for door in filter(None, doors):
         envelope.switch(plan, door)
     dressing = "Curtains" if rng.random() < 0.45 else "Blinds" if rng.random() < 0.3 else ""
@@ -43,7 +43,7 @@ def furnish(plan: Plan) -> None:
 
 
 def of_type(plan: Plan, *kinds: str) -> list[Thing]:
-    """The things of some types so far."""
+    """The plan's things of the given types."""
     return [thing for thing in plan.things if thing.type in kinds]
 
 
@@ -61,7 +61,7 @@ def _television(plan: Plan, fitting: Fitting) -> tuple[Thing, list[Thing]]:
         kind, size, options = "Dresser", (float(rng.uniform(1.4, 1.9)), 0.5, float(rng.uniform(0.62, 0.8))), {"rows": 2}
     pieces = chest(plan, kind, size, fitting, options, walls=long_enough, where="middle", tries=6)
     if not pieces:
-        raise NoRoom("no wall for the television")
+        raise LayoutError("no wall for the television")
     stand = pieces[0]
     wide = min(priors.size(rng, plan.type, "Television")[0], size[0] - 0.1)
     screen_size = (wide, 0.2, wide * 0.66)
@@ -71,7 +71,7 @@ def _television(plan: Plan, fitting: Fitting) -> tuple[Thing, list[Thing]]:
 
 
 def _facing(thing: Thing, ahead: float, aside: float, turn: float) -> tuple[tuple[float, float, float], float]:
-    """A place `ahead` of a thing's middle and `aside` to its right, and its yaw turned by `turn`."""
+    """The position `ahead` of a thing's center and `aside` to its right, and its yaw plus `turn`."""
     wall = Wall(thing.position[:2], right_of(thing.yaw), 1.0)
     x, y = wall.at(aside, ahead)
     return (x, y, 0.0), (thing.yaw + turn) % 360
@@ -91,11 +91,11 @@ def _sofa(plan: Plan, stand: Thing) -> Thing:
             if behind < 0.3:
                 position, _ = _facing(stand, ahead + behind - 0.02, 0.0, 180)
             return plan.add("Sofa", position, yaw, size)
-    raise NoRoom("no room for the sofa")
+    raise LayoutError("no room for the sofa")
 
 
 def _behind(plan: Plan, box: Box, yaw: float) -> float:
-    """How far a box's back is from the wall behind it."""
+    """The distance from a box's back to the wall behind it, up to 0.9 m."""
     for distance in (0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8):
         back = plan.front_of(box, yaw + 180, distance)
         if not plan.fits((*back[:2], 0.3, *back[3:5], 0.5), clear=False):
@@ -126,12 +126,12 @@ def _around_sofa(plan: Plan, sofa: Thing) -> list[Thing]:
             place, turn = _facing(sofa, (size[1] - sofa.size[1]) / 2, aside, 0)
             box = box_of(place, size, turn)
             if plan.fits(box) and plan.fits(plan.front_of(box, turn, 0.5)):
-                mark = plan.mark()
+                checkpoint = plan.checkpoint()
                 table = plan.add("SideTable", place, turn, size, options={"drawers": drawers})
                 if drawers:
                     plan.keep_front(table, 0.5)
                 if not plan.passable():
-                    plan.revert(mark)
+                    plan.revert(checkpoint)
                     continue
                 tables += [table, *fill_cells(plan, table, {"handle": 1, "panel": 0})]
     for side in sides[: int(rng.integers(1, 3))]:
@@ -140,10 +140,10 @@ def _around_sofa(plan: Plan, sofa: Thing) -> list[Thing]:
         aside = side * (sofa.size[0] / 2 + size[1] / 2 + 0.25)
         place, turn = _facing(sofa, sofa.size[1] / 2 + gap + table_size[1] / 2, aside, -90 * side)
         if plan.fits(box_of(place, size, turn)):
-            mark = plan.mark()
+            checkpoint = plan.checkpoint()
             plan.add("ArmChair", place, turn, size)
             if not plan.passable():
-                plan.revert(mark)
+                plan.revert(checkpoint)
     return tables
 
 
@@ -157,41 +157,41 @@ def _dining(plan: Plan) -> list[Thing]:
         x, y = float(rng.uniform(west + 1.2, east - 1.2)), float(rng.uniform(south + 1.2, north - 1.2))
         around = box_of((x, y, 0.06), (size[0] + 1.0, size[1] + 1.0, 1.0), yaw)
         if plan.fits(around):
-            mark = plan.mark()
+            checkpoint = plan.checkpoint()
             table = plan.add("DiningTable", (x, y, 0.0), yaw, size, options=legs(plan))
             seats(plan, table, "Chair", int(rng.integers(2, 7)))
             if plan.passable():
                 return [table]
-            plan.revert(mark)
+            plan.revert(checkpoint)
     return []
 
 
 def _storage(plan: Plan, fitting: Fitting) -> list[Thing]:
     """Shelves and chests along the walls."""
     rng = plan.rng
-    found: list[Thing] = []
+    pieces: list[Thing] = []
     if rng.random() < 0.6:
         size = (float(rng.uniform(0.7, 1.1)), float(rng.uniform(0.28, 0.38)), float(rng.uniform(1.4, 2.0)))
-        found += chest(plan, "ShelvingUnit", size, fitting)
-    if rng.random() < 0.55 or not found:
+        pieces += chest(plan, "ShelvingUnit", size, fitting)
+    if rng.random() < 0.55 or not pieces:
         size = (float(rng.uniform(0.9, 1.5)), float(rng.uniform(0.42, 0.5)), float(rng.uniform(0.72, 0.95)))
-        found += chest(plan, "Dresser", size, fitting, options={"rows": 3 if size[2] > 0.85 else 2})
+        pieces += chest(plan, "Dresser", size, fitting, options={"rows": 3 if size[2] > 0.85 else 2})
     if rng.random() < 0.4:
-        found += chest(plan, "SideTable", (float(rng.uniform(0.5, 0.9)), 0.36, 0.72), fitting, options={"drawers": 1})
+        pieces += chest(plan, "SideTable", (float(rng.uniform(0.5, 0.9)), 0.36, 0.72), fitting, options={"drawers": 1})
     if rng.random() < 0.25:
-        found += chest(plan, "Desk", (float(rng.uniform(1.2, 1.5)), 0.62, 0.76), fitting, options={"rows": 3})
-    return found
+        pieces += chest(plan, "Desk", (float(rng.uniform(1.2, 1.5)), 0.62, 0.76), fitting, options={"rows": 3})
+    return pieces
 
 
 def _corners(plan: Plan) -> None:
-    """What stands alone on the floor along the walls."""
+    """Single things on the floor along the walls."""
     rng = plan.rng
     plan.furnish("FloorLamp", (0.42, 0.42, float(rng.uniform(1.55, 1.8))), where="corner", away=0.03)
     if rng.random() < 0.85:
         plan.furnish("HousePlant", (0.45, 0.45, float(rng.uniform(0.8, 1.2))), where="corner", away=0.03)
     plan.furnish("GarbageCan", (0.32, 0.3, float(rng.uniform(0.4, 0.55))), away=0.02)
     if rng.random() < 0.8:
-        lidded(plan, "Box", (0.44, 0.4, 0.3))
+        add_lidded(plan, "Box", (0.44, 0.4, 0.3))
     for kind, chance in (
         ("Ottoman", 0.15),
         ("WateringCan", 0.4),
@@ -209,7 +209,7 @@ def _corners(plan: Plan) -> None:
 def _small_things(plan: Plan, clutter: Clutter, inside: list[Thing]) -> None:
     rng = plan.rng
     for _ in range(int(rng.integers(1, 4))):
-        clutter.put("Pillow", ("Sofa", "ArmChair"), full=0.7)
+        clutter.put("Pillow", ("Sofa", "ArmChair"), max_coverage=0.7)
     clutter.put("Laptop", ("CoffeeTable", "Desk", "DiningTable", "SideTable"))
     clutter.put("DeskLamp", ("SideTable", "Desk", "Dresser"))
     clutter.put("RemoteControl", ("CoffeeTable", "TVStand", "Sofa"))

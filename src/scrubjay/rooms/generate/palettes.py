@@ -1,4 +1,4 @@
-"""Colors and materials of a room, chosen once, so that its things match."""
+"""A room's palette: one material per role, so that its things match."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHELL = {"Floor": ("floor",), "Wall": ("wall",), "Ceiling": ("ceiling",)}
 
 
 def pick(rng: np.random.Generator, choices: tuple[str, ...]) -> str:
-    """Picks a material, and a random variant where it leaves that open."""
+    """A random material; its variant is random too if the name leaves it open."""
     return choices[int(rng.integers(len(choices)))].format(int(rng.integers(6)))
 
 
@@ -61,6 +61,6 @@ def palette(
 
 
 def style_of(kind: str, room_palette: dict[str, str]) -> dict[str, str]:
-    """The part of a room's palette that a type takes."""
+    """The roles of a room's palette that a type uses."""
     roles = SHELL[kind] if kind in SHELL else catalog.TYPES[kind].roles
     return {role: room_palette[role] for role in roles}
