@@ -1,4 +1,4 @@
-"""Rooms as data: what is saved is what is loaded, and what is wrong is said."""
+"""Rooms as data: saved and loaded unchanged; inconsistent rooms and broken files are refused."""
 
 import json
 
@@ -10,10 +10,10 @@ from scrubjay.rooms.room import Room, Thing, load_room, save_room
 
 
 def small_room(**changes) -> Room:
-    given = dict(
+    defaults = dict(
         scene="hut", type="foyer", outline=((-2, -2), (2, -2), (2, 2), (-2, 2)), height=2.5, things=(), lamps=()
     )
-    return Room(**{**given, **changes})
+    return Room(**{**defaults, **changes})
 
 
 def test_a_saved_room_is_the_same_room(tmp_path):
@@ -29,22 +29,22 @@ def test_bounds_and_types():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (dict(type="garage"), "unknown room type 'garage'"),
         (dict(outline=((0, 0), (1, 1))), "at least four corners"),
         (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 1, 1)),) * 2), "two things have the same name"),
-        (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 0, 1)),)), "sizes above 0"),
+        (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 0, 1)),)), "a positive size"),
         (dict(things=(Thing("a", "Box", (0, 0, 0), 0, (1, 1, 1), inside="b"),)), "which is not in the room"),
     ],
 )
-def test_a_room_that_contradicts_itself_is_refused(change, said):
-    with pytest.raises(RoomError, match=said):
+def test_a_room_that_contradicts_itself_is_refused(change, message):
+    with pytest.raises(RoomError, match=message):
         small_room(**change)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("not json", "not a room file"),
         ("[]", "not a room file of format 1"),
@@ -52,15 +52,15 @@ def test_a_room_that_contradicts_itself_is_refused(change, said):
         ('{"format": 1, "scene": "x"}', "broken room file"),
     ],
 )
-def test_a_broken_file_is_refused(tmp_path, content, said):
+def test_a_broken_file_is_refused(tmp_path, content, message):
     path = tmp_path / "room.json"
     path.write_text(content)
-    with pytest.raises(RoomError, match=said):
+    with pytest.raises(RoomError, match=message):
         load_room(path)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda data: data["things"][3].update(color="red"), r"things\.3\.color: unexpected"),
         (lambda data: data["things"][3].update(size=[1, 0, 1]), r"things\.3\.size\.1: .* greater than 0"),
@@ -76,13 +76,13 @@ def test_a_broken_file_is_refused(tmp_path, content, said):
         (lambda data: data.update(owner="me"), "owner: unexpected"),
     ],
 )
-def test_a_wrong_field_in_a_file_is_named_in_one_sentence(tmp_path, change, said):
+def test_a_wrong_field_in_a_file_is_named_in_one_sentence(tmp_path, change, message):
     path = tmp_path / "room.json"
     save_room(make_room("FloorPlan502"), path)
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
-    with pytest.raises(RoomError, match=f"a broken room file: .*{said}") as error:
+    with pytest.raises(RoomError, match=f"a broken room file: .*{message}") as error:
         load_room(path)
     assert "\n" not in str(error.value)
 

@@ -1,4 +1,4 @@
-"""Clear space, openings that touch nothing, what contains what: against the engine and against slow, obvious code."""
+"""Broad phase, containment and quaternions against the engine."""
 
 from dataclasses import replace
 
@@ -21,30 +21,30 @@ from scrubjay.sim.world import World
 
 @pytest.mark.parametrize("scene", ["FloorPlan7", "FloorPlan207", "FloorPlan407"])
 def test_what_is_clear_never_collides(scene):
-    """Wherever the arithmetic says that there is nothing, the engine finds nothing, in any orientation."""
+    """Where the broad phase finds nothing, the engine finds no collision in any orientation."""
     compiled = compile_room(make_room(scene))
-    physics, clearings = Physics(compiled), Broadphase([compiled])
+    physics, broadphase = Physics(compiled), Broadphase([compiled])
     rng = np.random.default_rng(0)
     west, south, east, north = compiled.room.bounds
-    count, found = 400, 0
+    count, tested = 400, 0
     points = rng.uniform([west, south, 0], [east, north, 2.4], (count, 3))
     ends = points + rng.normal(size=(count, 3)) * 0.06
     opened = rng.random((count, len(compiled.openables))) < 0.4
     goal = rng.integers(len(GOALS), size=count)
-    clear = clearings.clear(np.zeros(count, int), opened, goal, points, ends)
+    clear = broadphase.clear(np.zeros(count, int), opened, goal, points, ends)
     for b in np.flatnonzero(clear):
         quaternion = rng.normal(size=4)
         quaternion /= np.linalg.norm(quaternion)
-        for share in (0.0, 0.5, 1.0):
-            pose = np.concatenate([points[b] + share * (ends[b] - points[b]), quaternion])
+        for fraction in (0.0, 0.5, 1.0):
+            pose = np.concatenate([points[b] + fraction * (ends[b] - points[b]), quaternion])
             now = PhysicsState(np.zeros(2), 0.0, True, opened[b], GOALS[goal[b]], pose, True)
             assert not physics._collides(physics.load(now), pose)
-        found += 1
-    assert found > 20, "nothing was clear, so nothing was tested"
+        tested += 1
+    assert tested > 20, "nothing was clear, so nothing was tested"
 
 
-def situation_near(physics: Physics, number: int, rng: np.random.Generator) -> PhysicsState | None:
-    """An object that is held or lies near an openable, with some things open; None if it does not fit there."""
+def state_near(physics: Physics, number: int, rng: np.random.Generator) -> PhysicsState | None:
+    """An object held or lying near an openable, with random openables open; None if it does not fit there."""
     compiled = physics.compiled
     thing = compiled.room.things[compiled.openables[number].thing]
     middle = np.array(thing.position) + [0, 0, thing.size[2] / 2]
@@ -60,8 +60,8 @@ def situation_near(physics: Physics, number: int, rng: np.random.Generator) -> P
     return now if rng.random() < 0.5 else physics.drop(now)
 
 
-def left_alone(physics: Physics, now: PhysicsState) -> np.ndarray:
-    """Where a loose object is after the time of an opening in which nothing opens: some still roll a little."""
+def pose_without_opening(physics: Physics, now: PhysicsState) -> np.ndarray:
+    """The pose of a loose object after the duration of an opening, without one: some still roll a little."""
     goal = physics.load(now)
     mujoco.mj_step(physics.model, physics.data, round(OPENING_SECONDS / TIMESTEP))
     pose = physics._settle(now, goal)
@@ -71,30 +71,31 @@ def left_alone(physics: Physics, now: PhysicsState) -> np.ndarray:
 
 @pytest.mark.parametrize("scene", ["FloorPlan7", "FloorPlan207", "FloorPlan307", "FloorPlan407"])
 def test_what_an_opening_leaves_alone_the_engine_leaves_alone(scene):
-    """Held or loose, opening or closing. What touches a part that moves is never called untouched."""
+    """Held or loose, opening or closing. An object that touches the moving part is never reported as untouched."""
     compiled = compile_room(make_room(scene))
-    physics, clearings = Physics(compiled), Broadphase([compiled])
+    physics, broadphase = Physics(compiled), Broadphase([compiled])
     rng = np.random.default_rng(1)
     untouched, rests, touching = 0, 0, 0
     for _ in range(150):
         number = int(rng.integers(len(compiled.openables)))
-        now = situation_near(physics, number, rng)
+        now = state_near(physics, number, rng)
         if now is None:
             continue
-        found = clearings.untouched(
+        is_untouched = broadphase.untouched(
             np.zeros(1, int), np.array([number]), np.array([GOALS.index(now.goal)]), now.pose[None, :3]
         )[0]
         contacts = physics._contacts(physics.load(now), now.pose)
         touches = np.isin(physics.model.geom_bodyid[contacts.geom], compiled.openables[number].bodies).any()
         touching += touches
-        assert not (touches and found)
-        if found:
+        assert not (touches and is_untouched)
+        if is_untouched:
             then = physics.move_openable(now, number, not now.open[number])
             opened = now.open.copy()
             opened[number] ^= True
             assert then is not None and (then.open == opened).all() and then.held == now.held
             assert (
-                then.pose == (now.pose if now.held or not physics._can_touch(now, number) else left_alone(physics, now))
+                then.pose
+                == (now.pose if now.held or not physics._can_touch(now, number) else pose_without_opening(physics, now))
             ).all()
             untouched, rests = untouched + 1, rests + (then.pose == now.pose).all()
     assert untouched > 40 and rests > 0.9 * untouched
@@ -127,7 +128,7 @@ def test_a_world_asks_the_engine_only_where_something_is_touched(chest):
 
 
 def test_several_things_close_at_once_as_one_after_another(chest):
-    """The cabinet's door leaves the tomato in the drawer alone, the drawer takes it along."""
+    """The cabinet's door does not touch the tomato in the drawer; the drawer carries it along."""
     physics = Physics(chest)
     with World([chest]) as world:
         world.set_agent_pose(0, AgentPose(0.3, 0.25, 0.0, True))
@@ -146,26 +147,26 @@ def test_several_things_close_at_once_as_one_after_another(chest):
 def test_what_contains_an_object_is_what_the_engine_says(chest, empty):
     """For points in and near volumes, with things open and closed, in rooms with many volumes, few and none."""
     rooms = [compile_room(make_room("FloorPlan7")), empty, chest, compile_room(make_room("FloorPlan307"))]
-    spaces, rng = Containment(rooms), np.random.default_rng(4)
-    count, most = 300, max(len(room.openables) for room in rooms)
+    containment, rng = Containment(rooms), np.random.default_rng(4)
+    count, max_openables = 300, max(len(room.openables) for room in rooms)
     for number, room in enumerate(rooms):
-        physics, opened = Physics(room), rng.random((count, most)) < 0.5
+        physics, opened = Physics(room), rng.random((count, max_openables)) < 0.5
         west, south, east, north = room.room.bounds
         points = rng.uniform([west, south, 0], [east, north, 2], (count, 3))
         if len(room.volumes.thing):
-            # Half of them in a volume's box as it is when closed, or a little beside it.
+            # Half of the points lie in a closed volume, or just outside it.
             which = rng.integers(len(room.volumes.thing), size=count // 2)
             local = room.volumes.half[which] * rng.uniform(-1.3, 1.3, (count // 2, 3))
-            turned = np.einsum("nij,nj->ni", room.volumes.rotation[which], local)
-            points[: count // 2] = room.volumes.position[which] + turned
-        found = spaces.containing(np.full(count, number), opened, points)
+            rotated = np.einsum("nij,nj->ni", room.volumes.rotation[which], local)
+            points[: count // 2] = room.volumes.position[which] + rotated
+        things = containment.containing(np.full(count, number), opened, points)
         pose = np.concatenate([points, np.tile([1.0, 0, 0, 0], (count, 1))], 1)
         now = PhysicsState(np.zeros(2), 0.0, True, np.zeros(0, bool), "Cup", pose[0], False)
         expected = [
             physics.contains(replace(now, open=opened[b, : len(room.openables)], pose=pose[b])) for b in range(count)
         ]
-        assert found.tolist() == expected
-        assert room is empty or 20 < (found >= 0).sum() < count
+        assert things.tolist() == expected
+        assert room is empty or 20 < (things >= 0).sum() < count
 
 
 def test_quaternions_are_the_engines():
@@ -173,13 +174,13 @@ def test_quaternions_are_the_engines():
     axis = rng.normal(size=(20, 3))
     axis /= np.linalg.norm(axis, axis=1, keepdims=True)
     degrees = rng.uniform(-180, 180, 20)
-    made, other = quat_from_axis_angle(axis, degrees), quat_from_axis_angle(axis[::-1], degrees)
-    products, turned = quat_mul(made, other), matrix_from_quat(made)
+    first, second = quat_from_axis_angle(axis, degrees), quat_from_axis_angle(axis[::-1], degrees)
+    products, matrices = quat_mul(first, second), matrix_from_quat(first)
     for b in range(20):
         expected, product, matrix = np.zeros(4), np.zeros(4), np.zeros(9)
         mujoco.mju_axisAngle2Quat(expected, axis[b], np.radians(degrees[b]))
-        mujoco.mju_mulQuat(product, made[b], other[b])
-        mujoco.mju_quat2Mat(matrix, made[b])
-        assert made[b] == pytest.approx(expected)
+        mujoco.mju_mulQuat(product, first[b], second[b])
+        mujoco.mju_quat2Mat(matrix, first[b])
+        assert first[b] == pytest.approx(expected)
         assert products[b] == pytest.approx(product)
-        assert turned[b].ravel() == pytest.approx(matrix)
+        assert matrices[b].ravel() == pytest.approx(matrix)

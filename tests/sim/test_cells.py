@@ -1,4 +1,4 @@
-"""The image's cells: counts, and what is openable at their centers, against loops over pixels."""
+"""Cells of images: pixel counts and openables at their centers, against loops over pixels."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def test_counts_by_hand():
     assert counts[0, 0, 0] == 2 and counts[0, 6, 1] == 1 and counts.sum() == 3
 
 
-def slow(ids, table, row, column) -> tuple[int, int]:
+def openable_by_loop(ids, table, row, column) -> tuple[int, int]:
     """Every pixel within 8 of the cell's center, one by one; the nearest openable one wins, upper left first."""
     middle = (row * 32 + 16, column * 32 + 16)
     best = None
@@ -37,39 +37,39 @@ def test_openables_at_cells_are_what_a_loop_finds():
     ids = np.kron(blocks, np.ones((8, 8), int))
     table = np.where(rng.random((2, 13)) < 0.15, rng.integers(0, 5, (2, 13)), -1)
     table[:, -1] = -1
-    found, pixel = openables_at_cells(torch.from_numpy(ids).to(torch.int16), torch.from_numpy(table))
+    openables, pixel = openables_at_cells(torch.from_numpy(ids).to(torch.int16), torch.from_numpy(table))
     for b in range(2):
         for row in range(CELLS):
             for column in range(CELLS):
-                openable, at = slow(ids[b], table[b], row, column)
-                assert found[b, row, column] == openable
+                openable, at = openable_by_loop(ids[b], table[b], row, column)
+                assert openables[b, row, column] == openable
                 assert openable == -1 or pixel[b, row, column] == at
 
 
 def test_smaller_images_have_a_smaller_neighborhood():
     ids = torch.full((1, 112, 112), -1, dtype=torch.int16)
     ids[0, 8 + 4, 8] = ids[0, 8 + 16, 8 + 21] = 0
-    found, _ = openables_at_cells(ids, torch.tensor([[3, -1]]))
-    assert found[0, 0, 0] == 3
-    assert found[0, 1, 1] == -1
+    openables, _ = openables_at_cells(ids, torch.tensor([[3, -1]]))
+    assert openables[0, 0, 0] == 3
+    assert openables[0, 1, 1] == -1
 
 
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([7, 56, 112, 224]))
 @settings(max_examples=20, deadline=None)
-def test_one_cell_of_each_picture_is_the_same_among_all(seed, size):
+def test_one_cell_of_each_image_is_the_same_among_all(seed, size):
     rng = np.random.default_rng(seed)
     ids = torch.from_numpy(rng.integers(-1, 40, (5, size, size))).to(torch.int16)
     depth, table = torch.from_numpy(rng.random((5, size, size), np.float32)), torch.full((5, 41), -1)
     table[:, :3] = torch.from_numpy(rng.integers(0, 9, (5, 3)))
     row, column = rng.integers(-1, CELLS, (2, 5))
-    found, pixel = openables_at_cells(ids, table)
-    openable, at, far = openables_at(View(ids=ids, depth=depth), table, row, column)
+    all_openables, pixel = openables_at_cells(ids, table)
+    openable, at, distance = openables_at(View(ids=ids, depth=depth), table, row, column)
     for b in range(5):
         if row[b] < 0 or column[b] < 0:
             assert openable[b] == -1
             continue
-        assert openable[b] == found[b, row[b], column[b]] and at[b] == pixel[b, row[b], column[b]]
-        assert far[b] == depth[b].flatten()[int(at[b])]
+        assert openable[b] == all_openables[b, row[b], column[b]] and at[b] == pixel[b, row[b], column[b]]
+        assert distance[b] == depth[b].flatten()[int(at[b])]
 
 
 def test_the_pixels_of_a_thing_by_hand():

@@ -1,4 +1,4 @@
-"""The hand, drops, openings: the paper's conditions, on a room whose numbers are known."""
+"""Hand movements, drops and openings under the paper's conditions, in a room of known geometry."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ NORTH, EAST, UP = np.eye(3)[1], np.eye(3)[0], np.eye(3)[2]
 DRAWER, CABINET = 0, 1
 
 
-def situation(compiled, x=0.0, y=0.0, rotation=0.0, goal="Tomato", standing=True) -> PhysicsState:
-    nowhere = np.array([0, 0, 50.0, 1, 0, 0, 0])
+def initial(compiled, x=0.0, y=0.0, rotation=0.0, goal="Tomato", standing=True) -> PhysicsState:
+    far_above = np.array([0, 0, 50.0, 1, 0, 0, 0])
     closed = np.zeros(len(compiled.openables), bool)
-    return PhysicsState(np.array([x, y]), rotation, standing, closed, goal, nowhere, False)
+    return PhysicsState(np.array([x, y]), rotation, standing, closed, goal, far_above, False)
 
 
 def held(physics: Physics, **where) -> PhysicsState:
-    then = physics.hold(situation(physics.compiled, **where))
+    then = physics.hold(initial(physics.compiled, **where))
     assert then is not None
     return then
 
@@ -35,7 +35,7 @@ def bare(empty) -> Physics:
     return Physics(empty)
 
 
-def moved(physics: Physics, now: PhysicsState, direction, times: int) -> PhysicsState:
+def move_repeatedly(physics: Physics, now: PhysicsState, direction, times: int) -> PhysicsState:
     for _ in range(times):
         now = physics.move_hand(now, np.asarray(direction, float)) or now
     return now
@@ -54,7 +54,7 @@ def test_near_a_wall_the_object_is_held_closer(bare):
     assert now.pose[1] + GOAL_BOXES["Bread"][1] / 2 <= 2.001
 
 
-def test_a_free_movement_is_exactly_a_tenth_of_a_metre(bare):
+def test_a_free_movement_is_exactly_a_tenth_of_a_meter(bare):
     now = held(bare)
     then = bare.move_hand(now, NORTH)
     assert then.pose[:3] - now.pose[:3] == pytest.approx([0, 0.1, 0], abs=1e-9)
@@ -63,14 +63,14 @@ def test_a_free_movement_is_exactly_a_tenth_of_a_metre(bare):
 
 def test_a_movement_stops_at_a_wall_and_then_fails(bare):
     now = held(bare, y=1.0, goal="Bread")
-    last = moved(bare, now, NORTH, 10)
+    last = move_repeatedly(bare, now, NORTH, 10)
     assert last.pose[1] == pytest.approx(2 - GOAL_BOXES["Bread"][1] / 2, abs=0.02)
     assert bare.move_hand(last, NORTH) is None
 
 
 def test_a_movement_ends_at_arms_length(bare):
     """1.5 m from the agent's axis, never beyond."""
-    last = moved(bare, held(bare, y=-1.75), NORTH, 15)
+    last = move_repeatedly(bare, held(bare, y=-1.75), NORTH, 15)
     assert 1.49 <= last.pose[1] + 1.75 <= 1.5 + 1e-9
     assert bare.move_hand(last, NORTH) is None
 
@@ -78,14 +78,14 @@ def test_a_movement_ends_at_arms_length(bare):
 def test_a_movement_ends_at_the_edge_of_the_view(bare):
     """The view's upper edge is 15 degrees above the horizontal."""
     now = held(bare)
-    last = moved(bare, now, UP, 8)
+    last = move_repeatedly(bare, now, UP, 8)
     slope = (last.pose[2] - CAMERA_STANDING) / last.pose[1]
     assert slope <= np.tan(np.radians(15)) + 1e-9
     assert bare.move_hand(last, UP) is None
 
 
-def test_a_failed_movement_leaves_the_situation_untouched(bare):
-    last = moved(bare, held(bare, y=1.0, goal="Bread"), NORTH, 10)
+def test_a_failed_movement_leaves_the_state_untouched(bare):
+    last = move_repeatedly(bare, held(bare, y=1.0, goal="Bread"), NORTH, 10)
     before = last.pose.copy()
     assert bare.move_hand(last, NORTH) is None
     assert (last.pose == before).all()
@@ -100,7 +100,7 @@ def test_a_rotation_turns_by_thirty_degrees_about_the_center(bare):
 
 def test_a_rotation_into_a_wall_fails(bare):
     """The plunger, half a meter long, close to a wall, does not fit lying towards it."""
-    now = moved(bare, held(bare, y=1.0, goal="Plunger"), NORTH, 10)
+    now = move_repeatedly(bare, held(bare, y=1.0, goal="Plunger"), NORTH, 10)
     turns = [bare.rotate_hand(now, EAST, 30.0)]
     while turns[-1] is not None and len(turns) < 4:
         turns.append(bare.rotate_hand(turns[-1], EAST, 30.0))
@@ -124,7 +124,7 @@ def test_a_thing_on_the_table_is_not_in_it(physics):
 
 def in_drawer(physics: Physics) -> PhysicsState:
     """The tomato lying in the open drawer."""
-    now = situation(physics.compiled, y=0.6)
+    now = initial(physics.compiled, y=0.6)
     now = physics.move_openable(now, DRAWER, True)
     over = np.array([0.0, 1.25, 0.95, 1, 0, 0, 0])
     return physics.drop(PhysicsState(**{**vars(now), "pose": over, "held": True}))
@@ -149,14 +149,14 @@ def test_it_rides_along_when_the_drawer_closes_and_opens(physics, chest):
 
 def test_a_held_object_in_the_way_blocks_a_drawer(physics):
     now = held(physics, y=0.9)
-    low = moved(physics, now, -UP, 7)
+    low = move_repeatedly(physics, now, -UP, 7)
     assert 0.6 < low.pose[2] < 0.85
     assert physics.move_openable(low, DRAWER, True) is None
     assert physics.move_openable(now, CABINET, True) is not None
 
 
 def test_a_door_without_an_object_near_just_opens(physics):
-    now = situation(physics.compiled, y=-1.0, goal="")
+    now = initial(physics.compiled, y=-1.0, goal="")
     then = physics.move_openable(now, CABINET, True)
     assert then.open.tolist() == [False, True]
     assert now.open.tolist() == [False, False]
@@ -169,12 +169,12 @@ def test_turning_with_an_object_keeps_it_in_the_hand(bare):
 
 
 def test_turning_into_a_wall_with_an_object_fails(bare):
-    now = moved(bare, held(bare, x=1.5, rotation=0.0, goal="Bread"), NORTH, 3)
+    now = move_repeatedly(bare, held(bare, x=1.5, rotation=0.0, goal="Bread"), NORTH, 3)
     assert bare.carry(now, 90.0, True) is None
 
 
 def test_pushing_into_a_slanted_pile_does_not_go_through():
-    """Whatever is pushed against the chest from every side never ends inside it."""
+    """An object pushed against the chest from random sides never penetrates it."""
     room = hut(Thing("Dresser", "Dresser", (0, 1.2, 0), 180, (1.0, 0.5, 0.8)))
     physics = Physics(compile_room(room))
     rng = np.random.default_rng(0)

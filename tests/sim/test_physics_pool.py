@@ -1,4 +1,4 @@
-"""Physics in processes of its own: the same bits as in threads, and nothing hangs or stays behind."""
+"""Physics in child processes: bit-exactly as in threads; nothing hangs, no process is left behind."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def physics():
 
 
 def holding(world: World) -> World:
-    """All hold a tomato."""
+    """Puts a tomato into every agent's hand."""
     assert world.hold(np.full(len(world), 4)).all()
     return world
 
@@ -55,30 +55,30 @@ def everyone(world: World) -> np.ndarray:
 
 
 def test_random_play_is_the_same_bit_by_bit(rooms, physics):
-    stories = []
-    for chosen in (None, physics):
-        with World(rooms, copies=4, physics=chosen) as world:
-            stories.append(random_play(world, np.random.default_rng(5), 120))
-    assert stories[0] == stories[1]
+    trajectories = []
+    for backend in (None, physics):
+        with World(rooms, copies=4, physics=backend) as world:
+            trajectories.append(random_play(world, np.random.default_rng(5), 120))
+    assert trajectories[0] == trajectories[1]
 
 
 def test_games_are_the_same_bit_by_bit(rooms, physics):
-    """Manipulations by random hands, from their first step to the pixels of what they dropped."""
+    """Random manipulation games, from the first step to the pixels of the dropped object."""
     hands = [
         number
         for number, name in enumerate(actions.NAMES)
         if actions.ALLOWED[Stage.OM, number] and (not name.startswith("OpenAt") or name in ("OpenAt|4,4", "OpenAt|6,4"))
     ]
-    stories = []
-    for chosen in (None, physics):
+    trajectories = []
+    for backend in (None, physics):
         rng = np.random.default_rng(2)
-        with World(rooms, copies=4, size=28, physics=chosen) as world:
-            game, story = CacheGame(world, Manipulate().sampler(3)), []
+        with World(rooms, copies=4, size=28, physics=backend) as world:
+            game, trajectory = CacheGame(world, Manipulate().sampler(3)), []
             for _ in range(25):
-                outcome = game.step(rng.choice(hands, len(game)))
-                story += [outcome.pose.tobytes(), outcome.success.tobytes(), outcome.counts.tobytes()]
-            stories.append(story)
-    assert stories[0] == stories[1]
+                result = game.step(rng.choice(hands, len(game)))
+                trajectory += [result.pose.tobytes(), result.success.tobytes(), result.counts.tobytes()]
+            trajectories.append(trajectory)
+    assert trajectories[0] == trajectories[1]
 
 
 def test_two_worlds_share_processes_and_leave_them_open(rooms, physics):
@@ -91,11 +91,11 @@ def test_two_worlds_share_processes_and_leave_them_open(rooms, physics):
 
 def test_a_room_that_is_replaced_is_played_in(rooms, physics, chest):
     poses = []
-    for chosen in (None, physics):
-        with World(rooms, physics=chosen) as world:
+    for backend in (None, physics):
+        with World(rooms, physics=backend) as world:
             holding(world).drop(everyone(world))
             world.replace(1, chest)
-            assert rooms[1] not in getattr(chosen, "_numbers", {})
+            assert rooms[1] not in getattr(backend, "_numbers", {})
             holding(world).drop(everyone(world))
             poses.append(world.state.pose.tobytes())
     assert poses[0] == poses[1]
@@ -127,13 +127,13 @@ def test_a_process_that_dies_at_work_is_an_error(rooms, physics):
     assert all(process.poll() is not None for process in others), "the others end, too"
 
 
-def test_what_goes_wrong_in_a_process_is_told(rooms, physics):
+def test_an_error_in_a_process_is_reported(rooms, physics):
     with World(rooms, physics=physics) as world, pytest.raises(PhysicsError, match="AssertionError"):
         physics.run(rooms, "drop", world.state)
 
 
 def test_an_interruption_ends_the_processes(rooms, physics):
-    """Their answers would be taken for those to the next question."""
+    """Otherwise their replies would be taken for those to the next request."""
     processes = [child.process for child in physics.pool.children]
     with World(rooms, copies=40, physics=physics) as world:
         holding(world).drop(everyone(world))
@@ -189,9 +189,9 @@ except KeyboardInterrupt:
     ("end", "code"), [("", 0), ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL)], ids=["ended", "killed"]
 )
 def test_no_process_outlives_the_one_that_began_it(end, code):
-    """They write to the same pipe, which is at its end only when all of them have ended."""
-    found = subprocess.run([sys.executable, "-c", PLAYING + end], capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stdout, found.stderr) == (code, "playing\n", "")
+    """They share one pipe, which reaches its end only when all of them have ended."""
+    ended = subprocess.run([sys.executable, "-c", PLAYING + end], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "playing\n", "")
 
 
 def test_ctrl_c_is_heard_by_the_player_alone():
@@ -207,7 +207,7 @@ def test_ctrl_c_is_heard_by_the_player_alone():
 
 
 @pytest.mark.parametrize(
-    ("task", "cores", "beside", "expected"),
+    ("task", "cores", "group_size", "expected"),
     [
         ("manipulate", 16, 1, 14),
         ("seek", 5, 1, 3),
@@ -218,10 +218,10 @@ def test_ctrl_c_is_heard_by_the_player_alone():
         ("manipulate", 128, 1, 16),
     ],
 )
-def test_processes_are_as_many_as_cores_allow(monkeypatch, task, cores, beside, expected):
+def test_processes_are_as_many_as_cores_allow(monkeypatch, task, cores, group_size, expected):
     with_cores(monkeypatch, cores)
     group = Group()
-    group.size = beside
+    group.size = group_size
     assert physics_processes(task, group) == expected
 
 

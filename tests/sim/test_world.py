@@ -1,4 +1,4 @@
-"""The batched world: what must always hold under random play, and what must never be accepted."""
+"""The batched world: actions, invariants under random play, and refused input."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def world(chest):
         yield world
 
 
-def test_moves_are_a_quarter_of_a_metre_in_the_agents_own_directions(world):
+def test_moves_are_a_quarter_of_a_meter_in_the_agents_own_directions(world):
     for rotation, ahead in ((0, (0, 1)), (90, (1, 0)), (180, (0, -1)), (270, (-1, 0))):
         for move, turn in ((0, 0), (1, -90), (2, 90)):
             world.set_agent_pose(0, AgentPose(0.0, 0.0, rotation, True))
@@ -131,8 +131,8 @@ def test_turning_the_hand_back_and_forth_returns(world):
 
 
 def random_play(world: World, rng: np.random.Generator, steps: int, check=lambda before, done, kind: None) -> bytes:
-    """Random actions of every kind in every world; the whole story as bytes."""
-    count, story = len(world), b""
+    """Random actions of every kind in every world; returns the trajectory as bytes."""
+    count, trajectory = len(world), b""
     for _ in range(steps):
         before = world.state.copy()
         kind = rng.choice(["move", "rotate", "stand", "open", "close", "hold", "hand", "turn", "drop"],
@@ -144,8 +144,8 @@ def random_play(world: World, rng: np.random.Generator, steps: int, check=lambda
         elif kind == "stand":
             done = world.stand(rng.integers(-1, 2, count))
         elif kind == "open":
-            most = np.array([len(world.rooms[room].openables) for room in world.room_of])
-            done = world.open(rng.integers(-1, np.maximum(most, 1)))
+            counts = np.array([len(world.rooms[room].openables) for room in world.room_of])
+            done = world.open(rng.integers(-1, np.maximum(counts, 1)))
         elif kind == "close":
             done = world.close_near(rng.random(count) < 0.7)
         elif kind == "hold":
@@ -158,8 +158,8 @@ def random_play(world: World, rng: np.random.Generator, steps: int, check=lambda
             done = world.drop(rng.random(count) < 0.7)
         check(before, done, kind)
         state = world.state
-        story += b"".join(array.tobytes() for array in (done, state.pose, state.position, state.open))
-    return story
+        trajectory += b"".join(array.tobytes() for array in (done, state.pose, state.position, state.open))
+    return trajectory
 
 
 def test_thousands_of_random_actions_keep_the_world_whole():
@@ -175,10 +175,10 @@ def test_thousands_of_random_actions_keep_the_world_whole():
             for name in ("position", "rotation", "standing", "open", "goal", "pose", "held"):
                 same = (getattr(before, name) == getattr(after, name)).reshape(len(world), -1).all(1)
                 assert same[~done].all(), f"a failed {kind} changed {name}"
-            there = after.goal >= 0
+            present = after.goal >= 0
             x, y, z = after.pose[:, :3].T
             inside = (bounds[:, 0] < x) & (x < bounds[:, 2]) & (bounds[:, 1] < y) & (y < bounds[:, 3])
-            assert inside[there].all() and ((z > 0) & (z < heights))[there].all()
+            assert inside[present].all() and ((z > 0) & (z < heights))[present].all()
             assert np.isfinite(after.pose).all()
 
         random_play(world, rng, 250, check)
@@ -196,11 +196,11 @@ def test_thousands_of_random_actions_keep_the_world_whole():
 def test_play_is_the_same_with_any_number_of_threads_and_in_any_batch():
     scenes = ["FloorPlan6", "FloorPlan306"]
     compiled = [compile_room(make_room(scene)) for scene in scenes]
-    stories = []
+    trajectories = []
     for threads in (1, 4):
         with World(compiled, copies=2, threads=threads) as world:
-            stories.append(random_play(world, np.random.default_rng(3), 60))
-    assert stories[0] == stories[1]
+            trajectories.append(random_play(world, np.random.default_rng(3), 60))
+    assert trajectories[0] == trajectories[1]
     with World(compiled[:1], threads=2) as alone, World(compiled, copies=2, threads=2) as many:
         for world in (alone, many):
             world.hold(np.zeros(len(world), int))
@@ -217,18 +217,18 @@ def test_a_room_without_openables_can_be_played_in(empty):
         assert world.move(np.array([0, 0])).shape == (2,)
 
 
-def test_ways_to_open_are_ways_to_open(world, chest):
-    ways = find_opening_poses(chest, world.reachable[0])
-    assert all(ways)
-    for number, places in enumerate(ways):
-        for place in places[:5]:
-            world.set_agent_pose(0, place)
+def test_openables_can_be_opened_from_their_opening_poses(world, chest):
+    opening_poses = find_opening_poses(chest, world.reachable[0])
+    assert all(opening_poses)
+    for number, poses in enumerate(opening_poses):
+        for pose in poses[:5]:
+            world.set_agent_pose(0, pose)
             assert world.open(one(number))[0]
             world.state.open[:] = False
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda w: w.move(one(3)), "action 3 is out of range: -1 for nothing, or 0 to 2 for ahead, left, right"),
         (lambda w: w.move(one(-2)), "action -2 is out of range"),
@@ -241,9 +241,9 @@ def test_ways_to_open_are_ways_to_open(world, chest):
         (lambda w: w.set_agent_pose(0, AgentPose(0.0, 1.7, 0.0, True)), "no body can stand"),
     ],
 )
-def test_bad_input_is_refused_before_anything_changes(world, call, said):
+def test_bad_input_is_refused_before_anything_changes(world, call, message):
     before = world.state.copy()
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         call(world)
     assert all((getattr(before, name) == getattr(world.state, name)).all() for name in vars(before))
 

@@ -1,4 +1,4 @@
-"""Trees of triangles, and rays through them, against every triangle one by one."""
+"""BVHs and ray casts against brute force over all triangles, and the ray caster's buffers."""
 
 import numpy as np
 import pytest
@@ -12,21 +12,21 @@ from scrubjay.sim.render.warp import WarpRenderer
 
 
 def soup(rng, count: int) -> np.ndarray:
-    """Small triangles here and there, (count, 3, 3)."""
+    """Small random triangles, (count, 3, 3)."""
     return rng.uniform(-1, 1, (count, 1, 3)) + rng.normal(size=(count, 3, 3)) * 0.1
 
 
 def leaves(bvh, node: int) -> list[int]:
-    """All triangles under a node, each box checked on the way."""
-    found = []
+    """Positions in leaf order of all triangles under a node."""
+    triangles = []
     for side, reference in enumerate(bvh.nodes[node, :2, 3].copy().view(np.int32)):
         if reference >= 0:
-            found += leaves(bvh, reference)
+            triangles += leaves(bvh, reference)
         else:
             first, count = ~reference >> LEAF_BITS, ~reference & (1 << LEAF_BITS) - 1
-            found += list(range(first, first + count))
+            triangles += list(range(first, first + count))
             assert count <= MAX_LEAF_SIZE or side == 0
-    return found
+    return triangles
 
 
 @pytest.mark.parametrize("counts", [[1], [2, 1], [500], [300, 1, 40, 7]])
@@ -36,8 +36,8 @@ def test_every_triangle_is_in_its_tree_once(counts):
     assert sorted(bvh.order) == list(range(sum(counts)))
     start = 0
     for root, count in zip(bvh.roots, counts, strict=True):
-        held = leaves(bvh, root)
-        assert sorted(bvh.order[held]) == list(range(start, start + count))
+        positions = leaves(bvh, root)
+        assert sorted(bvh.order[positions]) == list(range(start, start + count))
         start += count
 
 
@@ -46,7 +46,7 @@ def test_triangles_all_in_one_place_are_divided_too():
     assert len(leaves(bvh, 0)) == 64
 
 
-def hits_one_by_one(corners, origin, ray):
+def distances_by_brute_force(corners, origin, ray):
     """Distances (n,) to every triangle, infinite where it is missed."""
     a, e, f = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     h = np.cross(ray, f)
@@ -84,7 +84,7 @@ def test_rays_find_the_nearest_triangle():
               [found], device="cpu")  # fmt: skip
     hit = 0
     for (far, u, v, face), origin, ray in zip(found.numpy(), origins, rays, strict=True):
-        each = hits_one_by_one(ordered, origin, ray)
+        each = distances_by_brute_force(ordered, origin, ray)
         if face < 0:
             assert each.min() == np.inf
             continue
@@ -95,7 +95,7 @@ def test_rays_find_the_nearest_triangle():
     assert hit > 100
 
 
-def test_rows_are_lent_and_taken_back():
+def test_rows_are_allocated_and_freed():
     import torch
 
     rows = Rows("cpu", numbers=(2, torch.float32))
@@ -108,8 +108,8 @@ def test_rows_are_lent_and_taken_back():
     assert rows.allocate(20000) == second and len(rows) == size
 
 
-def test_swapping_rooms_piles_nothing_up():
-    """After a hundred swaps, textures, materials and rows are no more than after the first ones."""
+def test_swapping_rooms_leaks_nothing():
+    """A hundred swaps leave no more textures, materials and rows than the first few."""
     rooms = [build_room(f"foyer-{seed}") for seed in range(4)]
     renderer = WarpRenderer(rooms[:2], 1, 28)
     sizes = []
@@ -120,7 +120,7 @@ def test_swapping_rooms_piles_nothing_up():
     assert max(sizes[50:]) <= max(sizes[:8])
 
 
-def test_what_is_shared_is_made_once_and_its_number_reused():
+def test_shared_objects_are_made_once_and_their_indices_reused():
     shared = SharedPool()
     first, second = shared.index(("a",), lambda: "A"), shared.index(("b",), lambda: "B")
     shared.acquire({first, second})
@@ -131,7 +131,7 @@ def test_what_is_shared_is_made_once_and_its_number_reused():
 
 
 def test_the_kernels_compile_for_a_gpu(tmp_path):
-    """NVIDIA's run-time compiler comes with Warp and needs no GPU, so that an error in them shows everywhere."""
+    """NVIDIA's run-time compiler ships with Warp and needs no GPU, so errors in kernels show on every machine."""
     for module in (raycast, shading):
         wp.compile_aot_module(module, arch=80, module_dir=tmp_path, use_ptx=True)
     assert len(list(tmp_path.glob("*.ptx"))) == 2

@@ -22,7 +22,7 @@ HOWS = renderers()
 
 @pytest.fixture(params=HOWS)
 def how(request) -> dict:
-    """A renderer and a device to draw with."""
+    """A renderer and its device, as arguments of World."""
     return request.param
 
 
@@ -35,7 +35,7 @@ def test_shapes_and_types(how, chest):
     assert view.normals.shape == (2, 112, 112, 3) and view.normals.dtype == torch.float32
 
 
-def test_what_was_not_asked_for_is_not_there(how, chest):
+def test_reading_an_image_that_was_not_rendered_is_an_error(how, chest):
     with World([chest], **how, size=56) as world:
         view = world.view(("ids",))
     with pytest.raises(ValueError, match="this view has no rgb, only ids"):
@@ -115,7 +115,7 @@ def test_an_open_drawer_is_seen_open(how, chest):
 
 
 def test_a_copy_looks_like_the_room_alone(how, chest):
-    """The same place gives the same picture, in whatever batch."""
+    """The same pose gives the same image in any batch."""
     with World([chest], **how, size=56) as one, World([chest, chest], 2, **how, size=56) as many:
         for world in (one, many):
             for b in range(len(world)):
@@ -128,7 +128,7 @@ def test_a_copy_looks_like_the_room_alone(how, chest):
 
 @pytest.mark.parametrize("at_once", [2, 512])
 def test_some_worlds_are_drawn_as_they_are_among_all(how, chest, empty, at_once, monkeypatch):
-    """Of any worlds of two rooms, and if they are more than are drawn at once."""
+    """Any subset of the worlds of two rooms, also if it takes several kernel launches."""
     monkeypatch.setattr(warp, "AT_ONCE", at_once)
     with World([chest, empty], copies=3, **how, size=56) as world:
         for b in range(6):
@@ -138,11 +138,11 @@ def test_some_worlds_are_drawn_as_they_are_among_all(how, chest, empty, at_once,
         whole, pixels = world.view(KINDS), world.goal_pixels()
         assert [int(mask.sum()) > 0 for mask in pixels[0]] == [True, True, False, True, True, True]
         for chosen in ([], [0], [4], [1, 5], [0, 2, 4], [3, 4, 5], list(range(6))):
-            some = np.isin(np.arange(6), chosen)
-            part = world.view(KINDS, worlds=some)
+            mask = np.isin(np.arange(6), chosen)
+            part = world.view(KINDS, worlds=mask)
             for kind in KINDS:
                 assert torch.equal(part.images[kind], whole.images[kind][chosen])
-            for few, all_of_them in zip(world.goal_pixels(some), pixels, strict=True):
+            for few, all_of_them in zip(world.goal_pixels(mask), pixels, strict=True):
                 assert torch.equal(few, all_of_them[chosen])
 
 
@@ -154,15 +154,19 @@ def test_worlds_that_are_not_there_are_refused(how, chest):
         with pytest.raises(ValueError, match="expected one thing for each of 2 images, not 1"):
             world.goal_mask(world.view(("ids",)), np.array([True, False]))
         shot = Shot.from_state(world.state, np.array([0, 1]))
-        for numbers, said in (([0, 2], "from 0 to 1, not"), ([-1, 0], "from 0 to 1"), ([0], r"eye \(2, 3\)")):
-            with pytest.raises(ValueError, match=said):
+        for numbers, message in (
+            ([0, 2], "from 0 to 1, not"),
+            ([-1, 0], "from 0 to 1"),
+            ([0], r"eye has shape \(2, 3\)"),
+        ):
+            with pytest.raises(ValueError, match=message):
                 world.renderer.draw(replace(shot, worlds=np.array(numbers)), ("ids",))
         with pytest.raises(ValueError, match=r"eye has shape \(1, 3\), for 2 worlds"):
             world.renderer.draw(replace(Shot.from_state(world.state, np.array([1])), worlds=None), ("ids",))
 
 
-def a_view(compiled, **how):
-    """Four agents in one room, with things in their hands and half of all things open."""
+def render_room(compiled, **how):
+    """Images of four agents in one room, with objects in their hands and half of the openables open."""
     rng = np.random.default_rng(5)
     with World([compiled], copies=4, **how) as world:
         for b in range(4):
@@ -180,7 +184,7 @@ def a_view(compiled, **how):
 def test_the_renderers_agree(scene, how):
     """Ids on 99 % of pixels, depth within 1 cm on 99.5 % of those, colors within 0.03 on average, in every view."""
     compiled = compile_room(make_room(scene))
-    one, other = a_view(compiled, renderer="opengl"), a_view(compiled, **how)
+    one, other = render_room(compiled, renderer="opengl"), render_room(compiled, **how)
     same = one["ids"] == other["ids"]
     assert same.float().mean((1, 2)).min() >= 0.99
     near = (one["depth"] - other["depth"]).abs() <= 0.01
@@ -242,16 +246,16 @@ def test_a_room_is_swapped_while_another_stays(how, chest, empty):
 
 
 @pytest.mark.parametrize(
-    ("device", "said"),
+    ("device", "message"),
     [("gpu", "unknown device 'gpu'"), ("cuda:x", "unknown device"), ("cuda:99", "CUDA|there is no cuda:99")],
 )
-def test_a_device_that_is_not_there_is_refused_before_anything_is_built(device, said):
-    with pytest.raises(RendererError, match=said):
+def test_a_device_that_is_not_there_is_refused_before_anything_is_built(device, message):
+    with pytest.raises(RendererError, match=message):
         World(["FloorPlan1"], device=device)
 
 
 def test_opengl_is_not_for_cuda():
-    """Whatever the machine has, the two do not go together."""
+    """On any machine, with or without a GPU."""
     with pytest.raises(RendererError, match="CUDA"):
         make_renderer("opengl", [], 1, 56, "cuda")
 
