@@ -1,4 +1,4 @@
-"""What `mkdocs build` needs beyond docs/: the command reference, the results, and the pages at the repository's top."""
+"""Hooks of `mkdocs build`: add the command reference, examples, results and top-level pages to the site."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Adds pages that are generated, or kept outside docs/."""
+    """Adds generated pages, and those outside docs/."""
     files.append(File.generated(config, "commands.md", content=command_reference()))
     files.append(File.generated(config, "examples.md", content=examples_page()))
     for path in (*(ROOT / "results").iterdir(), *(ROOT / name for name in TOP_PAGES)):
@@ -37,7 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links are written for the repository's tree; the site has results/ and the top's pages inside docs/."""
+    """Rewrites links from the repository's tree to the site's, where results/ and top-level pages are inside docs/."""
     source = page.file.src_uri
     if source.startswith("results/"):
         return markdown.replace("](../docs/", "](../")
@@ -48,7 +48,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def command_reference() -> str:
-    """Every command's help, as the command line prints it."""
+    """The `--help` output of every command."""
     names = [[name] for name in subcommands([]) if name != "bench"]
     names += [["bench", name] for name in subcommands(["bench"])]
     parts = [f"## scrubjay {' '.join(name)}\n\n```text\n{help_of(name)}\n```\n" for name in names]
@@ -56,7 +56,7 @@ def command_reference() -> str:
 
 
 def examples_page() -> str:
-    """The examples' table, and their code."""
+    """The table of examples and their code."""
     folder = ROOT / "examples"
     code = [f"## {path.name}\n\n```python\n{path.read_text()}```\n" for path in sorted(folder.glob("*.py"))]
     return "\n".join([(folder / "README.md").read_text(), *code])
@@ -70,7 +70,7 @@ def subcommands(arguments: list[str]) -> list[str]:
 
 
 def help_of(arguments: list[str]) -> str:
-    """What `scrubjay ARGUMENTS --help` prints."""
+    """The output of `scrubjay ARGUMENTS --help`."""
     from scrubjay.cli.main import main
 
     out = io.StringIO()

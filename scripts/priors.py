@@ -1,8 +1,8 @@
-"""Makes the generator's priors from the table of objects: `python scripts/priors.py ithor_objects.csv`.
+"""Computes the generator's priors from the table of objects: `python scripts/priors.py ithor_objects.csv`.
 
 The table lists the objects of AI2-THOR's 120 rooms (type, pose, box, what is inside what): facts taken from the
-Apache-2.0 `procthor` package. The priors keep, for each room type and object type, how many rooms hold it and how many
-of them, the quantiles of its size in its own frame, and what it stands on.
+Apache-2.0 `procthor` package. The priors hold, for each room type and object type, the share of rooms that have it, the
+quantiles of its count and of its size in its own frame, and what it stands on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def room_type(scene: str) -> str:
 
 
 def own_size(record: dict[str, str]) -> tuple[float, float, float] | None:
-    """Width, depth and height at yaw 0; None for records turned by an odd angle, whose box says nothing."""
+    """Width, depth and height at yaw 0; None for records at an oblique yaw, whose box is not the object's."""
     yaw = float(record["yaw"]) % 90
     if min(yaw, 90 - yaw) > 10:
         return None
@@ -37,16 +37,16 @@ def own_size(record: dict[str, str]) -> tuple[float, float, float] | None:
 
 
 def sizes_of(records: list[dict[str, str]], everywhere: list[dict[str, str]]) -> list[tuple[float, float, float]]:
-    """A type's sizes in the rooms of one type; where all are turned oddly, in all rooms, or its boxes."""
-    for found in (records, everywhere):
-        if straight := [size for record in found if (size := own_size(record))]:
+    """A type's sizes in the rooms of one type; if all are oblique, in all rooms, else from its boxes."""
+    for candidates in (records, everywhere):
+        if straight := [size for record in candidates if (size := own_size(record))]:
             return straight
-    turned = [tuple(float(record[key]) for key in ("size_x", "size_z", "size_y")) for record in everywhere]
-    return [(0.8 * width, 0.8 * depth, height) for width, depth, height in turned]
+    boxes = [tuple(float(record[key]) for key in ("size_x", "size_z", "size_y")) for record in everywhere]
+    return [(0.8 * width, 0.8 * depth, height) for width, depth, height in boxes]
 
 
 def prior(records: list, everywhere: list, types: dict[tuple[str, str], str], rooms: int) -> dict:
-    """What the rooms of one type say about one object type."""
+    """Statistics of one object type in the rooms of one type."""
     per_room = Counter(record["scene"] for record in records)
     sizes = sizes_of(records, everywhere)
     parents = Counter(
@@ -73,8 +73,8 @@ def main(table: str) -> None:
             groups[kind][record["type"]].append(record)
     rooms = {
         kind: {
-            name: prior(found, [r for r in records if r["type"] == name], types, len(scenes[kind]))
-            for name, found in sorted(by_type.items())
+            name: prior(members, [r for r in records if r["type"] == name], types, len(scenes[kind]))
+            for name, members in sorted(by_type.items())
         }
         for kind, by_type in groups.items()
     }

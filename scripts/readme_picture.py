@@ -11,7 +11,7 @@ from scrubjay.viz.picture import write_picture
 from scrubjay.viz.storyboard import draw_storyboard
 
 SIZE = 448
-"""Twice the edge of a drawn frame, which antialiases it."""
+"""Rendered at twice the size of a frame, for antialiasing."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Every type of the catalog: fills its box, can be seen and touched, varies, opens without leaving its hinges."""
+"""Every catalog type fills its box, is visible and solid, varies with its seed, and opens about its joints."""
 
 from functools import cache
 
@@ -17,7 +17,7 @@ from scrubjay.sim.compile import GOAL_BOXES
 OPENABLE = sorted(name for name, kind in TYPES.items() if kind.opens)
 CONTAINERS = ("Drawer", "Cabinet", "Fridge", "Microwave", "Safe", "Box", "LaundryHamper", "GarbageCan")
 SOFT = ("Rug",)
-"""Types that are walked over: nothing to bump into."""
+"""Types without solids, which bodies walk over."""
 
 
 OWN_SIZES = {
@@ -31,12 +31,12 @@ OWN_SIZES = {
     "Rug": (2.0, 1.4, 0.01),
     "ShowerCurtain": (1.6, 0.12, 1.9),
 }
-"""Of types that the table of real rooms does not hold, or holds only rolled up or turned."""
+"""For types that the table of real rooms lacks, or has only rolled up or rotated."""
 
 
 @cache
 def size_of(kind: str) -> tuple[float, float, float]:
-    """The median size in the real rooms that hold it most often."""
+    """The median size in the room type that holds it most often."""
     room = max(ROOM_TYPES, key=lambda room: priors.share(room, kind))
     return OWN_SIZES.get(kind) or tuple(np.maximum(priors.of(room, kind).size[1], 0.004))
 
@@ -97,12 +97,12 @@ def test_a_shape_is_well_formed(kind):
 
 @pytest.mark.parametrize("kind", sorted(TYPES))
 def test_no_two_are_the_same_but_one_seed_always_is(kind):
-    def print_of(shape):
+    def fingerprint(shape):
         surfaces = [item for part in parts(shape) for item in part.surfaces.items()]
         return [(material, [m.vertices.tobytes() for m in surface]) for material, surface in surfaces]
 
-    assert print_of(draw(kind, 3)) == print_of(draw(kind, 3))
-    assert any(print_of(draw(kind, 3)) != print_of(draw(kind, seed)) for seed in range(4, 10))
+    assert fingerprint(draw(kind, 3)) == fingerprint(draw(kind, 3))
+    assert any(fingerprint(draw(kind, 3)) != fingerprint(draw(kind, seed)) for seed in range(4, 10))
 
 
 def test_those_that_open_are_marked():
@@ -119,8 +119,8 @@ def test_openables_have_moving_parts_that_move(kind):
         closed, opening = (part_frame(part, fraction, np.zeros(3), np.eye(3)) for fraction in (0.0, 1.0))
         assert np.allclose(closed[0], 0) and np.allclose(closed[1], np.eye(3))
         points = np.concatenate([m.vertices for surface in part.surfaces.values() for m in surface])
-        moved = points @ opening[1].T + opening[0]
-        assert np.linalg.norm(moved - points, axis=1).max() > 0.4 * min(shape.size)
+        opened = points @ opening[1].T + opening[0]
+        assert np.linalg.norm(opened - points, axis=1).max() > 0.4 * min(shape.size)
 
 
 @pytest.mark.parametrize("kind", ["Drawer", "Cabinet", "Fridge", "Microwave", "Oven", "Dishwasher", "Safe"])
@@ -140,12 +140,12 @@ def test_containers_contain(kind):
     assert spaces
     for space in spaces:
         points = space.position + np.random.default_rng(0).uniform(-1, 1, (400, 3)) * space.half
-        taken = np.zeros(len(points), bool)
+        solid_points = np.zeros(len(points), bool)
         for part in parts(shape):
             for solid in part.solids:
                 if solid.kind == "box":
-                    taken |= (np.abs((points - solid.position) @ solid.rotation) < solid.size).all(1)
-        assert taken.mean() < 0.15
+                    solid_points |= (np.abs((points - solid.position) @ solid.rotation) < solid.size).all(1)
+        assert solid_points.mean() < 0.15
 
 
 @pytest.mark.parametrize("kind", GOALS)
@@ -162,7 +162,7 @@ def test_an_unknown_type_is_refused():
         catalog.draw("Spaceship", (1, 1, 1), np.random.default_rng(0), {}, {})
 
 
-def test_a_turned_profile_by_hand():
+def test_a_lathed_profile_by_hand():
     """A cylinder of radius 1 and height 2 from a lathe with many segments has nearly its volume and area."""
     cylinder = mesh.lathe([(0, 0), (1, 0), (1, 2), (0, 2)], segments=64)
     a, b, c = (cylinder.vertices[cylinder.faces[:, i]] for i in range(3))
@@ -173,7 +173,7 @@ def test_a_turned_profile_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("made", "volume"),
+    ("solid", "volume"),
     [
         (mesh.box((1, 2, 3)), 6.0),
         (mesh.prism([(0, 0), (2, 0), (0, 2)], 1.5), 3.0),
@@ -181,9 +181,9 @@ def test_a_turned_profile_by_hand():
         (mesh.tube([(0, 0, 0), (0, 0, 1)], 1.0, segments=64), np.pi),
     ],
 )
-def test_closed_meshes_have_their_volume(made, volume):
+def test_closed_meshes_have_their_volume(solid, volume):
     """By the divergence theorem, which holds only if every face is wound outwards."""
-    a, b, c = (made.vertices[made.faces[:, i]] for i in range(3))
+    a, b, c = (solid.vertices[solid.faces[:, i]] for i in range(3))
     assert (a * np.cross(b, c)).sum() / 6 == pytest.approx(volume, rel=0.02)
 
 

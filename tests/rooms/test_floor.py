@@ -1,4 +1,4 @@
-"""Where a body can stand: against distances worked out by hand and a slow, obvious flood."""
+"""Clearance and reachability, against distances by hand and a plain flood fill."""
 
 from collections import deque
 
@@ -30,8 +30,8 @@ def bedroom() -> Floor:
 
 
 @pytest.fixture(scope="module")
-def unknowing() -> Floor:
-    """The same as the bedroom's; nobody has asked for its own grid."""
+def uncached() -> Floor:
+    """The bedroom's floor, without its cached grid."""
     return floor_of(make_room("FloorPlan301"))
 
 
@@ -40,15 +40,17 @@ def test_clearance_in_an_empty_room_is_the_distance_to_the_nearest_wall(bare):
     assert bare.clearance(points) == pytest.approx([1.0, 0.5, 0.1, 0.3, 0.0], abs=1e-6)
 
 
-def test_an_empty_room_of_four_metres_has_fifteen_by_fifteen_positions(bare):
+def test_an_empty_room_of_four_meters_has_fifteen_by_fifteen_positions(bare):
     """Walls are at 2 m and the body's radius is 0.2 m, so positions run from -1.75 to 1.75."""
     assert len(bare.reachable()) == 15 * 15
 
 
 def test_distance_to_a_turned_rectangle_by_hand():
-    """A 2 x 1 rectangle at the origin turned by 90 degrees is 1 wide and 2 deep."""
-    turned = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.5])
-    assert distance(np.array([[1.5, 0], [0, 1.5], [0.2, 0.4], [0.8, 1.4]]), turned) == pytest.approx([1.0, 0.5, 0, 0.5])
+    """A 2 x 1 rectangle at the origin rotated by 90 degrees is 1 wide and 2 deep."""
+    rectangle = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.5])
+    assert distance(np.array([[1.5, 0], [0, 1.5], [0.2, 0.4], [0.8, 1.4]]), rectangle) == pytest.approx(
+        [1.0, 0.5, 0, 0.5]
+    )
 
 
 def test_clearance_agrees_with_all_rectangles_one_by_one(bedroom):
@@ -58,51 +60,51 @@ def test_clearance_agrees_with_all_rectangles_one_by_one(bedroom):
     assert np.abs(bedroom.clearance(points) - np.minimum(exact, 1.0)).max() < 0.013
 
 
-def slow_flood(floor: Floor, start: np.ndarray, angle: float) -> set[tuple[int, int]]:
-    """Step by step, asking for the clearance half-way and at the end of each step."""
+def flood_fill(floor: Floor, start: np.ndarray, angle: float) -> set[tuple[int, int]]:
+    """Breadth-first search that tests the clearance at the midpoint and the end of each step."""
     turn = np.radians(angle)
     east, north = np.array([np.cos(turn), -np.sin(turn)]), np.array([np.sin(turn), np.cos(turn)])
 
     def fits(cell) -> bool:
         return bool(floor.clearance(start + GRID * (cell[0] * east + cell[1] * north)) >= BODY_RADIUS)
 
-    found, queue = {(0, 0)}, deque([(0, 0)])
+    visited, queue = {(0, 0)}, deque([(0, 0)])
     while queue:
         x, y = queue.popleft()
         for dx, dy in ((0, 1), (1, 0), (0, -1), (-1, 0)):
             there, middle = (x + dx, y + dy), (x + dx / 2, y + dy / 2)
-            if there not in found and fits(there) and fits(middle):
-                found.add(there)
+            if there not in visited and fits(there) and fits(middle):
+                visited.add(there)
                 queue.append(there)
-    return found
+    return visited
 
 
 @given(angle=st.floats(0, 359), pick=st.integers(0, 10**6))
 @settings(max_examples=15, deadline=None)
-def test_a_grid_turned_by_any_angle_is_what_a_slow_flood_finds(bedroom, angle, pick):
+def test_a_grid_turned_by_any_angle_is_what_a_flood_fill_finds(bedroom, angle, pick):
     positions = bedroom.reachable().positions
     start = positions[pick % len(positions)]
     grid = bedroom.grid(start, angle)
-    assert {tuple(cell) for cell in grid.cells.tolist()} == slow_flood(bedroom, start, angle)
+    assert {tuple(cell) for cell in grid.cells.tolist()} == flood_fill(bedroom, start, angle)
 
 
 @given(angle=st.one_of(st.just(0.0), st.floats(0, 359)), pick=st.integers(0, 10**6))
 @settings(max_examples=30, deadline=None)
-def test_a_grid_is_the_same_whether_the_rooms_own_is_known_or_not(bedroom, unknowing, angle, pick):
+def test_a_grid_is_the_same_with_and_without_the_cached_one(bedroom, uncached, angle, pick):
     """Down to the order of its positions and steps: games and records depend on it."""
     positions = bedroom.reachable().positions
     start = positions[pick % len(positions)]
-    known, anew = bedroom.grid(start, angle), unknowing.grid(start, angle)
-    assert (known.start == anew.start).all() and known.angle == anew.angle
-    assert known.cells.tolist() == anew.cells.tolist()
-    assert (known.graph.toarray() == anew.graph.toarray()).all()
-    assert known.graph.indices.tolist() == anew.graph.indices.tolist()
-    assert bedroom.positions(start, angle).tolist() == anew.positions.tolist()
-    assert angle or positions.tolist() == anew.positions.tolist()
+    cached, computed = bedroom.grid(start, angle), uncached.grid(start, angle)
+    assert (cached.start == computed.start).all() and cached.angle == computed.angle
+    assert cached.cells.tolist() == computed.cells.tolist()
+    assert (cached.graph.toarray() == computed.graph.toarray()).all()
+    assert cached.graph.indices.tolist() == computed.graph.indices.tolist()
+    assert bedroom.positions(start, angle).tolist() == computed.positions.tolist()
+    assert angle or positions.tolist() == computed.positions.tolist()
 
 
 def test_steps_are_where_the_middle_is_free(bedroom):
-    """Each pair once, and only of neighbors with clearance between them."""
+    """Each edge is stored once, between neighbors with clearance between them."""
     grid = bedroom.grid(bedroom.reachable().positions[7], 20.0)
     at = grid.positions
     near = np.argwhere(np.triu(np.abs(np.linalg.norm(at[:, None] - at[None], axis=-1) - GRID) < 1e-6))
@@ -120,9 +122,9 @@ def test_neighbors_and_paths(bedroom):
     steps = grid.distances(0)
     assert steps[0] == 0 and (steps >= 0).all() and np.isfinite(steps).all()
     target = int(steps.argmax())
-    way = grid.path(0, target)
-    assert len(way) == steps[target] + 1 and way[0] == 0 and way[-1] == target
-    assert np.linalg.norm(np.diff(grid.positions[way], axis=0), axis=1) == pytest.approx(GRID)
+    path = grid.path(0, target)
+    assert len(path) == steps[target] + 1 and path[0] == 0 and path[-1] == target
+    assert np.linalg.norm(np.diff(grid.positions[path], axis=0), axis=1) == pytest.approx(GRID)
 
 
 def test_a_thing_in_the_way_is_walked_around():
@@ -148,7 +150,7 @@ def test_a_place_in_a_wall_is_refused(bare):
         bare.reachable().index((0.1, 0.0))
 
 
-def test_the_stacked_floors_say_what_each_floor_says(bare, bedroom):
+def test_stacked_floors_agree_with_each_floor(bare, bedroom):
     floors = Floors([bare, bedroom])
     rng = np.random.default_rng(1)
     room = rng.integers(2, size=400)

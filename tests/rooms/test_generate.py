@@ -1,4 +1,4 @@
-"""Generated rooms: named, the same every time, and sound: nothing overlaps, all can be walked to and opened."""
+"""Generated rooms: names, determinism, and soundness: nothing overlaps, openables can be reached and opened."""
 
 import time
 from collections import Counter
@@ -16,7 +16,7 @@ from scrubjay.rooms.room import GOALS, ROOM_TYPES
 from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import SOLID, compile_room
 
-SOME = (
+SCENE_SAMPLE = (
     "FloorPlan1",
     "FloorPlan21",
     "FloorPlan204",
@@ -29,9 +29,9 @@ SOME = (
 OPENABLES = {"kitchen": 12, "living_room": 3, "bedroom": 7, "bathroom": 6, "foyer": 0}
 POSITIONS = {"kitchen": 60, "living_room": 60, "bedroom": 60, "bathroom": 30, "foyer": 30}
 HUNG = ("Towel", "HandTowel", "ToiletPaper")
-"""Around what they hang on: their boxes hold a bar or a ring."""
+"""They hang around a bar or ring, so the boxes overlap."""
 TUCKED = ("Chair", "Stool")
-"""Under tables: their boxes overlap, their solids do not."""
+"""They stand under tables: their boxes overlap, their solids do not."""
 
 
 @cache
@@ -39,8 +39,8 @@ def built(scene):
     return compile_room(make_room(scene))
 
 
-def kin(room, a, b):
-    """Does one of two things stand on or lie in the other."""
+def nested(room, a, b):
+    """Whether one of two things stands on or lies in the other."""
     inside = {thing.name: thing.inside for thing in room.things}
 
     def chain(name):
@@ -49,17 +49,19 @@ def kin(room, a, b):
     return a in chain(b) or b in chain(a)
 
 
-def overlapping_boxes(room, most=0.005):
+def overlapping_boxes(room, tolerance=0.005):
     things = room.things[3:]
     boxes = np.array([box_of(thing.position, thing.size, thing.yaw) for thing in things])
     low, high = boxes[:, :3], boxes[:, 3:]
     depth = (np.minimum(high[:, None], high) - np.maximum(low[:, None], low)).min(-1)
-    pairs = [(things[i], things[j]) for i, j in np.argwhere(depth > most) if i < j]
-    return [(a.name, b.name) for a, b in pairs if not kin(room, a.name, b.name) and not {a.type, b.type} & set(TUCKED)]
+    pairs = [(things[i], things[j]) for i, j in np.argwhere(depth > tolerance) if i < j]
+    return [
+        (a.name, b.name) for a, b in pairs if not nested(room, a.name, b.name) and not {a.type, b.type} & set(TUCKED)
+    ]
 
 
-def overlapping_solids(compiled, most=0.01):
-    """Pairs of things whose solids are deeper in one another than `most`."""
+def overlapping_solids(compiled, tolerance=0.01):
+    """Pairs of things whose solids penetrate by more than `tolerance` meters."""
     model, room = compiled.model, compiled.room
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
@@ -70,20 +72,22 @@ def overlapping_solids(compiled, most=0.01):
     size[capsule] = np.column_stack([size[capsule, 0], size[capsule, 0], size[capsule, :2].sum(1)])
     half = np.einsum("nij,nj->ni", np.abs(data.geom_xmat[solids].reshape(-1, 3, 3)), size)
     low, high = data.geom_xpos[solids] - half, data.geom_xpos[solids] + half
-    near = (np.minimum(high[:, None], high) - np.maximum(low[:, None], low) > most).all(-1) & (owner[:, None] < owner)
-    found, line = [], np.zeros(6)
+    near = (np.minimum(high[:, None], high) - np.maximum(low[:, None], low) > tolerance).all(-1) & (
+        owner[:, None] < owner
+    )
+    overlaps, line = [], np.zeros(6)
     for i, j in np.argwhere(near):
         a, b = room.things[owner[i]], room.things[owner[j]]
         if b.type in HUNG and b.inside == a.name:
             continue
         gap = mujoco.mj_geomDistance(model, data, int(solids[i]), int(solids[j]), 0.1, line)
-        if gap < -most:
-            found.append((a.name, b.name, round(gap, 3)))
-    return found
+        if gap < -tolerance:
+            overlaps.append((a.name, b.name, round(gap, 3)))
+    return overlaps
 
 
 def assert_sound(scene):
-    """Everything that is promised of a room."""
+    """Asserts all guarantees of a generated room."""
     compiled = built(scene)
     room = compiled.room
     kinds = Counter(thing.type for thing in room.things)
@@ -97,11 +101,11 @@ def assert_sound(scene):
     assert len(compiled.openables) >= OPENABLES[room.type]
     grid = compiled.floor.reachable()
     assert len(grid) >= POSITIONS[room.type]
-    ways = find_opening_poses(compiled, grid)
-    assert sum(map(bool, ways)) >= 0.8 * len(ways)
+    opening_poses = find_opening_poses(compiled, grid)
+    assert sum(map(bool, opening_poses)) >= 0.8 * len(opening_poses)
 
 
-@pytest.mark.parametrize("scene", SOME)
+@pytest.mark.parametrize("scene", SCENE_SAMPLE)
 def test_a_room_is_sound(scene):
     assert_sound(scene)
 
@@ -172,7 +176,7 @@ def test_rooms_vary():
     assert any(len(room.outline) == 6 for room in map(make_room, SCENES[::4]))
 
 
-@pytest.mark.parametrize("scene", SOME)
+@pytest.mark.parametrize("scene", SCENE_SAMPLE)
 def test_contents_stay_in_their_drawer_and_leave_space(scene):
     room = built(scene).room
     by_name = {thing.name: thing for thing in room.things}

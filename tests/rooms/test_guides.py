@@ -45,10 +45,10 @@ def test_an_object_type_is_added_as_the_guide_says(tmp_path):
 
 
 def test_a_new_object_type_passes_the_tests_of_the_catalog(tmp_path):
-    """Those that the guide names."""
+    """The tests that the guide names."""
     follow("add_an_object_type.md", tmp_path)
     shutil.copytree(ROOT / "tests", tmp_path / "tests")
-    shown = run_in(
+    output = run_in(
         tmp_path,
         "-m",
         "pytest",
@@ -59,7 +59,7 @@ def test_a_new_object_type_passes_the_tests_of_the_catalog(tmp_path):
         "-k",
         "JewelryBox or marked",
     )
-    assert "7 passed" in shown
+    assert "7 passed" in output
 
 
 def test_a_room_type_is_added_as_the_guide_says(tmp_path):

@@ -1,4 +1,4 @@
-"""Textures are the same everywhere, join at their edges, stay light, and bad names are refused."""
+"""Textures are deterministic, tile seamlessly and stay light; bad names are refused."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_no_variant_is_variant_zero() -> None:
 
 @pytest.mark.parametrize("name", TILING)
 def test_tiling_textures_join(name: str) -> None:
-    """The step across the edge is no larger than the steps beside it usually are."""
+    """The step across the seam is no larger than the largest step inside."""
     pixels = image(name).astype(float)
     for axis in (1,) if name.startswith("wall") else (0, 1):
         along = np.abs(np.diff(pixels, axis=axis)).mean(axis=(1 - axis, 2))

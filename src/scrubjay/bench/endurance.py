@@ -1,4 +1,4 @@
-"""A long run of random play: does memory stay flat, and does the picture stay true to the state?"""
+"""A long run of random play, to check that memory stays flat and images stay consistent with the state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
 
 
 def measure(device: str, minutes: float, copies: int, interval: float, console: Console) -> dict:
-    """Plays at random in all 80 train rooms, and looks at memory and pictures at intervals."""
+    """Plays at random in all 80 train rooms and samples memory and images at intervals."""
     console.print(f"building {len(TRAIN)} rooms")
     rng = np.random.default_rng(0)
     samples: list[dict] = []
@@ -32,9 +32,14 @@ def measure(device: str, minutes: float, copies: int, interval: float, console: 
             steps += 1
             if time.monotonic() - start > interval * len(samples):
                 samples.append(
-                    {"s": round(time.monotonic() - start), "steps": steps, "host_mib": _host(), "gpu_mib": _gpu(device),
-                     "ids_equal": check(world, view.ids, rng)}
-                )  # fmt: skip
+                    {
+                        "s": round(time.monotonic() - start),
+                        "steps": steps,
+                        "host_mib": _host_mib(),
+                        "gpu_mib": _gpu_mib(device),
+                        "ids_equal": check(world, view.ids, rng),
+                    }
+                )
                 console.print(samples[-1])
     settled = samples[len(samples) // 4 :]
     return {
@@ -50,7 +55,7 @@ def measure(device: str, minutes: float, copies: int, interval: float, console: 
 
 
 def play(world: World, rng: np.random.Generator) -> None:
-    """One random action in every world, mostly walking, as an agent would at first."""
+    """One random action in every world, mostly walking, as by an untrained agent."""
     count = len(world)
     kind = rng.choice(8, size=count, p=[0.45, 0.16, 0.04, 0.14, 0.05, 0.03, 0.11, 0.02])
 
@@ -69,24 +74,24 @@ def play(world: World, rng: np.random.Generator) -> None:
 
 
 def check(world: World, ids: torch.Tensor, rng: np.random.Generator, worlds: int = 4) -> float:
-    """The least share of pixels on which OpenGL, drawing from the state, sees the same things, in a few worlds."""
-    s, least = world.state, 1.0
+    """The minimum over a few worlds of the share of pixels whose id agrees with OpenGL's rendering of the state."""
+    s, agreement = world.state, 1.0
     for b in rng.choice(len(world), worlds, replace=False):
-        here = slice(b, b + 1)
-        eye, matrix = cameras(s.position[here], s.rotation[here], s.standing[here])
-        other = OpenGLRenderer([world.rooms[world.room_of[b]]], 1, world.size)
-        seen = other.draw(Shot(eye, matrix, s.open[here], s.goal[here], s.pose[here]), ("ids",)).ids[0]
-        other.close()
-        least = min(least, float((seen == ids[b].cpu()).float().mean()))
-    return round(least, 5)
+        one = slice(b, b + 1)
+        eye, matrix = cameras(s.position[one], s.rotation[one], s.standing[one])
+        opengl = OpenGLRenderer([world.rooms[world.room_of[b]]], 1, world.size)
+        expected = opengl.draw(Shot(eye, matrix, s.open[one], s.goal[one], s.pose[one]), ("ids",)).ids[0]
+        opengl.close()
+        agreement = min(agreement, float((expected == ids[b].cpu()).float().mean()))
+    return round(agreement, 5)
 
 
-def _host() -> int:
+def _host_mib() -> int:
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) // 1024
 
 
-def _gpu(device: str) -> int:
+def _gpu_mib(device: str) -> int:
     if not device.startswith("cuda"):
         return 0
     free, total = torch.cuda.mem_get_info(device)

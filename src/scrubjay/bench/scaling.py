@@ -1,4 +1,4 @@
-"""How the world's figures grow with worlds, rooms and geoms: a table and a plot."""
+"""How the world's throughput scales with worlds, rooms and geoms: a table and a plot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 from rich.console import Console
 
-from scrubjay.bench.world import look_rates, machine, rate, spread
+from scrubjay.bench.world import machine, rate, render_rates, spread
 from scrubjay.files import write_atomically
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
@@ -28,9 +28,9 @@ def measure(device: str, seconds: float, out: Path, console: Console) -> list[di
     rows += [_row("rooms", count, rooms[:count], max(1, 1280 // count), device, seconds, console) for count in ROOMS]
     by_geoms = sorted(rooms, key=lambda room: room.visual_geoms)
     for share in (0.0, 0.3, 0.6, 0.97):
-        chosen = by_geoms[int(share * (len(rooms) - 4)) :][:4]
-        geoms = round(float(np.mean([room.visual_geoms for room in chosen])))
-        rows.append(_row("geoms", geoms, chosen, 256, device, seconds, console))
+        sample = by_geoms[int(share * (len(rooms) - 4)) :][:4]
+        geoms = round(float(np.mean([room.visual_geoms for room in sample])))
+        rows.append(_row("geoms", geoms, sample, 256, device, seconds, console))
     write_atomically(out / "scaling.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     _plot(rows, out / "scaling.png", machine(device))
     return rows
@@ -41,11 +41,11 @@ def _row(
 ) -> dict:
     rng = np.random.default_rng(0)
     with World(rooms, copies, device=device) as world:
-        found = look_rates(world, rng, seconds, COLUMNS)
-        found["walk_steps_per_s"] = round(
+        rates = render_rates(world, rng, seconds, COLUMNS)
+        rates["walk_steps_per_s"] = round(
             len(world) * rate(lambda: world.move(rng.integers(3, size=len(world))), seconds, device)
         )
-        row = {"series": series, "x": x, "worlds": len(world), "rooms": len(rooms), **{c: found[c] for c in COLUMNS}}
+        row = {"series": series, "x": x, "worlds": len(world), "rooms": len(rooms), **{c: rates[c] for c in COLUMNS}}
     console.print(row)
     return row
 
@@ -56,12 +56,12 @@ def _plot(rows: list[dict], path: Path, title: str) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), sharey=True)
     for axis, series in zip(axes, ("worlds", "rooms", "geoms"), strict=True):
-        mine = [row for row in rows if row["series"] == series]
+        points = [row for row in rows if row["series"] == series]
         for column in COLUMNS:
-            axis.plot([row["x"] for row in mine], [row[column] for row in mine], marker="o", label=column)
+            axis.plot([row["x"] for row in points], [row[column] for row in points], marker="o", label=column)
         axis.set(xlabel=series, yscale="log", xscale="linear" if series == "geoms" else "log")
         axis.grid(alpha=0.3)
-    axes[0].set_ylabel("a second")
+    axes[0].set_ylabel("per second")
     axes[2].legend(fontsize=8)
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()

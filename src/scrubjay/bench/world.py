@@ -1,4 +1,4 @@
-"""How fast rooms are built, looked at and acted in, and what they weigh."""
+"""Benchmarks of the world: building rooms, rendering, acting, memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import cycle
 
 import numpy as np
 import torch
@@ -38,14 +39,14 @@ with World([room], renderer=sys.argv[1], device=sys.argv[2]) as world:
 
 
 def spread(count: int) -> list[str]:
-    """Scenes of all four types, evenly; more than the 80 train rooms are taken from other seeds."""
-    chosen = TRAIN[:: max(1, len(TRAIN) // count)][:count]
+    """Scenes of all four types, evenly; beyond the 80 train rooms, from other seeds."""
+    scenes = TRAIN[:: max(1, len(TRAIN) // count)][:count]
     kinds = ("kitchen", "living_room", "bedroom", "bathroom")
-    return chosen + [f"{kinds[i % 4]}-{i}" for i in range(count - len(chosen))]
+    return scenes + [f"{kinds[i % 4]}-{i}" for i in range(count - len(scenes))]
 
 
 def measure(rooms: int, copies: int, seconds: float, size: int, renderer: str, device: str, console: Console) -> dict:
-    """All figures of the world, by name."""
+    """All figures of the world benchmark, by name."""
     console.print(f"building {rooms} rooms")
     build = []
     for scene in spread(min(rooms, 10)):
@@ -56,10 +57,10 @@ def measure(rooms: int, copies: int, seconds: float, size: int, renderer: str, d
     rng = np.random.default_rng(0)
     figures: dict = {}
     with World(compiled, copies, renderer, size, device) as world:
-        console.print(f"looking through {world.renderer.name}")
-        # Without a GPU one room at a time is what matters, and it is what is compared with other engines.
-        looked = world if device.startswith("cuda") else World(compiled[:1], copies, renderer, size, device)
-        figures |= look_rates(looked, rng, seconds)
+        console.print(f"rendering with {world.renderer.name}")
+        # On a CPU one room is measured, to be comparable with other engines.
+        rendered = world if device.startswith("cuda") else World(compiled[:1], copies, renderer, size, device)
+        figures |= render_rates(rendered, rng, seconds)
         console.print("acting with the hand")
         hands, settle = _hands(world, rng, seconds)
         console.print("walking")
@@ -68,7 +69,7 @@ def measure(rooms: int, copies: int, seconds: float, size: int, renderer: str, d
         if device.startswith("cuda"):
             free, total = torch.cuda.mem_get_info(device)
             figures["gpu_mib"] = round((total - free) / 2**20)
-        drawn = world.renderer.name
+        renderer_name = world.renderer.name
     console.print("first frame, cold and warm")
     cold, warm = first_frames(renderer, device)
     return {
@@ -84,20 +85,20 @@ def measure(rooms: int, copies: int, seconds: float, size: int, renderer: str, d
         "rooms": rooms,
         "copies": copies,
         "geoms": round(float(np.mean([room.visual_geoms for room in compiled])), 1),
-        "renderer": drawn,
+        "renderer": renderer_name,
         "machine": machine(device),
     }
 
 
 def machine(device: str) -> str:
-    """What it was measured on."""
+    """The hardware, in words."""
     cpu = f"{os.cpu_count()} CPU cores, {platform.machine()}"
     return f"{torch.cuda.get_device_name(device)}, {cpu}" if device.startswith("cuda") else cpu
 
 
-def look_rates(world: World, rng: np.random.Generator, seconds: float, names: tuple[str, ...] = ()) -> dict:
-    """Frames a second of what a game asks for (or only some), agents moved to random places before each picture."""
-    kinds: dict[str, Callable[[], object]] = {
+def render_rates(world: World, rng: np.random.Generator, seconds: float, names: tuple[str, ...] = ()) -> dict:
+    """Frames per second of the views that a game requests (or those in `names`); agents move before each frame."""
+    views: dict[str, Callable[[], object]] = {
         "rgb_fps": lambda: world.view(("rgb",)),
         "rgb_ids_fps": lambda: world.view(("rgb", "ids")),
         "rgb_ids_cells_fps": lambda: _cells(world),
@@ -109,29 +110,33 @@ def look_rates(world: World, rng: np.random.Generator, seconds: float, names: tu
     world.hold(rng.integers(len(GOALS), size=len(world)))
     world.state.open[:] = rng.random(world.state.open.shape) < 0.05
     device = world.view(("rgb",)).rgb.device
-    places = [_places(world, rng) for _ in range(8)]
+    poses = [_random_poses(world, rng) for _ in range(8)]
 
-    def looked(look: Callable[[], object], turn: list[int]) -> None:
-        turn[0] += 1
-        world.state.position[:], world.state.rotation[:] = places[turn[0] % len(places)]
-        look()
+    def from_next_pose(render: Callable[[], object]) -> Callable[[], None]:
+        upcoming = cycle(poses)
+
+        def move_and_render() -> None:
+            world.state.position[:], world.state.rotation[:] = next(upcoming)
+            render()
+
+        return move_and_render
 
     return {
-        name: round(len(world) * rate(lambda look=look, turn=[0]: looked(look, turn), seconds, str(device)), 1)  # type: ignore[misc]
-        for name, look in kinds.items()
+        name: round(len(world) * rate(from_next_pose(render), seconds, str(device)), 1)
+        for name, render in views.items()
         if not names or name in names
     }
 
 
 def _cells(world: World) -> torch.Tensor:
-    """Colors and ids, and of the ids the openables at the cells' centers and the goal object's pixels in each cell."""
+    """Renders rgb and ids, and reduces the ids to the cells' openables and goal pixels."""
     view = world.view(("rgb", "ids"))
-    found, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
-    return torch.stack([found.int(), cells.pixels_per_cell(world.goal_mask(view))]).cpu()
+    openables, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
+    return torch.stack([openables.int(), cells.pixels_per_cell(world.goal_mask(view))]).cpu()
 
 
 def rate(act: Callable[[], object], seconds: float, device: str = "cpu") -> float:
-    """Calls a second, after two for warming up; a GPU is waited for at both ends."""
+    """Calls per second, after two warm-up calls; synchronizes with a GPU before and after."""
 
     def wait() -> None:
         if device.startswith("cuda"):
@@ -150,7 +155,7 @@ def rate(act: Callable[[], object], seconds: float, device: str = "cpu") -> floa
     return calls / (time.perf_counter() - start)
 
 
-def _places(world: World, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _random_poses(world: World, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Random reachable positions and rotations."""
     grids = [grid.positions for grid in world.reachable]
     positions = np.stack([grids[room][rng.integers(len(grids[room]))] for room in world.room_of])
@@ -158,13 +163,13 @@ def _places(world: World, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def scatter(world: World, rng: np.random.Generator) -> None:
-    """Agents at random reachable positions, turned and standing at random."""
-    world.state.position[:], world.state.rotation[:] = _places(world, rng)
+    """Moves agents to random reachable positions, rotations and postures."""
+    world.state.position[:], world.state.rotation[:] = _random_poses(world, rng)
     world.state.standing[:] = rng.random(len(world)) < 0.5
 
 
 def _hands(world: World, rng: np.random.Generator, seconds: float) -> tuple[float, float]:
-    """Hand movements and rotations a second with all threads, and the mean time of a drop until it rests."""
+    """Hand actions per second with all threads, and the mean seconds of a drop until the object rests."""
     count, actions, acting, dropping, drops = len(world), 0, 0.0, 0.0, 0
     while acting < seconds:
         scatter(world, rng)
@@ -182,9 +187,9 @@ def _hands(world: World, rng: np.random.Generator, seconds: float) -> tuple[floa
 
 
 def first_frames(renderer: str, device: str) -> tuple[float, float]:
-    """Seconds from a compiled room to its first picture, in new processes, without and with kernels on disk."""
-    with tempfile.TemporaryDirectory() as game:
-        environment = {**os.environ, "WARP_CACHE_PATH": game}
+    """Seconds from a compiled room to its first frame in a new process, without and with cached kernels."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "WARP_CACHE_PATH": cache}
         command = [sys.executable, "-c", FIRST_FRAME, renderer, device]
         runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
     cold, warm = (round(float(run.stdout.split()[-1]), 3) for run in runs)

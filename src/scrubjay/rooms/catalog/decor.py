@@ -48,7 +48,7 @@ def _profile(rng: np.random.Generator, r: float, h: float) -> list[tuple[float, 
 
 
 def _turned_vase(s: Shape, rng: np.random.Generator, r: float, h: float, scale=(1.0, 1.0)) -> float:
-    """A hollow vase with a band round its belly; says how wide its mouth is."""
+    """A hollow vase with a band round its belly; returns the width of its mouth."""
     glaze = s.material("ceramic", pick_tint(rng, GLAZES)) if rng.random() < 0.3 else pick_tint(rng, GLAZES)
     outside = _profile(rng, r, h)
     wall = 0.1 * r

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from scrubjay.rooms.catalog.joinery import FABRICS, METALS, PAINTS, UPRIGHT, WOODS, moulded, option, pick
+from scrubjay.rooms.catalog.joinery import FABRICS, METALS, PAINTS, UPRIGHT, WOODS, molded_panel, option, pick
 from scrubjay.rooms.catalog.mesh import Mesh, concatenate
 from scrubjay.rooms.catalog.shape import Drawn, ObjectType, Shape
 
@@ -23,10 +23,10 @@ def _picture(part: Drawn, material: str, y: float, z: float, width: float, heigh
 def _frame(
     part: Drawn, material: str, width: float, height: float, z: float, rim: float, back: float, front: float
 ) -> None:
-    """Four mouldings around a rectangle, from the wall at `back` to `front`, falling inwards to what they frame."""
+    """Four moldings around a rectangle, from the wall at `back` to `front`, falling inwards to what they frame."""
     deep = front - back
     steps = [(0, 0), (0, 0.7 * deep), (0.25 * rim, deep), (0.7 * rim, 0.9 * deep), (rim, 0.35 * deep)]
-    whole = moulded(width, height, steps)
+    whole = molded_panel(width, height, steps)
     # The last two triangles close the middle, where the picture goes.
     ring = Mesh(whole.vertices[:-4], whole.normals[:-4], whole.uv[:-4], whole.faces[:-2])
     part.surface(material, ring, (0, back, z))
@@ -176,13 +176,13 @@ def light_switch(s: Shape, rng: np.random.Generator) -> None:
     w, d, h = s.size
     plate = s.material("plate", pick(rng, ("plain#f3f1ea", "plain#e3ddd0", "plain#fafafa")))
     steps = [(0, 0), (0, 0.25 * d), (0.04 * w, 0.45 * d)]
-    s.surface(plate, moulded(w, h, steps), (0, -d / 2, h / 2))
+    s.surface(plate, molded_panel(w, h, steps), (0, -d / 2, h / 2))
     rockers = 2 if w > 0.14 else int(rng.integers(1, 3))
     wide, high = 0.55 * w / rockers, rng.uniform(0.4, 0.55) * h
     for i in range(rockers):
         x = (i - (rockers - 1) / 2) * 1.3 * wide
         face = [(0, 0), (0, 0.25 * d), (0.2 * wide, 0.45 * d)]
-        s.surface("plain#cfcabd", moulded(wide, high, face), (x, -0.05 * d, h / 2))
+        s.surface("plain#cfcabd", molded_panel(wide, high, face), (x, -0.05 * d, h / 2))
     s.solid_box((0, -d / 4, h / 2), (w, d / 2, h))
 
 
@@ -209,7 +209,7 @@ def doorway(s: Shape, rng: np.random.Generator) -> None:
         for i in range(columns):
             x = (i - (columns - 1) / 2) * (field + margin)
             steps = [(0, 0), (0.012, 0.006), (0.02, 0.006), (0.035, 0.0015)]
-            s.surface(leaf, moulded(field, tall, steps), (x, back + thick, z + tall / 2))
+            s.surface(leaf, molded_panel(field, tall, steps), (x, back + thick, z + tall / 2))
         z += tall + margin
     side = 1 if s.options.get("hinge", 1.0) > 0 else -1
     reach = min(0.05, d - thick - 0.012)
@@ -235,7 +235,7 @@ def rug(s: Shape, rng: np.random.Generator) -> None:
         s.lathe(border, [(w / 2, 0), (w / 2, 0.6 * high), (w / 2 - rim, high)], segments=32, scale=scale, smooth=10)
         s.surface(field, _disc(w / 2 - rim, d / 2 - rim * d / w, high))
         return
-    whole = moulded(w, d, [(0, 0), (0.004, 0.8 * high), (rim, 0.8 * high), (rim + 0.004, high)])
+    whole = molded_panel(w, d, [(0, 0), (0.004, 0.8 * high), (rim, 0.8 * high), (rim + 0.004, high)])
     ring = Mesh(whole.vertices[:-4], whole.normals[:-4], whole.uv[:-4], whole.faces[:-2])
     s.surface(border, ring, turn=UPRIGHT)
     inner = (w - 2 * rim - 0.008, d - 2 * rim - 0.008)

@@ -1,4 +1,4 @@
-"""What furniture is joined from: boards, mouldings, handles, legs, cushions, and the colors they come in."""
+"""Parts of furniture: boards, moldings, handles, legs, cushions, and their colors."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from scrubjay.rooms.catalog.mesh import TWO_TRIANGLES, Mesh, rotation
 from scrubjay.rooms.catalog.shape import Drawn, Shape
 
 REACH = 0.024
-"""How far handles stand out from a front. Fronts lie this deep in their box, so that handles stay inside it."""
+"""Depth of handles. Fronts are set back by it in their box, so that handles stay inside."""
 PANEL = 0.018
 """The thickness of doors and drawer fronts."""
 GAP = 0.003
 
 UPRIGHT = rotation("x", 90)
-"""Turns a moulding's front upwards: for table tops, seats and legs."""
+"""Rotates a molding's front upwards: for table tops, seats and legs."""
 FORWARD = rotation("x", -90)
-"""Turns a lathe's axis to the front: for knobs and dials."""
+"""Rotates a lathe's axis to the front: for knobs and dials."""
 
 WOODS = ("wood#b98a56", "wood#d6b27c", "wood#8a5a34", "wood#6b4428", "wood#c79a63", "wood#e4cfa8", "wood#a3673a")
 PAINTS = (
@@ -45,27 +45,27 @@ Corner = tuple[float, float, float]
 
 
 def pick(rng: np.random.Generator, choices: tuple[str, ...]) -> str:
-    """One of several, at random."""
+    """A random choice."""
     return choices[int(rng.integers(len(choices)))]
 
 
-def shaded(material: str, light: float = 0.72) -> str:
-    """The same material where less light comes: the back of a shelf, the inside of a chest."""
+def darken(material: str, light: float = 0.72) -> str:
+    """A darker tint of a material, for the back of a shelf or the inside of a chest."""
     texture, _, tint = material.partition("#")
     return f"{texture}#" + "".join(f"{round(int(tint[i : i + 2], 16) * light):02x}" for i in (0, 2, 4))
 
 
 def option(s: Shape, name: str, rng: np.random.Generator, kinds: int) -> int:
-    """A kind from 0 to `kinds` - 1: the thing's option of that name, or a random one."""
-    chance = int(rng.integers(kinds))
-    return int(s.options.get(name, chance)) % kinds
+    """A variant from 0 to `kinds` - 1: the thing's option of that name, or a random one."""
+    random_kind = int(rng.integers(kinds))
+    return int(s.options.get(name, random_kind)) % kinds
 
 
-def moulded(width: float, height: float, profile, back: bool = False) -> Mesh:
-    """A rectangular panel that faces +y, with a moulding of (inset, y) steps from its rim to its middle.
+def molded_panel(width: float, height: float, profile, back: bool = False) -> Mesh:
+    """A rectangular panel that faces +y, with a molding of (inset, y) steps from its rim to its center.
 
-    `[(0, 0), (0, 0.02)]` is a board of 2 cm; one more step `(0.005, 0.025)` bevels its edge. The back is left open
-    unless asked for, since it mostly lies against something.
+    `[(0, 0), (0, 0.02)]` is a board of 2 cm; one more step `(0.005, 0.025)` bevels its edge. The back is open by
+    default, since it mostly lies against something.
     """
     rings = []
     for inset, y in profile:
@@ -79,7 +79,7 @@ def moulded(width: float, height: float, profile, back: bool = False) -> Mesh:
 
 
 def _quads(quads) -> Mesh:
-    """Flat quads, their texture laid on in meters along the axes that each faces least."""
+    """Flat quads, textured in meters along the two axes that each faces least."""
     corners = np.asarray(quads, float)
     normals = np.cross(corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1])
     lengths = np.linalg.norm(normals, axis=1)
@@ -97,7 +97,7 @@ def cushion(size, side: float = 0.4, cells: int = 6, underside: bool = True) -> 
     steps = np.linspace(-1, 1, cells + 1)
     steps = np.sign(steps) * np.abs(steps) ** 0.5
     u, v = (grid.ravel() for grid in np.meshgrid(steps, steps, indexing="ij"))
-    # Between the corners the seam is drawn in a little, as stuffing does.
+    # The seam is drawn in a little between the corners, as on a stuffed cushion.
     pull = 0.06 * (1 - side)
     x, y = u * (1 - pull * (1 - v**2)), v * (1 - pull * (1 - u**2))
     z = side + (1 - side) * ((1 - u**4) * (1 - v**4)) ** 0.5
@@ -127,7 +127,7 @@ def cushion(size, side: float = 0.4, cells: int = 6, underside: bool = True) -> 
 
 
 def hollow(part: Drawn, material: str, low: Corner, high: Corner, wall: float, without: tuple[str, ...]) -> None:
-    """A box of boards between two corners, without some of its six sides."""
+    """A box of boards between two corners; `without` omits sides."""
     (x0, y0, z0), (x1, y1, z1) = low, high
     floor, lid = (z0 if "bottom" in without else z0 + wall), (z1 if "top" in without else z1 - wall)
     boards = {
@@ -153,7 +153,7 @@ def slab(part: Drawn, material: str, at: Corner, size, bevel: float = 0.006) -> 
     """A level board or mattress with a bevelled upper edge, standing on `at`."""
     width, depth, height = size
     part.surface(
-        material, moulded(width, depth, [(0, 0), (0, height - bevel), (bevel, height)], back=True), at, UPRIGHT
+        material, molded_panel(width, depth, [(0, 0), (0, height - bevel), (bevel, height)], back=True), at, UPRIGHT
     )
     part.solid_box((at[0], at[1], at[2] + height / 2), size)
 
@@ -166,7 +166,7 @@ def front(part: Drawn, material: str, at: Corner, width: float, height: float, k
         steps += [(rim, PANEL), (rim + 0.008, PANEL - 0.011)]
     if kind == 2:
         steps += [(0.7 * rim, PANEL), (0.85 * rim, PANEL - 0.01), (1.5 * rim, PANEL - 0.001)]
-    part.surface(material, moulded(width, height, steps, back=True), at)
+    part.surface(material, molded_panel(width, height, steps, back=True), at)
     part.solid_box((at[0], at[1] + PANEL / 2, at[2]), (width, PANEL, height))
 
 
@@ -199,7 +199,7 @@ def leg(part: Drawn, material: str, at: Corner, height: float, thick: float, kin
     """A leg that stands on `at`: 0 square, 1 tapered, 2 turned, 3 round."""
     if kind <= 1:
         foot = 0.25 * thick if kind == 1 else 0.0
-        part.surface(material, moulded(thick, thick, [(foot, 0), (0, 0.85 * height), (0, height)]), at, UPRIGHT)
+        part.surface(material, molded_panel(thick, thick, [(foot, 0), (0, 0.85 * height), (0, height)]), at, UPRIGHT)
     else:
         r = thick / 2
         turned = [(0.6, 0), (0.75, 0.08), (0.55, 0.14), (0.9, 0.6), (0.6, 0.68), (1, 0.74), (1, 1)]

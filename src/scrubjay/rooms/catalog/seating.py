@@ -17,7 +17,7 @@ from scrubjay.rooms.catalog.joinery import (
     cushion,
     leg,
     legs,
-    moulded,
+    molded_panel,
     option,
     pick,
     slab,
@@ -230,7 +230,7 @@ def bed(s: Shape, rng: np.random.Generator) -> None:
     steps = [(0, 0), (0, head - 0.01), (0.01, head)]
     if option(s, "panel", rng, 2):
         steps += [(0.09, head), (0.1, head - 0.015)]
-    s.surface(wood, moulded(w, h, steps, back=True), (0, -d / 2, h / 2))
+    s.surface(wood, molded_panel(w, h, steps, back=True), (0, -d / 2, h / 2))
     s.solid_box((0, (head - d) / 2, h / 2), (w, head, h))
     if option(s, "foot", rng, 2):
         s.box(wood, (0, d / 2 - 0.02, 0.5 * lie), (w, 0.04, lie))
@@ -241,9 +241,9 @@ def bed(s: Shape, rng: np.random.Generator) -> None:
     hang = rng.uniform(0.4, 0.9) * mattress
     steps = [(0, 0), (0, hang - 0.03), (0.04, hang + 0.01)]
     at = (0, middle + (long - covered) / 2 + 0.004, lie - 0.02 - hang + 0.005)
-    s.surface(blanket, moulded(w - 2 * side + 0.03, covered, steps), at, UPRIGHT)
+    s.surface(blanket, molded_panel(w - 2 * side + 0.03, covered, steps), at, UPRIGHT)
     fold = (0, middle + long / 2 - covered - 0.06, lie - 0.02)
-    s.surface(sheet, moulded(w - 2 * side + 0.012, 0.16, [(0, 0), (0, 0.006), (0.008, 0.012)]), fold, UPRIGHT)
+    s.surface(sheet, molded_panel(w - 2 * side + 0.012, 0.16, [(0, 0), (0, 0.006), (0.008, 0.012)]), fold, UPRIGHT)
     s.support((0, middle, lie - 0.01), (w - 0.2, long - 0.1), 0.5)
 
 

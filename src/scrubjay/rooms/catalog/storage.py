@@ -19,14 +19,14 @@ from scrubjay.rooms.catalog.joinery import (
     REACH,
     WOODS,
     between,
+    darken,
     front,
     handle,
     hollow,
     legs,
-    moulded,
+    molded_panel,
     option,
     pick,
-    shaded,
     slab,
 )
 from scrubjay.rooms.catalog.mesh import rotation
@@ -44,10 +44,15 @@ OPENS = 95.0
 
 def cells(kind: str, size: tuple[float, float, float], options: Mapping[str, float]) -> list[Cell]:
     """The empty cells of a Dresser, TVStand, Desk, SideTable or ShelvingUnit; other types have none."""
-    found = {"Dresser": _dresser_cells, "TVStand": _tv_stand_cells, "Desk": _desk_cells, "SideTable": _side_table_cells}
+    layouts = {
+        "Dresser": _dresser_cells,
+        "TVStand": _tv_stand_cells,
+        "Desk": _desk_cells,
+        "SideTable": _side_table_cells,
+    }
     if kind == "ShelvingUnit":
         return _shelving_cells(size, options)
-    return found[kind](size, options) if kind in found else []
+    return layouts[kind](size, options) if kind in layouts else []
 
 
 def _grid(kind: str, low, high, depth: float, rows: int, columns: int) -> list[Cell]:
@@ -231,7 +236,7 @@ def shelving_unit(s: Shape, rng: np.random.Generator) -> None:
     for x in (-1, 1):
         a, b = sorted((x * w / 2, x * (w / 2 - BOARD)))
         between(s, wood, (a, -d / 2, 0), (b, d / 2, h - BOARD))
-    between(s, shaded(wood), (BOARD - w / 2, -d / 2, 0), (w / 2 - BOARD, 0.01 - d / 2, h - BOARD))
+    between(s, darken(wood), (BOARD - w / 2, -d / 2, 0), (w / 2 - BOARD, 0.01 - d / 2, h - BOARD))
     between(s, wood, (BOARD - w / 2, 0.01 - d / 2, 0), (w / 2 - BOARD, d / 2 - rng.uniform(0.01, 0.04), 0.05))
 
 
@@ -242,7 +247,7 @@ def _carcass(s: Shape, rng: np.random.Generator, wood: str, around: list[Cell]) 
     slab(s, s.material("top", wood), (0, 0, h - TOP), (w, d, TOP))
     hollow(s, wood, (0.008 - w / 2, -d / 2, base), (w / 2 - 0.008, edge, h - TOP), BOARD, ("front", "top", "back"))
     back = (0.02 - w / 2, -d / 2, base + BOARD), (w / 2 - 0.02, 0.008 - d / 2, h - TOP)
-    between(s, shaded(wood), *back)
+    between(s, darken(wood), *back)
     s.support((0, 0, h), (w - 0.02, d - 0.02), 1.0)
     for x in sorted({round(at[0] + size[0] / 2, 6) for _, at, size in around})[:-1]:
         ends = max(at[2] + size[2] for _, at, size in around)
@@ -287,7 +292,7 @@ def safe(s: Shape, rng: np.random.Generator) -> None:
     door = s.hinge((0, 0, 1), (wall / 2 - w / 2, face + 0.02, 0), OPENS + 10)
     steps = [(0, 0), (0, 0.016), (0.008, 0.02), (0.03, 0.02), (0.036, 0.014)]
     wide, high = w - wall, h - wall
-    door.surface(steel, moulded(wide, high, steps, back=True), (0, face, h / 2))
+    door.surface(steel, molded_panel(wide, high, steps, back=True), (0, face, h / 2))
     plug = (w - 2 * wall - 0.02, thick, h - 2 * wall - 0.02)
     door.box(steel, (0, face - thick / 2, h / 2), plug, without=("front",))
     door.solid_box((0, face + 0.01, h / 2), (wide, 0.02, high))

@@ -105,7 +105,7 @@ def _hutch(s: Shape, wood: str, start: float) -> None:
 
 
 def _table(s: Shape, rng: np.random.Generator, thick: float, leg_thick: float, apron: float) -> int:
-    """A top and what carries it, all kinds; the kind that it became."""
+    """A top and its support, of any kind; returns the kind."""
     w, d, h = s.size
     wood = s.material("wood", pick(rng, WOODS))
     top = s.material("top", wood if rng.random() < 0.7 else pick(rng, WOODS + PAINTS[:2] + ("marble#e8e6e2",)))

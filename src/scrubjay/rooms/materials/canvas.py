@@ -1,6 +1,6 @@
-"""A canvas to paint pictures on, and the pigments for it.
+"""A canvas for procedural pictures, and its pigments.
 
-Shapes are painted one over the other. The canvas's corners are (0, 0), top left, and (1, 1), bottom right.
+Shapes are painted over one another. Coordinates run from (0, 0), top left, to (1, 1), bottom right.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Point = Sequence[float] | np.ndarray
 
 
 class Canvas:
-    """A picture in the making, (height, width, 3)."""
+    """An image being painted, (height, width, 3)."""
 
     def __init__(self, height: int, width: int, color: Color) -> None:
         self.pixels = np.empty((height, width, 3))
@@ -33,12 +33,12 @@ class Canvas:
         return self.pixels.shape[:2]
 
     def paint(self, depth: np.ndarray, color: Color, share: float = 1.0) -> None:
-        """Paints in place where `depth`, the distance to the shape's border, is above 0; the color may be an image."""
+        """Paints where `depth`, the signed distance to the shape's border, is positive; the color may be an image."""
         cover = share * smooth(-self.soft, self.soft, depth)
         self.pixels += (np.asarray(color) - self.pixels) * cover[..., None]
 
     def part(self, left: float, top: float, right: float, bottom: float) -> Canvas:
-        """The canvas's pixels around a rectangle, to paint on: what is small need not cost a whole canvas."""
+        """A view of the pixels around a rectangle, so that small shapes are cheap to paint."""
         height, width = self.pixels.shape[:2]
         rows = slice(max(int(top * height) - 1, 0), max(int(bottom * height) + 2, 0))
         columns = slice(max(int(left * width) - 1, 0), max(int(right * width) + 2, 0))
@@ -51,7 +51,7 @@ class Canvas:
         self.pixels[:] = mix(top, bottom, np.clip((self.y - start) / (end - start), 0, 1))
 
     def disc(self, x: float, y: float, radius: float, color: Color, stretch: float = 1.0, share: float = 1.0) -> None:
-        """A circle, or with `stretch` an ellipse that is so many times as high."""
+        """A circle, or an ellipse `stretch` times as high as wide."""
         part = self.part(x - radius, y - radius * stretch, x + radius, y + radius * stretch)
         part.paint(radius - np.sqrt((part.x - x) ** 2 + ((part.y - y) / stretch) ** 2), color, share)
 
@@ -72,7 +72,7 @@ class Canvas:
         part.paint(width / 2 - np.sqrt((part.x - x - along * dx) ** 2 + (part.y - y - along * dy) ** 2), color)
 
     def ground(self, skyline: np.ndarray, color: Color) -> None:
-        """Everything below a height per column, (width,)."""
+        """Everything below a skyline (width,), one height per column."""
         self.paint(self.y - skyline[None, :], color)
 
 

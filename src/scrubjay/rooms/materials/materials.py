@@ -1,8 +1,8 @@
 """Materials: `texture#rrggbb`, a procedural texture and a tint that multiplies it.
 
 `wood#a5713f` is wood grain in that brown, `plain#ffffff` plain white. Textures are light, so that the tint is the
-color; pictures, screens and whatever else is printed carry their own colors and take the tint ffffff. A number
-behind a dash, from 0 on, varies a texture: `picture-12#ffffff` is a painting, `wall-3#d8e4e8` a wall half in tiles.
+color; pictures, screens and other prints have their own colors and take the tint ffffff. A number after a dash, from 0,
+selects a variant: `picture-12#ffffff` is a painting, `wall-3#d8e4e8` a wall half in tiles.
 
 Grain, floor boards, pleats and brushed metal run along v, an image's columns: up a door, along a tube.
 """
@@ -21,16 +21,16 @@ from scrubjay.rooms.materials import pictures, textures
 
 @dataclass(frozen=True)
 class Texture:
-    """How a texture is made and how it lies on things."""
+    """A procedural texture and how it maps onto surfaces."""
 
     make: Callable[[np.random.Generator, int], np.ndarray]
-    """Draws a variant, (h, w, 3) floats from 0 to 1 whose first row is the top; it repeats seamlessly unless fitted."""
+    """Draws a variant: (h, w, 3) floats from 0 to 1, first row on top; tiles seamlessly unless fitted."""
     meters: float = 1.0
-    """The edge of one repetition; 0 for pictures, which are stretched over a face once."""
+    """Size of one tile; 0 for pictures, which are stretched once over a face."""
     glow: float = 0.0
-    """The share of its light that is its own, from 0 up to 1: lamps, screens, the sky behind a window."""
+    """Emissive share of its light, in [0, 1): lamps, screens, the sky behind a window."""
     variants: int = 4
-    """How many differ; `wood` is `wood-0`."""
+    """Number of variants; `wood` is `wood-0`."""
 
 
 TEXTURES = {
@@ -67,7 +67,7 @@ TEXTURES = {
 
 @cache
 def image(texture: str) -> np.ndarray:
-    """A texture's pixels, (h, w, 3) uint8, read-only. The same name gives the same pixels everywhere."""
+    """A texture's pixels, (h, w, 3) uint8, read-only; the same on every machine."""
     name, variant = _split(texture)
     drawn = TEXTURES[name].make(np.random.default_rng([variant, *name.encode()]), variant)
     pixels = (np.clip(drawn, 0, 1) * 255 + 0.5).astype(np.uint8)
@@ -76,7 +76,7 @@ def image(texture: str) -> np.ndarray:
 
 
 def texture_of(texture: str) -> Texture:
-    """The texture of a name with or without a variant."""
+    """The texture of a name, with or without a variant."""
     return TEXTURES[_split(texture)[0]]
 
 

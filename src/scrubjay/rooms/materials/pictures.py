@@ -1,6 +1,6 @@
 """Pictures stretched once over a face: paintings, screens, window views, labels, covers, pages, dials, keys.
 
-They carry their own colors, and are painted on a canvas.
+They have their own colors and are painted on a canvas.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Textures that repeat: wood, stone, fabric, metal, food, walls. Each is light and takes its color from a tint.
+"""Tiling textures: wood, stone, fabric, metal, food, walls. Each is light and takes its color from a tint.
 
-Everything is drawn from periodic noise, which joins at the edges. Fine contrast is low, since not every renderer
-smooths what is far away; what makes a material recognisable is large: streaks, joints, veins, blotches.
+All are drawn from periodic noise, which tiles seamlessly. Fine contrast is low, since not every renderer has mipmaps;
+materials are recognizable by large features: streaks, joints, veins, blotches.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Rng = np.random.Generator
 
 
 def smooth(low: float, high: float, value: np.ndarray) -> np.ndarray:
-    """0 below `low`, 1 above `high`, and an S between."""
+    """Smoothstep: 0 below `low`, 1 above `high`."""
     t = np.clip((value - low) / (high - low), 0, 1)
     return t * t * (3 - 2 * t)
 
 
 def noise(rng: Rng, height: int, width: int, rows: int, columns: int) -> np.ndarray:
-    """Periodic noise from 0 to 1, (height, width): random numbers on a rows x columns lattice, smoothly joined."""
+    """Periodic value noise in [0, 1], (height, width), from a rows x columns lattice."""
     lattice = rng.random((rows, columns))
     for axis, size in enumerate((height, width)):
         cells = lattice.shape[axis]
@@ -33,7 +33,7 @@ def noise(rng: Rng, height: int, width: int, rows: int, columns: int) -> np.ndar
 
 
 def clouds(rng: Rng, height: int, width: int, rows: int, columns: int, octaves: int = 3) -> np.ndarray:
-    """Periodic noise of several scales, each half as strong and twice as fine, stretched to 0 to 1."""
+    """Fractal noise: octaves of periodic noise, each half as strong and twice as fine, scaled to [0, 1]."""
     total = np.zeros((height, width))
     for i in range(octaves):
         total += noise(rng, height, width, rows << i, columns << i) / (1 << i)
@@ -41,18 +41,18 @@ def clouds(rng: Rng, height: int, width: int, rows: int, columns: int, octaves: 
 
 
 def grey(value: np.ndarray) -> np.ndarray:
-    """A brightness as an image."""
+    """A brightness (h, w) as an image (h, w, 3)."""
     return np.repeat(value[..., None], 3, axis=-1)
 
 
 def mix(first, second, share: np.ndarray) -> np.ndarray:
-    """Colors or images, blended by a share from 0 to 1 of shape (h, w)."""
+    """Blends colors or images by a share (h, w) in [0, 1]."""
     first, second = np.asarray(first, float), np.asarray(second, float)
     return first + (second - first) * share[..., None]
 
 
 def mix_value(first, second, share: np.ndarray) -> np.ndarray:
-    """Brightnesses blended by a share."""
+    """Blends brightnesses by a share."""
     return first + (second - first) * share
 
 
@@ -66,9 +66,9 @@ def edges(size: int, count: int, width: float, shift: np.ndarray | int = 0) -> n
 def courses(
     rng: Rng, height: int, width: int, columns: int, joint: float, shifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Courses of bricks or tiles, each moved by its `shifts` of a brick.
+    """Courses of bricks or tiles, each offset by its entry of `shifts`, in bricks.
 
-    Where the joints are, (h, w), and a random number for each brick, (h, w).
+    Returns the joints' mask (h, w) and one random number per brick (h, w).
     """
     rows = len(shifts)
     row = np.arange(height) * rows // height
@@ -178,7 +178,7 @@ def woven(rng: Rng, variant: int) -> np.ndarray:
 INKS = np.array(
     [[0.5, 0.62, 0.86], [0.86, 0.5, 0.48], [0.5, 0.74, 0.58], [0.9, 0.74, 0.42], [0.66, 0.54, 0.8], [0.5, 0.56, 0.6]]
 )
-"""What fabrics are printed with; light, since the tint darkens them too."""
+"""Of printed fabrics; light, since the tint darkens them."""
 
 
 def printed(rng: Rng, variant: int) -> np.ndarray:
@@ -194,11 +194,11 @@ def printed(rng: Rng, variant: int) -> np.ndarray:
 
 
 def inside(signed: np.ndarray, soft: float = 0.012) -> np.ndarray:
-    """1 where a signed measure is above 0, with a soft border."""
+    """A mask of where a signed distance is positive, with a soft border."""
     return smooth(-soft, soft, signed)
 
 
-def scattered(x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def staggered_offsets(x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Offsets from the nearest point of a staggered grid, in cells, and which of the two sub-grids it belongs to."""
     a, b = x * count, y * count
     dx, dy = (a % 1) - 0.5, (b % 1) - 0.5
@@ -209,7 +209,7 @@ def scattered(x: np.ndarray, y: np.ndarray, count: int) -> tuple[np.ndarray, np.
 
 def dots(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     """Round spots in two inks."""
-    dx, dy, other = scattered(x, y, 3)
+    dx, dy, other = staggered_offsets(x, y, 3)
     spot = inside(0.24 - np.sqrt(dx**2 + dy**2), 0.04)
     return spot * ~other, spot * other
 
@@ -221,7 +221,7 @@ def stripes(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def flowers(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     """Five petals around a heart."""
-    dx, dy, other = scattered(x, y, 2)
+    dx, dy, other = staggered_offsets(x, y, 2)
     radius = np.sqrt(dx**2 + dy**2)
     cosine = dx / np.maximum(radius, 1e-6)
     # The fifth Chebyshev polynomial is cos of five times the angle: five petals without an arc tangent.
@@ -250,7 +250,7 @@ def diamonds(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def leaves(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     """Leaves that lean left and right."""
-    dx, dy, other = scattered(x, y, 3)
+    dx, dy, other = staggered_offsets(x, y, 3)
     lean = np.where(other, 0.5, -0.5)
     along, across = dy + lean * dx, dx - lean * dy
     blade = inside(0.13 - 0.9 * along**2 - np.abs(across), 0.03)
@@ -317,7 +317,7 @@ WALL = (256, 128)
 def wall(rng: Rng, variant: int) -> np.ndarray:
     """A wall from the ceiling to the floor: 0 paint, 1 wainscot, 2 striped paper, 3 half tiles, 4 all tiles, 5 brick.
 
-    A skirting board, and shade above it and below the ceiling, which no lamp would give a room without cast shadows.
+    Includes a skirting board, and shade above it and below the ceiling, since rooms have no cast shadows.
     """
     height = np.linspace(2.5, 0, WALL[0])[:, None] + np.zeros(WALL)
     drawn = WALLS[variant](rng, height)
