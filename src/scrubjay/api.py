@@ -74,6 +74,7 @@ def play(
         device: `cpu`, `cuda` or `cuda:N`.
     """
     check_device(device)
+    _check_seed(seed)
     searching = hider in DIFFICULTIES if isinstance(hider, str) else False
     hides = None if searching else _player(hider, "hider", (*HIDERS, *DIFFICULTIES), make_hider, seed, device)
     seeks = _player(seeker, "seeker", SEEKERS, make_seeker, seed, device)
@@ -168,6 +169,7 @@ def evaluate(
         device: `cpu`, `cuda` or `cuda:N`.
     """
     check_device(device)
+    _check_seed(seed)
     if isinstance(task, str):
         if task not in TASKS:
             raise ValueError(f"unknown task {task!r}; choose from {', '.join(TASKS)}")
@@ -182,6 +184,11 @@ def evaluate(
 
 def _compiled(room: Room | CompiledRoom) -> CompiledRoom:
     return room if isinstance(room, CompiledRoom) else compile_room(room)
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise ValueError(f"seed: 0 or more, not {seed}")
 
 
 def _player(

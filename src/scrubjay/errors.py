@@ -72,9 +72,6 @@ def explain(error: ValidationError) -> str:
         words = str(problem["ctx"]["error"])
         return words if not where or words.startswith(where) else f"{where}: {words}"
     words = problem["msg"][0].lower() + problem["msg"][1:]
-    given = (
-        ""
-        if problem["type"] in ("missing", "extra_forbidden", "unexpected_keyword_argument")
-        else f", not {problem['input']!r}"
-    )
+    complete = ("missing", "extra_forbidden", "unexpected_keyword_argument", "too_short", "too_long")
+    given = "" if problem["type"] in complete else f", not {problem['input']!r}"
     return f"{where}: {words}{given}" if where else f"{words}{given}"

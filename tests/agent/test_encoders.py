@@ -65,7 +65,8 @@ def test_missing_packages_are_named(monkeypatch):
         ("python:nowhere:Class", "cannot import 'nowhere:Class'"),
         ("python:json", "cannot import 'json'"),
         ("python:json:nothing", "cannot import 'json:nothing'"),
-        ("python:builtins:repr", "must make a torch.nn.Module, not str"),
+        ("python:builtins:repr", "must be a class derived from torch.nn.Module"),
+        ("python:os:abort", "must be a class derived from torch.nn.Module"),
         (f"python:{__name__}:Tall", r"has shape \(1, 32, 6, 7\), not \(1, 32, 7, 7\)"),
     ],
 )

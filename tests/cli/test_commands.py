@@ -7,6 +7,8 @@ import sys
 import pytest
 from PIL import Image
 
+from scrubjay.cli.main import main
+
 
 def scrubjay(*args: str, cwd) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "scrubjay", *args], cwd=cwd, capture_output=True, text=True)
@@ -20,6 +22,23 @@ def test_rooms_as_json(tmp_path):
                              "positions", "build_s"]  # fmt: skip
     assert kitchen["scene"] == "FloorPlan1" and kitchen["type"] == "kitchen" and kitchen["openables"] >= 12
     assert bathroom["scene"] == "bathroom-7" and bathroom["type"] == "bathroom"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["rooms", "FloorPlan1", "FloorPlan0"], "unknown scene 'FloorPlan0'"),
+        (["rooms", "FloorPlan1", "--size", "-1"], "size, columns: 1 or more"),
+        (["rooms", "FloorPlan1", "--columns", "0"], "size, columns: 1 or more"),
+        (["play", "--seed", "-1"], "seed: 0 or more, not -1"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence_and_leave_nothing(args, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["scrubjay", *args])
+    with pytest.raises(SystemExit) as exit:
+        main()
+    assert exit.value.code == 2 and message in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 def test_a_contact_sheet(tmp_path):

@@ -428,6 +428,7 @@ def test_benchmarks_measure_an_update_and_its_parts(task):
         ({"seed": -1}, "seed"), ({"epochs": 0}, "epochs: input should be greater than 0"),
         ({"epochs": 2, "objective": Objective()}, "epochs: 2 passes need PPO's clipping"),
         ({"difficulties": ("simple",)}, "difficulties.0: input should be 'easy', 'medium' or 'hard', not 'simple'"),
+        ({"difficulties": ()}, "difficulties: tuple should have at least 1 item after validation, not 0"),
         ({"betas": (0.9,)}, "betas"), ({"betas": (0.9, 1.0)}, "betas"), ({"betas": (-0.1, 0.9)}, "betas"),
         ({"betas": (0.9, float("nan"))}, "betas"), ({"head_lr_scale": 0.0}, "head_lr_scale"),
         ({"head_lr_scale": float("inf")}, "head_lr_scale"), ({"validation_games": -1}, "validation_games"),

@@ -122,10 +122,9 @@ def _from_python(config: AgentConfig, path: str) -> nn.Module:
         factory = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"encoder: cannot import {path!r} as package.module:Class: {error}") from error
-    encoder = factory(config)
-    if not isinstance(encoder, nn.Module):
-        raise ValueError(f"encoder: {path} must make a torch.nn.Module, not {type(encoder).__name__}")
-    return encoder
+    if not (isinstance(factory, type) and issubclass(factory, nn.Module)):
+        raise ValueError(f"encoder: {path} must be a class derived from torch.nn.Module")
+    return factory(config)
 
 
 ENCODERS: dict[str, Callable[[AgentConfig, bool], nn.Module]] = {

@@ -31,12 +31,16 @@ def rooms(
         columns: Rooms per row.
         renderer: The renderer.
     """
-    from scrubjay.rooms.generate import SCENES, make_room
+    from scrubjay.rooms.generate import SCENES, check_scene, make_room
     from scrubjay.sim.compile import compile_room
     from scrubjay.viz.picture import tile_pictures, write_picture
     from scrubjay.viz.rooms import compile_and_count, draw_tile
 
     chosen = scenes or SCENES
+    for scene in chosen:
+        check_scene(scene)
+    if size < 1 or columns < 1:
+        raise ValueError("size, columns: 1 or more")
     if json:
         for _, facts in compile_and_count(map(make_room, chosen)):
             print_json(asdict(facts))
