@@ -1,5 +1,7 @@
 """Actors and critics of all stages in one pass."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,11 +9,12 @@ from torch import nn
 from torch.distributions import Categorical
 
 from scrubjay import tree
-from scrubjay.agent.config import PAPER, SMALL
-from scrubjay.agent.heads import Decision, Heads, check_stage
+from scrubjay.agent.config import PAPER, SMALL, AgentConfig
+from scrubjay.agent.heads import OPEN_AT_ACTIONS, Decision, Heads, check_stage
 from scrubjay.agent.memory import DynamicRepresentation
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
+from scrubjay.training import losses
 
 COUNTS = {Stage.EM: 57, Stage.OH: 200, Stage.OM: 62, Stage.S: 58}
 
@@ -36,14 +39,14 @@ def make_inputs(stage: torch.Tensor, games: int) -> tuple[torch.Tensor, Observat
     nothing = torch.zeros(lead, dtype=torch.long)
     observation = Observation(
         image=nothing, last_action=nothing, last_success=nothing, standing=nothing, goal=goal.expand(lead), stage=stage,
-        place=nothing, landed=nothing, target=target.expand(*lead, 3),
+        place=nothing, landed=nothing, target=target.expand(*lead, 3), time_left=torch.ones(lead),
     )  # fmt: skip
     return sir.expand(*lead, -1, -1, -1), observation
 
 
-def make_heads() -> Heads:
+def make_heads(config: AgentConfig = SMALL) -> Heads:
     torch.manual_seed(0)
-    heads = Heads(SMALL)
+    heads = Heads(config)
     for parameter in heads.parameters():
         nn.init.normal_(parameter, std=0.2)
     for number, head in enumerate(heads.stages.values()):
@@ -157,6 +160,81 @@ def test_hittable_is_the_sum_of_cell_and_global_logits():
     torch.testing.assert_close(moved - here, cells.roll(1, -1) - cells, atol=1e-4, rtol=1e-4)
     hidden = heads.get_submodule("stages.OM").mlp(dirs.flat)
     torch.testing.assert_close(here - cells, heads.hittable_global(hidden).view(2, 3, 7, 7), atol=1e-4, rtol=1e-4)
+
+
+def test_openability_with_a_filter_of_its_own_is_read_by_the_actor_and_learned_from_tries_alone():
+    heads, dirs, stage = make_heads(replace(SMALL, separate_openable_head=True)), random_dirs(3), torch.tensor([0, 3, 4])
+    decision = decide(heads, dirs, stage)
+    sir, _ = make_inputs(stage, 3)
+    cells = torch.cat([sir, dirs.grid], -3)
+    plain = make_heads(replace(SMALL, separate_openable_head=True))
+    for b, which in enumerate((Stage.EM, Stage.OM, Stage.S)):
+        head = heads[which]
+        evidence = nn.functional.conv2d(cells[b], head.openable_filter.weight)[0]
+        torch.testing.assert_close(decision.openable[b], evidence + head.open_logit)
+        # The actor gets the evidence without the prior, on top of its own filter.
+        nn.init.zeros_(plain[which].openable_filter.weight)
+        without = decide(plain, dirs, stage).logits[b, OPEN_AT_ACTIONS]
+        torch.testing.assert_close(decision.logits[b, OPEN_AT_ACTIONS] - without, evidence.flatten())
+    Categorical(logits=decision.logits).log_prob(torch.tensor(OPEN_AT_ACTIONS[:3])).sum().backward(retain_graph=True)
+    head = heads[Stage.EM]
+    assert head.openable_filter.weight.grad is None and head.open_logit.grad is None
+    assert head.cell_filters.weight.grad.any()
+    heads.zero_grad()
+    action = torch.from_numpy(OPEN_AT_ACTIONS[:3])[None]
+    yes = torch.ones(1, 3, dtype=torch.bool)
+    losses.openable(decision.openable[None], action, yes, yes).backward()
+    assert head.openable_filter.weight.grad.any() and head.open_logit.grad < 0
+    assert head.cell_filters.weight.grad is None or not head.cell_filters.weight.grad.any()
+    assert any(part is head.openable_filter for part in head.last_layers)
+    assert heads[Stage.OH].openable_filter is None, "OH has no openable loss"
+
+
+def test_an_untrained_filter_of_openability_says_the_base_rate_and_leaves_the_policy():
+    for config in (SMALL, replace(SMALL, separate_openable_head=True)):
+        decision = decide(Heads(config), random_dirs(1), torch.tensor([Stage.EM]))
+        assert (decision.openable == -4).all()
+        assert decision.logits[:, OPEN_AT_ACTIONS].abs().max() < 0.1, "nearly uniform"
+
+
+def test_only_critics_see_the_time_and_only_if_told_to():
+    dirs, stage = random_dirs(4), torch.tensor([0, 2, 3, 4])
+    sir, told = make_inputs(stage, 4)
+    late = replace(told, time_left=torch.tensor([0.5, 0.25, 0.1, 0.0]))
+    for config, sees in ((SMALL, False), (replace(SMALL, critic_sees_time=True), True)):
+        heads = make_heads(config)
+        before, after = heads(dirs, sir, told), heads(dirs, sir, late)
+        for name in ("logits", "hittable", "openable"):
+            assert torch.equal(getattr(before, name), getattr(after, name)), name
+        assert torch.equal(before.value, after.value) != sees
+        assert (before.value != after.value).all() == sees
+    head = heads[Stage.EM]
+    hidden = head.critic_hidden(head.mlp(dirs.flat[0])) + head.time_embedding(torch.tensor([0.5]))
+    torch.testing.assert_close(after.value[0], 2 * head.critic(hidden.relu())[0] - 1.5)
+    after.value.sum().backward()
+    assert head.time_embedding.weight.grad.any() and head.mlp[0].weight.grad.any()
+    assert head.actor.weight.grad is None
+
+
+def test_a_critic_that_sees_the_time_learns_what_is_left_to_earn():
+    """The same state at all times, worth what 200 steps at gamma 0.99 still bring at 1 each: 5 to 87."""
+    torch.manual_seed(0)
+    left = torch.arange(1, 41) / 40
+    worth = (1 - 0.99 ** (200 * left)) / 0.01
+    dirs = tree.map(lambda tensor: tensor.expand(40, *tensor.shape[1:]), random_dirs(1))
+    sir, told = make_inputs(torch.zeros(40, dtype=torch.long), 40)
+    errors = {}
+    for sees in (False, True):
+        heads = Heads(replace(SMALL, critic_sees_time=sees))
+        heads[Stage.EM].return_norm.mean.copy_(worth.mean()), heads[Stage.EM].return_norm.variance.copy_(worth.var())
+        optimizer = torch.optim.Adam(heads[Stage.EM].parameters(), 3e-3)
+        for _ in range(150):
+            error = (heads(dirs, sir, replace(told, time_left=left)).value - worth).square().mean()
+            optimizer.zero_grad()
+            error.backward()
+            optimizer.step()
+        errors[sees] = error.item()
+    assert errors[True] < 0.05 * worth.var().item() and errors[False] > 0.9 * worth.var().item(), errors
 
 
 @pytest.mark.parametrize("unknown", [-1, 5])

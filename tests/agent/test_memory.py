@@ -48,6 +48,7 @@ def random_observation(stages: list[list[int]] | torch.Tensor, seed: int = 0) ->
         torch.stack([number(2, -1), number(2), number(4), standing], -1),
         torch.where(stage == OH, number(NO_ACTION + 1, NO_ACTION - 100), NO_ACTION),
         torch.stack([number(3), number(7), number(7)], -1) * (stage == OM)[..., None],
+        torch.ones(stage.shape),
     )
 
 

@@ -195,7 +195,7 @@ def exploring(steps: int, games: int, seed: int) -> Observation:
     no = same.bool()
     place, target = same[..., None].expand(-1, -1, 4), same[..., None].expand(-1, -1, 3)
     last = torch.randint(0, NO_ACTION, (steps, 1), generator=draw).expand(-1, games)
-    return Observation(image, last, ~no, ~no, same, same, place, same + NO_ACTION, target)
+    return Observation(image, last, ~no, ~no, same, same, place, same + NO_ACTION, target, torch.ones(steps, games))
 
 
 def test_a_memory_updates_its_norms_when_there_are_gradients():

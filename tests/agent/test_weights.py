@@ -59,6 +59,15 @@ def test_every_config_round_trips(tmp_path_factory, preset, lstm, channels):
     assert load(folder)[0] == config
 
 
+def test_weights_from_before_a_switch_have_it_off(folder):
+    path = folder / "config.json"
+    about = json.loads(path.read_text())
+    for name in ("separate_openable_head", "critic_sees_time"):
+        assert about["config"].pop(name) is False
+    path.write_text(json.dumps(about))
+    assert load(folder)[0] == SMALL
+
+
 def test_newer_weights_replace_older_ones(folder):
     save(nn.Linear(4, 1), PAPER, folder)
     config, state = load(folder)
@@ -194,6 +203,7 @@ def test_an_agent_of_version_3_loads_and_gives_the_same_outputs(tmp_path):
         place=torch.stack([n - 1, n, n, n % 2], -1),
         landed=torch.full((4,), NO_ACTION),
         target=torch.stack([n % 3, n, n + 1], -1) * (stage == 3)[:, None],
+        time_left=torch.ones(4),
     )
     maps, floor = torch.linspace(-1, 1, 2 * 3 * 4).view(1, 2, 3, 4), torch.ones(1, 2, 3, dtype=torch.bool)
     place, perspective = torch.tensor([[[1, 2, 3]]]), agent.perspective

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from helpers import hut
 
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
@@ -381,6 +382,24 @@ def test_turning_around_extends_places_once_if_rotations_do_not_count(chest):
             assert [game.specs[0] == spec, *turns] == [True, *sizes[1:]]
             grown = game.step(one("MoveAhead")).novelty
             assert grown.extrap_after[0] - grown.extrap_before[0] == 3
+
+
+def test_the_share_of_steps_left_by_hand(chest):
+    """E&M has four steps; a manipulation counts its own, and OH's clock stands still meanwhile."""
+    with World([chest]) as world:
+        game = CacheGame(world, RandomEpisodes(0, last=Stage.EM), np.array([4, 1, 5, 2, 6]))
+        shares = []
+        for _ in range(5):
+            shares.append(observe(game).time_left.item())
+            game.step(one("RotateLeft"))
+        assert shares == [1, 0.75, 0.5, 0.25, 1]
+        game = CacheGame(world, RandomEpisodes(0, first=Stage.OH), np.array([4, 1, 5, 2, 6]))
+        shares = []
+        for name in ("Crouch", "PlaceAt|0,1,1", "MoveHandUp", "MoveHandUp", "Stand"):
+            shares.append(observe(game).time_left.item())
+            game.step(one(name))
+        assert shares == pytest.approx([1, 0.8, 1, 0.5, 0.6])
+        assert observe(game).time_left.dtype == torch.float32
 
 
 def test_any_drop_is_a_placement_if_the_spec_says_so(chest):

@@ -22,7 +22,7 @@ def make_observation(seed: int, device: str, games: int = GAMES, config: AgentCo
     image = below(256, config.image_size, config.image_size, 3).byte()
     return Observation(
         image, below(7), below(2).bool(), below(2).bool(), below(5), torch.zeros(games, dtype=torch.int64).to(device),
-        below(2, 4), below(7), below(1, 3),
+        below(2, 4), below(7), below(1, 3), torch.ones(games, device=device),
     )  # fmt: skip
 
 

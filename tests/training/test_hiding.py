@@ -190,6 +190,7 @@ def hiding_of(names, success, landed=(), standing=()) -> HidingEpisodes:
     observation = Observation(
         torch.zeros(1, count, 2, 2, 3, dtype=torch.uint8), zeros, zeros > 0,
         torch.tensor([standing or [True] * count]), zeros, zeros + Stage.OH, many, where, many[..., :3],
+        torch.ones(1, count),
     )  # fmt: skip
     action = torch.tensor([[action_index(name) for name in names]])
     return HidingEpisodes(

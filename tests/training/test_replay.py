@@ -108,7 +108,7 @@ def make_rollout(steps: list[tuple[Stage, str, bool, bool, bool]]) -> Rollout:
     ))  # fmt: skip
     image = torch.arange(len(steps), dtype=torch.uint8)[:, None, None, None, None].expand(-1, 1, 2, 2, 3)
     unused = torch.zeros_like(stage)
-    observation = Observation(image, unused, success, success, unused, stage, unused, unused, unused)
+    observation = Observation(image, unused, success, success, unused, stage, unused, unused, unused, unused.float())
     others = {name: unused for name in Rollout.__dataclass_fields__}
     return Rollout(**{
         **others, "observation": observation, "action": action, "success": success, "dones": ended,

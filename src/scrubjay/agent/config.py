@@ -74,6 +74,11 @@ class AgentConfig:
     """Channels of the maps M^1 and M^e of perspective simulation."""
     mental_lstm: PositiveInt = 256
     """Size of the mental seeker's LSTM."""
+    separate_openable_head: bool = False
+    """Predict where OpenAt succeeds with a filter of its own, whose output is added to OpenAt's logits detached. False:
+    one filter serves both, so that the openable loss also moves the policy."""
+    critic_sees_time: bool = False
+    """Give critics, and only critics, the share of the stage's steps that are left."""
 
     def __post_init__(self) -> None:
         if self.tiled > self.lstm:

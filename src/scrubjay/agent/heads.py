@@ -53,7 +53,8 @@ class StageHead(nn.Module):
     """One stage's MLP, actor and critic.
 
     Actions at a cell also get a logit from that cell's features, by a 1 x 1 convolution shared over cells: what can be
-    opened looks the same everywhere. For OpenAt it is the logit of success. ClaimVisible gets a log-mean-exp over cells
+    opened looks the same everywhere. For OpenAt it is the logit of success, unless that has a filter of its own
+    (`separate_openable_head`), which the actor only reads. ClaimVisible gets a log-mean-exp over cells
     of a filter per goal object, dominated by the most confident cells: the object is small, and a plain mean over 49
     cells would drown it. OM's head embeds the target once more, which the DIR holds only as a spatial pattern.
     """
@@ -80,6 +81,8 @@ class StageHead(nn.Module):
         self.cell_filters = nn.Conv2d(channels, len(cell_actions) // CELLS**2, 1, bias=False)
         self.open_logit = nn.Parameter(torch.tensor(OPEN_LOGIT))
         """The prior logit that OpenAt succeeds at a cell."""
+        separate = config.separate_openable_head and stage != Stage.OH  # OH has no openable loss.
+        self.openable_filter = nn.Conv2d(channels, 1, 1, bias=False) if separate else None
         self.goal_filters = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
         self.target_embedding = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if stage == Stage.OM else None
         """OM's target: the sum of its modality's, row's and column's embeddings."""
@@ -87,8 +90,11 @@ class StageHead(nn.Module):
         self.actor, self.critic = nn.Linear(length, len(self.actions)), nn.Linear(length, 1)
         self.return_norm = RunningNorm(1)
         """The critic predicts standardized returns."""
+        self.critic_hidden = nn.Linear(length, length) if config.critic_sees_time else None
+        self.time_embedding = nn.Linear(1, length) if config.critic_sees_time else None
+        """A hidden layer of the critic's own: what is left to earn is not linear in the time left."""
         # The initial policy is nearly uniform and initial values are nearly 0.
-        for part in (self.cell_filters, self.goal_filters, self.target_embedding):
+        for part in (self.cell_filters, self.openable_filter, self.goal_filters, self.target_embedding):
             if part is not None:
                 nn.init.zeros_(part.weight)
         for last in (self.actor, self.critic):
@@ -98,7 +104,9 @@ class StageHead(nn.Module):
     @property
     def output_layers(self) -> list[nn.Module]:
         """The output layers, which may have a learning rate of their own."""
-        parts = (self.actor, self.cell_filters, self.goal_filters, self.target_embedding, self.critic)
+        parts = (
+            self.actor, self.cell_filters, self.openable_filter, self.goal_filters, self.target_embedding, self.critic,
+        )  # fmt: skip
         return [part for part in parts if part is not None]
 
     def forward(
@@ -118,8 +126,21 @@ class StageHead(nn.Module):
             goal = observation.goal[..., None, None].expand(*flat.shape[:-1], 1, CELLS**2)
             log_mean_exp = goal_logits.gather(-2, goal).logsumexp(-1) - math.log(CELLS**2)
             logits = logits.index_add(-1, self.claim, log_mean_exp)
-        openable = (cell_logits[..., 0, :] + self.open_logit.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
-        return logits, self.return_norm.denormalize(self.critic(hidden).to(flat.dtype))[..., 0], openable
+        if self.openable_filter is None:
+            evidence = cell_logits[..., 0, :]
+        else:
+            # Without the prior: it would all but forbid OpenAt to an untrained agent.
+            evidence = self._filter(self.openable_filter, cells, flat.dtype)[..., 0, :]
+            logits = logits.index_add(-1, self.cell_actions[: CELLS**2], evidence.detach())
+        openable = (evidence + self.open_logit.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
+        return logits, self._value(hidden, observation.time_left, flat.dtype), openable
+
+    def _value(self, hidden: torch.Tensor, time_left: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """Values (...,) from the MLP's output (..., L) and the shares of steps left (...,)."""
+        if self.critic_hidden is not None and self.time_embedding is not None:
+            time = self.time_embedding(time_left[..., None].to(dtype))
+            hidden = (self.critic_hidden(hidden) + time).relu()
+        return self.return_norm.denormalize(self.critic(hidden).to(dtype))[..., 0]
 
     def _embed(self, target: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Targets (..., 3) of modality, row and column as vectors (..., L)."""

@@ -71,6 +71,10 @@ RENAMED_SINCE_3 = {
     r"recalls": "placement_recall",
 }
 """Module names in version 3, as regular expressions, and since."""
+YOUNGER_FIELDS = {
+    "encoder": "cnn", "freeze_encoder": False, "separate_openable_head": False, "critic_sees_time": False,
+}  # fmt: skip
+"""Config fields that older files lack, and the values that their agents were trained with."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
 
@@ -141,8 +145,7 @@ def _renamed(name: str) -> str:
 def _config(data: Any, path: Path) -> AgentConfig:
     if not isinstance(data, dict):
         raise WeightsError(f"{path}: config: missing")
-    # Weights from before encoders had names are of the paper's.
-    data = {"encoder": "cnn", "freeze_encoder": False} | data
+    data = YOUNGER_FIELDS | data
     if missing := {field.name for field in fields(AgentConfig)} - data.keys():
         raise WeightsError(f"{path}: config: {min(missing)}: missing")
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}

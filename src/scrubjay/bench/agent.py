@@ -210,6 +210,7 @@ def random_observations(config: AgentConfig, lead: tuple[int, ...], device: str)
         place,
         randint(220),
         target,
+        torch.rand(lead, device=device),
     )
 
 

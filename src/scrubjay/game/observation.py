@@ -37,6 +37,8 @@ class Observation:
     """(...,) int64: in OH, the PlaceAt action whose target the last manipulation's object landed on, or NO_ACTION."""
     target: torch.Tensor
     """(..., 3) int64: in OM, modality, row and column; 0 elsewhere."""
+    time_left: torch.Tensor
+    """(...,) float32: the share of the stage's steps left, 1 at the first. Critics alone may use it."""
 
 
 def observe(game: CacheGame, image: torch.Tensor | None = None) -> Observation:
@@ -56,4 +58,11 @@ def observe(game: CacheGame, image: torch.Tensor | None = None) -> Observation:
         tensor(game.relative_place()),
         tensor(np.where(game.landed == NOTHING, NO_ACTION, game.landed)),
         tensor(np.where((game.stage == Stage.OM)[:, None], game.target, 0)),
+        tensor(_time_left(game)),
     )
+
+
+def _time_left(game: CacheGame) -> np.ndarray:
+    """(B,) float32."""
+    taken = game.time[np.arange(len(game)), game.stage]
+    return (1 - taken / game.limits[game.stage]).astype(np.float32)

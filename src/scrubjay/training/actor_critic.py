@@ -45,8 +45,7 @@ class ActorCriticObjective:
     normalize_advantages: bool = False
     """Normalize advantages per minibatch, so that the entropy bonus weighs the same in all stages."""
     bootstrap_time_limits: bool = False
-    """Bootstrap returns where a stage's step limit alone ends an episode. False: the limit is terminal, as in the
-    paper."""
+    """Bootstrap returns where a stage's step limit alone ends an episode; else the limit is terminal."""
 
     def actor_critic_weights(self, stage: str) -> Weights:
         """Weights of what `actor_critic_losses` returns, for a stage's names. Entropy is maximized."""

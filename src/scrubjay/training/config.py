@@ -26,9 +26,10 @@ VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[star
 MAX_ELEMENTS = 2**31
 """Elements of one tensor: GPU kernels index with 32 bits."""
 MAX_GAMES = 2**16
-ADDED_SINCE_4 = frozenset(
-    {"explore_reward_rotations", "objective.bootstrap_time_limits", "hiding.bootstrap_time_limits"}
-)
+ADDED_SINCE_4 = frozenset({
+    "explore_reward_rotations", "agent.separate_openable_head", "agent.critic_sees_time",
+    "objective.bootstrap_time_limits", "hiding.bootstrap_time_limits",
+})  # fmt: skip
 """Fields younger than version 4 of runs. A run whose config lacks them was trained with their defaults."""
 
 TRAINABLE = tuple(name for name, task in TASKS.items() if task.trainable)
