@@ -163,11 +163,11 @@ def test_hittable_is_the_sum_of_cell_and_global_logits():
 
 
 def test_openability_with_a_filter_of_its_own_is_read_by_the_actor_and_learned_from_tries_alone():
-    heads, dirs, stage = make_heads(replace(SMALL, separate_openable_head=True)), random_dirs(3), torch.tensor([0, 3, 4])
+    config, dirs, stage = replace(SMALL, separate_openable_head=True), random_dirs(3), torch.tensor([0, 3, 4])
+    heads, plain = make_heads(config), make_heads(config)
     decision = decide(heads, dirs, stage)
     sir, _ = make_inputs(stage, 3)
     cells = torch.cat([sir, dirs.grid], -3)
-    plain = make_heads(replace(SMALL, separate_openable_head=True))
     for b, which in enumerate((Stage.EM, Stage.OM, Stage.S)):
         head = heads[which]
         evidence = nn.functional.conv2d(cells[b], head.openable_filter.weight)[0]
@@ -199,11 +199,11 @@ def test_an_untrained_filter_of_openability_says_the_base_rate_and_leaves_the_po
 
 def test_only_critics_see_the_time_and_only_if_told_to():
     dirs, stage = random_dirs(4), torch.tensor([0, 2, 3, 4])
-    sir, told = make_inputs(stage, 4)
-    late = replace(told, time_left=torch.tensor([0.5, 0.25, 0.1, 0.0]))
+    sir, observation = make_inputs(stage, 4)
+    late = replace(observation, time_left=torch.tensor([0.5, 0.25, 0.1, 0.0]))
     for config, sees in ((SMALL, False), (replace(SMALL, critic_sees_time=True), True)):
         heads = make_heads(config)
-        before, after = heads(dirs, sir, told), heads(dirs, sir, late)
+        before, after = heads(dirs, sir, observation), heads(dirs, sir, late)
         for name in ("logits", "hittable", "openable"):
             assert torch.equal(getattr(before, name), getattr(after, name)), name
         assert torch.equal(before.value, after.value) != sees
@@ -222,14 +222,14 @@ def test_a_critic_that_sees_the_time_learns_what_is_left_to_earn():
     left = torch.arange(1, 41) / 40
     worth = (1 - 0.99 ** (200 * left)) / 0.01
     dirs = tree.map(lambda tensor: tensor.expand(40, *tensor.shape[1:]), random_dirs(1))
-    sir, told = make_inputs(torch.zeros(40, dtype=torch.long), 40)
+    sir, observation = make_inputs(torch.zeros(40, dtype=torch.long), 40)
     errors = {}
     for sees in (False, True):
         heads = Heads(replace(SMALL, critic_sees_time=sees))
         heads[Stage.EM].return_norm.mean.copy_(worth.mean()), heads[Stage.EM].return_norm.variance.copy_(worth.var())
         optimizer = torch.optim.Adam(heads[Stage.EM].parameters(), 3e-3)
         for _ in range(150):
-            error = (heads(dirs, sir, replace(told, time_left=left)).value - worth).square().mean()
+            error = (heads(dirs, sir, replace(observation, time_left=left)).value - worth).square().mean()
             optimizer.zero_grad()
             error.backward()
             optimizer.step()

@@ -153,8 +153,12 @@ def test_diagnostics_by_hand():
     # Errors 0 and 1 have variance 1/4, returns 1 and 3 have variance 1.
     assert metrics["explained_variance"].item() == pytest.approx(0.75)
     assert explained_variance(values, torch.full_like(values, 5.0), mask).item() == 0, "returns that do not vary"
+    # Advantages are 1 and 3 here, and are measured before they are normalized.
+    assert metrics["advantage_std"].item() == pytest.approx(1)
+    _, normalized = actor_critic_losses(logits, values, actions, 5 * returns, returns, mask, normalize_advantages=True)
+    assert normalized["advantage_std"].item() == pytest.approx(5)
     _, plain = actor_critic_losses(logits, values, actions, returns, returns, mask, old_log_probs=old)
-    assert set(plain) == {"approx_kl", "explained_variance"}, "without a clip range nothing is clipped"
+    assert set(plain) == {"approx_kl", "explained_variance", "advantage_std"}, "without a clip range nothing is clipped"
 
 
 def test_the_totals_gradient_is_the_weighted_sum_by_hand():

@@ -67,6 +67,15 @@ def test_tried_openings_train_their_success_logits():
     )
 
 
+def test_the_probability_of_opening_is_that_of_all_cells_together():
+    """49 of E&M's 57 actions; with one cell twice as likely as the rest, 50 of 58. Masked steps do not count."""
+    uniform, likelier = logits_of(Stage.EM), logits_of(Stage.EM, **{"OpenAt_4,4": np.log(2)})
+    assert losses.open_at_probability(uniform, YES).item() == pytest.approx(49 / 57)
+    assert losses.open_at_probability(likelier, YES).item() == pytest.approx(50 / 58)
+    mixed, mask = torch.cat([uniform, torch.full_like(uniform, torch.nan)]), torch.cat([YES, NO])
+    assert losses.open_at_probability(mixed, mask).item() == pytest.approx(49 / 57)
+
+
 def test_each_modality_keeps_a_tenth_of_the_probability():
     """All probability on one cell of "on top": each other modality has 49 cells of exp(-8) beside 1."""
     logits = logits_of(Stage.OH)

@@ -22,7 +22,7 @@ EXPLAINED = set(re.findall(r"`([\w/<>]+)`", "".join(re.findall(r"^\|([^|]*)\|", 
 def explained(name: str) -> bool:
     """Is a metric in the docs, by its name or that of any stage?"""
     stages = "|".join(stage.name.lower() for stage in Stage)
-    return bool({name, re.sub(rf"^(losses|charts|reward)/({stages})\b", r"\1/<stage>", name)} & EXPLAINED)
+    return bool({name, re.sub(rf"^(losses|charts|reward|play)/({stages})\b", r"\1/<stage>", name)} & EXPLAINED)
 
 
 @pytest.mark.parametrize("task", ["explore", "manipulate", "cache"])
@@ -40,6 +40,7 @@ def test_the_docs_explain_every_metric_that_a_run_logs(task, tmp_path):
     cleanrl = ("policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac", "explained_variance")
     # Whole games learn without a clip range here.
     assert names >= {f"losses/{first}/{name}" for name in cleanrl if task != "cache" or name != "clipfrac"}
+    assert names >= {f"losses/{first}/advantage_std", f"losses/{first}/open_at_prob", f"play/{first}/success"}
     assert names >= {"charts/SPS", "charts/learning_rate", "losses/play/grad_norm"}
     assert "charts/em/episodic_return" in names or task == "manipulate"
     top = {key for row in rows for key in row} - set(GROUPS)

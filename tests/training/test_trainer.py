@@ -24,7 +24,7 @@ from scrubjay.training.config import ADDED_SINCE_4, FEW_STEPS, PRESETS, TrainCon
 from scrubjay.training.hogwild import Worker, train_asynchronously
 from scrubjay.training.learner import Objective
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
-from scrubjay.training.trainer import Trainer, make_optimizers, train
+from scrubjay.training.trainer import Trainer, make_optimizers, set_learning_rates, train
 
 TINY = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4,
@@ -373,6 +373,48 @@ def test_every_parameter_has_its_optimizer():
         *(f"heads.stages.{stage}.cell_filters.weight" for stage in ("EM", "OH", "OM", "S")),
         "heads.stages.OM.target_embedding.weight", "heads.stages.S.goal_filters.weight",
     }  # fmt: skip
+
+
+def test_learning_rates_fall_linearly_or_not_at_all():
+    """Of four updates the third runs at half the rates."""
+    agent = Agent(SMALL)
+    for schedule, factors in (("constant", [1, 1, 1, 1]), ("linear", [1, 0.75, 0.5, 0.25])):
+        config = replace(TINY, learning_rate_schedule=schedule, learning_rate=1e-3, head_lr_scale=3.0)
+        optimizers = make_optimizers(agent, config)
+        groups = [group for optimizer in optimizers.values() for group in optimizer.param_groups]
+        first = [group["lr"] for group in groups]
+        for update, factor in enumerate(factors):
+            set_learning_rates(optimizers, config, update)
+            assert [group["lr"] for group in groups] == pytest.approx([factor * rate for rate in first])
+    set_learning_rates(optimizers, config, 7)
+    assert [group["lr"] for group in groups] == [0.0] * len(groups), "workers may be late"
+
+
+def test_a_run_with_a_schedule_resumes_exactly_and_logs_its_rates(tmp_path):
+    config = replace(TINY, learning_rate_schedule="linear", checkpoint_interval=1, updates=2)
+    run = Run.begin(tmp_path / "whole", config)
+    train(run)
+    run.close()
+    assert [row["charts"]["learning_rate"] for row in run.rows()] == [config.learning_rate, config.learning_rate / 2]
+    shutil.copytree(tmp_path / "whole", tmp_path / "broken")
+    shutil.rmtree(checkpoints(tmp_path / "broken")[-1])
+    again = Run.open(tmp_path / "broken")
+    train(again)
+    again.close()
+    assert [row["charts"]["learning_rate"] for row in again.rows()] == [config.learning_rate, config.learning_rate / 2]
+    assert files_of(checkpoints(tmp_path / "broken")[-1]) == files_of(checkpoints(tmp_path / "whole")[-1])
+
+
+def test_workers_share_one_schedule():
+    config = replace(TINY, learning_rate_schedule="linear", learning_rate=1e-3, updates=10)
+    shared = Agent(SMALL)
+    optimizers = make_optimizers(shared, config)
+    worker = Worker(config, 0, 1, shared, optimizers)
+    worker.total_updates = 5  # Those of all workers; it has none yet.
+    worker._schedule_learning_rates()
+    worker.close()
+    assert optimizers["play"].param_groups[0]["lr"] == pytest.approx(5e-4)
+    assert worker.optimizers["play"].param_groups[0]["lr"] == pytest.approx(5e-4)
 
 
 def test_output_layers_have_the_scaled_learning_rate():

@@ -137,14 +137,15 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(log_probs.exp() * log_probs.masked_fill(log_probs == -torch.inf, 0)).sum(-1)
 
 
+def variance(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The variance of values where `mask`; 0 where it is empty."""
+    return mean_where((values - mean_where(values, mask)) ** 2, mask)
+
+
 def explained_variance(values: torch.Tensor, returns: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """1 - Var[returns - values] / Var[returns] where `mask`; 0 if returns do not vary."""
-
-    def variance(x: torch.Tensor) -> torch.Tensor:
-        return mean_where((x - mean_where(x, mask)) ** 2, mask)
-
-    total = variance(returns)
-    explained = 1 - variance(returns - values) / total.clamp(min=MIN_VARIANCE)
+    total = variance(returns, mask)
+    explained = 1 - variance(returns - values, mask) / total.clamp(min=MIN_VARIANCE)
     return torch.where(total > MIN_VARIANCE, explained, 0)
 
 
@@ -167,7 +168,10 @@ def actor_critic_losses(
     """
     log_probs = log_prob(logits, torch.where(mask, actions, logits.argmax(-1)))
     advantages, returns = advantages.detach(), returns.detach()
-    metrics = {"explained_variance": explained_variance(values.detach(), returns, mask)}
+    metrics = {
+        "explained_variance": explained_variance(values.detach(), returns, mask),
+        "advantage_std": variance(advantages, mask).sqrt(),
+    }
     if normalize_advantages:
         advantages = advantages - mean_where(advantages, mask)
         advantages = advantages / mean_where(advantages**2, mask).sqrt().clamp(min=MIN_STD)

@@ -27,7 +27,7 @@ MAX_ELEMENTS = 2**31
 """Elements of one tensor: GPU kernels index with 32 bits."""
 MAX_GAMES = 2**16
 ADDED_SINCE_4 = frozenset({
-    "explore_reward_rotations", "agent.separate_openable_head", "agent.critic_sees_time",
+    "learning_rate_schedule", "explore_reward_rotations", "agent.separate_openable_head", "agent.critic_sees_time",
     "objective.bootstrap_time_limits", "hiding.bootstrap_time_limits",
 })  # fmt: skip
 """Fields younger than version 4 of runs. A run whose config lacks them was trained with their defaults."""
@@ -73,6 +73,8 @@ class TrainConfig:
 
     learning_rate: PositiveFloat = 1e-4
     """Adam's learning rate for everything that is learned from play."""
+    learning_rate_schedule: Literal["constant", "linear"] = "constant"
+    """All learning rates are constant, or fall linearly to 0 over the run's updates."""
     betas: tuple[Beta, Beta] = (0.99, 0.999)
     """Adam's betas."""
     head_lr_scale: PositiveFloat = 1.0

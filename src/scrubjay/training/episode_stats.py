@@ -116,5 +116,8 @@ class TrackedGame(CacheGame):
         claims = actions.CLAIM[result.action] != NOTHING
         add("claim_right", result.success[claims])
         add("success", result.success[result.stage != Stage.PS])
+        for stage in np.unique(result.stage).tolist():
+            if stage != Stage.PS:
+                add(f"{Stage(stage).name.lower()}/success", result.success[result.stage == stage])
         self.stats.games += int((result.finished & self._whole).sum())
         self._whole |= result.finished

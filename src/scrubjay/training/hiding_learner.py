@@ -110,6 +110,7 @@ class HidingLearner:
         parts, metrics = o.stage_losses(
             self.agent.heads[Stage.OH].return_norm, logits, values, action, advantages, mask, hid.log_probs.T
         )
+        metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
         tried, landed = recall_targets(hid)
         recalled = self.agent.recall_placements(step.dirs.flat).float()
         hittable, place_at = step.decision.hittable.float(), hid.place_at.T

@@ -26,7 +26,7 @@ from scrubjay.training.actor_critic import Losses, Weights
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Progress, Run
-from scrubjay.training.trainer import Report, Trainer, make_optimizers
+from scrubjay.training.trainer import Report, Trainer, make_optimizers, set_learning_rates
 
 Optimizers = dict[str, torch.optim.Adam]
 POLL_SECONDS = 1.0
@@ -41,6 +41,8 @@ class Worker(Trainer):
         group.rank, group.size = rank, size
         super().__init__(config, "cpu", group)
         group.size = 1  # It has its shard of the rooms, and counts its own steps.
+        self.total_updates = 0
+        """Updates of all workers so far, which learning rates depend on."""
         self.shared, self.shared_optimizers = shared, optimizers
         self._pairs = list(zip(self.agent.parameters(), shared.parameters(), strict=True))
         for mine, its in zip(running_norms(self.agent), running_norms(shared), strict=True):
@@ -50,6 +52,11 @@ class Worker(Trainer):
     def update(self, *args: Any) -> dict[str, Any]:
         self.copy_shared()
         return super().update(*args)
+
+    def _schedule_learning_rates(self) -> None:
+        # Parameter groups are this process's own, also the shared optimizers'. Its own optimizers only log their rates.
+        for optimizers in (self.optimizers, self.shared_optimizers):
+            set_learning_rates(optimizers, self.config, self.total_updates)
 
     def copy_shared(self) -> None:
         """Copies the shared weights, while other workers change them."""
@@ -90,10 +97,11 @@ def train_asynchronously(
     stopping = context.Event()
     # Losses against collapse are for the first games of all workers.
     games: Any = context.Value("q", progress.games)
+    updates: Any = context.Value("q", progress.update)
     seeds = [config.seed + 1000 * (rank + 1) + progress.update for rank in range(workers)]
     processes = [
         context.Process(
-            target=_work, args=(config, rank, workers, seeds[rank], agent, optimizers, rows, games, stopping)
+            target=_work, args=(config, rank, workers, seeds[rank], agent, optimizers, rows, games, updates, stopping)
         )
         for rank in range(workers)
     ]
@@ -113,7 +121,7 @@ def train_asynchronously(
                 progress.seconds + row["worker_seconds"] / workers,
             )  # fmt: skip
             run.save_milestones(agent, progress, games.value)
-            games.value = progress.games
+            games.value, updates.value = progress.games, progress.update
             row |= {"update": progress.update, "steps": progress.steps, "games": progress.games}
             run.log(row)
             if report:
@@ -138,6 +146,7 @@ def _work(
     optimizers: Optimizers,
     rows: Any,
     games: Any,
+    updates: Any,
     stopping: Event,
 ) -> None:
     """Trains segment after segment, until `stopping` is set or the main process is gone."""
@@ -154,6 +163,7 @@ def _work(
                 if stopping.is_set() or (parent and not parent.is_alive()):
                     return
                 worker.progress = before = replace(worker.progress, games=games.value)
+                worker.total_updates = updates.value
                 row = worker.update(collector, replay)
                 now = worker.progress
                 rows.put(row | {

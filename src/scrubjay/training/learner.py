@@ -111,6 +111,7 @@ class Learner(nn.Module):
             its_losses["openable"] = losses.openable(
                 step.decision.openable.float(), rollout.action, rollout.success, mask
             )
+            its_metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
             terms |= prefixed(name, its_losses)
             metrics |= prefixed(name, its_metrics)
         return terms, metrics

@@ -80,6 +80,12 @@ def openable(logits: torch.Tensor, action: torch.Tensor, success: torch.Tensor, 
     return mean_where(loss, mask & tried, min_count=MIN_OPEN_TRIES)
 
 
+@torch.no_grad()
+def open_at_probability(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The policy's mean probability of all OpenAt together: a diagnostic, not a loss."""
+    return mean_where(logits.softmax(-1)[..., OPEN_AT].sum(-1), mask)
+
+
 # Object hiding.
 
 

@@ -137,6 +137,7 @@ class Trainer:
     def update(self, collector: Collector, replay: Replay | None) -> dict[str, Any]:
         """Collects one rollout and trains on it; returns a row of metrics."""
         start = time.perf_counter()
+        self._schedule_learning_rates()
         rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
         metrics = self.train_rollout(rollout)
@@ -171,6 +172,9 @@ class Trainer:
             "losses": losses,
             "play": self.stats.pop_means(),
         }
+
+    def _schedule_learning_rates(self) -> None:
+        set_learning_rates(self.optimizers, self.config, self.progress.update)
 
     def _learning_rates(self, losses: Mapping[str, float]) -> dict[str, float]:
         """Those of the optimizers that took steps in this update."""
@@ -326,6 +330,16 @@ def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.
         "perspective": adam(agent.perspective.parameters(), config.perspective_learning_rate),
         "dynamics": adam(replayed, config.dynamics_learning_rate),
     }
+
+
+def set_learning_rates(optimizers: Mapping[str, torch.optim.Optimizer], config: TrainConfig, update: int) -> None:
+    """Sets the learning rates of the update that follows `update` others.
+
+    They depend on the number of updates alone, so a resumed run has the rates of an uninterrupted one.
+    """
+    if config.learning_rate_schedule == "linear":
+        for group in (group for optimizer in optimizers.values() for group in optimizer.param_groups):
+            group["lr"] = group.setdefault("initial_lr", group["lr"]) * max(0.0, 1 - update / config.updates)
 
 
 def train(
