@@ -3,21 +3,23 @@
 import json
 import shutil
 import tempfile
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 import torch
 
-from scrubjay.agent.agent import Agent
+from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.envs.tasks import TASKS
 from scrubjay.errors import SpotError
+from scrubjay.evaluation.scores import Score
+from scrubjay.game.metrics import Summary
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TRAINABLE, TrainConfig
-from scrubjay.training.run import Progress, Run, checkpoints
+from scrubjay.training.run import Progress, Run, best_checkpoint, checkpoints, newest
 from scrubjay.training.trainer import Trainer, train
-from scrubjay.training.validation import Validation, make_seek_task
+from scrubjay.training.validation import Validation, make_scripted_player, make_seek_task, validate
 
 SCENE = "FloorPlan421"
 TINY = TrainConfig.preset(
@@ -117,6 +119,59 @@ def test_playing_between_checkpoints_does_not_affect_training(validation):
 
     plain, validated = train_weights(False), train_weights(True)
     assert all(torch.equal(plain[name], tensor) for name, tensor in validated.items())
+
+
+def test_the_checkpoint_with_the_best_score_stays(tmp_path):
+    """Scores 0.2, 0.5, 0.5, 0.1, ... : the second checkpoint outlives the three newest; a better one replaces it."""
+    run, agent = Run.begin(tmp_path / "run", TINY), Agent(SMALL)
+    assert best_checkpoint(run.folder) is None
+    kept = []
+    for update, score in enumerate([0.2, 0.5, 0.5, 0.1, 0.4, 0.3, 0.6, None, 0.1, 0.2], 1):
+        run.save(agent, {}, Progress(update))
+        if score is not None:
+            run.save_score(Progress(update), "hit_target", score)
+        kept.append([int(path.name) for path in checkpoints(run.folder)])
+    run.close()
+    assert kept == [
+        [1], [1, 2], [1, 2, 3], [2, 3, 4], [2, 3, 4, 5], [2, 4, 5, 6], [2, 5, 6, 7], [6, 7, 8], [7, 8, 9],
+        [7, 8, 9, 10],
+    ]  # fmt: skip
+    best = best_checkpoint(run.folder)
+    assert best.name == "00000007" and json.loads((best / "score.json").read_text()) == {
+        "metric": "hit_target", "value": 0.6,
+    }  # fmt: skip
+    assert newest(run.folder).name == "00000010", "still the newest"
+    (best / "score.json").write_text('{"value": "high')
+    assert best_checkpoint(run.folder).name == "00000010", "an unreadable score is none"
+
+
+def test_validation_scores_its_checkpoint_and_load_agent_takes_the_newest(tmp_path):
+    class Falling:
+        """Three validations, the first the best."""
+
+        seed, values = 7, iter([0.4, 0.3, 0.2])
+
+        def evaluate(self, player):
+            value = next(self.values) if isinstance(player, AgentPlayer) else 0.9
+            return {"hit_target": Summary(value, value, value, 20), "placed": Summary(1.0, 1.0, 1.0, 20)}
+
+        def scripted(self, name):
+            return make_scripted_player("manipulate", name, 7)
+
+    run, agents = Run.begin(tmp_path / "run", TINY), [Agent(SMALL) for _ in range(3)]
+    for number, agent in enumerate(agents, 1):
+        run.save(agent, {}, Progress(2 * number))
+        validate(run, Falling(), agent, Progress(2 * number))
+    run.close()
+    assert best_checkpoint(run.folder).name == "00000002"
+    loaded, best = load_agent(run.folder), load_agent(best_checkpoint(run.folder))
+    for other, agent in ((loaded, agents[2]), (best, agents[0])):
+        assert torch.equal(other.encoder.stem.weight, agent.encoder.stem.weight)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_a_metric_to_validate_by(task):
+    assert TASKS[task].validation_metric in {field.name for field in fields(Score)}
 
 
 def validation_rows(folder) -> list[dict]:

@@ -44,6 +44,8 @@ class Task:
     """Whether a training run can learn it."""
     baselines: ClassVar[dict[str, MakePlayer]] = {name: SEEKERS[name] for name in ("random", "possible")}
     """Scripted players that agents are compared with."""
+    validation_metric: ClassVar[str]
+    """The metric of `Score`, higher is better, by which training picks a run's best checkpoint."""
     goals: tuple[str, ...] = GOALS
     """Objects to hide."""
     turned: bool = False
@@ -71,6 +73,7 @@ class Explore(Task):
     """E&M alone: 200 steps to visit and open as much as possible."""
 
     stage: ClassVar[Stage] = Stage.EM
+    validation_metric: ClassVar[str] = "coverage_plus"
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "frontier": Explorer}
 
     def sampler(self, seed: int) -> EpisodeSampler:
@@ -82,6 +85,7 @@ class Manipulate(Task):
     """OM alone: 50 steps to bring the object in the hand to a random target."""
 
     stage: ClassVar[Stage] = Stage.OM
+    validation_metric: ClassVar[str] = "hit_target"
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "scripted": Manipulator}
 
     def sampler(self, seed: int) -> EpisodeSampler:
@@ -93,6 +97,7 @@ class Hide(Task):
     """OH from a random place: 15 steps to hide an object, each PlaceAt a whole manipulation."""
 
     stage: ClassVar[Stage] = Stage.OH
+    validation_metric: ClassVar[str] = "placed"
     trainable: ClassVar[bool] = False
     manipulator: MakePlayer = Manipulator
     """Plays the manipulations, scripted by default."""
@@ -121,6 +126,7 @@ class Seek(Task):
     """
 
     stage: ClassVar[Stage] = Stage.S
+    validation_metric: ClassVar[str] = "found"
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "frontier": SEEKERS["frontier"]}
     opponent: str | MakePlayer | None = None
     """The hider, or its name. It plays each game from the beginning, with 200 steps of E&M."""
@@ -206,6 +212,8 @@ class WholeGame(Task):
     """All stages, from exploring to seeking, by one agent."""
 
     stage: ClassVar[Stage] = Stage.S
+    # Not `found`: hider and seeker are one agent, and a better hider is found less.
+    validation_metric: ClassVar[str] = "placed"
 
     def sampler(self, seed: int) -> EpisodeSampler:
         return RandomEpisodes(seed, self.goals, self.turned)

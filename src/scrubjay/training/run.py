@@ -33,12 +33,14 @@ from scrubjay.training.config import TrainConfig, from_json, to_json
 
 VERSION = 5
 KEPT = 3
-"""How many checkpoints are kept, the newest ones."""
+"""How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
 VALIDATION_LOG = "validation.jsonl"
 """Metrics of the agent and of scripted players in the validation rooms."""
 MILESTONES = "milestones"
 """Folder of the agents that are kept for ever, named by their numbers of games."""
+SCORE = "score.json"
+"""A checkpoint's validation score, if it has one: its metric and value."""
 SPOTS = "spots"
 """Folder of the hiding spots that a run has made."""
 
@@ -116,16 +118,24 @@ class Run:
                 write_atomically(path, "".join(line + "\n" for line in kept))
 
     def save(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
-        """Writes a checkpoint and deletes the oldest ones."""
-        final = self.folder / "checkpoints" / f"{progress.update:08d}"
+        """Writes a checkpoint and deletes the oldest ones, except the best."""
+        final = checkpoint_folder(self.folder, progress)
         with _new_folder(final) as draft:
             weights.save(agent, agent.config, draft)
             data = safetensors.save(_flatten(optimizers))
             write_atomically(draft / OPTIMIZERS, data)
             _write_progress(draft, progress, **{OPTIMIZERS: hashlib.sha256(data).hexdigest()})
+        best = best_checkpoint(self.folder)
         for old in checkpoints(self.folder)[:-KEPT]:
-            shutil.rmtree(old)
+            if old != best:
+                shutil.rmtree(old)
         return final
+
+    def save_score(self, progress: Progress, metric: str, value: float) -> None:
+        """Writes the validation score of a checkpoint; the one with the highest value is never deleted."""
+        folder = checkpoint_folder(self.folder, progress)
+        if folder.exists():
+            write_atomically(folder / SCORE, json.dumps({"metric": metric, "value": value}) + "\n")
 
     def save_milestones(self, agent: Agent, progress: Progress, games_before: int) -> list[Path]:
         """Writes the agent for each milestone passed since `games_before`; one that exists already is kept.
@@ -168,6 +178,26 @@ def read_config(folder: str | os.PathLike[str]) -> TrainConfig:
 def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
     """A run's checkpoints, oldest first."""
     return sorted(path for path in (Path(folder) / "checkpoints").glob("[0-9]*") if (path / PROGRESS).exists())
+
+
+def checkpoint_folder(folder: Path, progress: Progress) -> Path:
+    """Where a run's checkpoint of that progress is."""
+    return folder / "checkpoints" / f"{progress.update:08d}"
+
+
+def best_checkpoint(folder: str | os.PathLike[str]) -> Path | None:
+    """A run's checkpoint with the highest validation score, the earliest of equals; None without validation."""
+    scores = {path: score for path in checkpoints(folder) if (score := read_score(path)) is not None}
+    return max(scores, key=scores.__getitem__, default=None)
+
+
+def read_score(checkpoint: Path) -> float | None:
+    """A checkpoint's validation score; None if it has none, or an unreadable one."""
+    try:
+        value = json.loads((checkpoint / SCORE).read_text())["value"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return float(value) if isinstance(value, int | float) and value == value else None
 
 
 def newest(folder: str | os.PathLike[str]) -> Path:

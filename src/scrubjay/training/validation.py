@@ -58,7 +58,10 @@ def make_scripted_player(task: str, name: str, seed: int) -> Player:
 
 
 def validate(run: Run, validation: Validation, agent: Agent, progress: Progress) -> dict[str, Any]:
-    """Scores the agent, and the first time the scripted players; logs all scores into the run's folder."""
+    """Scores the agent, and the first time the scripted players; logs all scores into the run's folder.
+
+    The task's own metric becomes the checkpoint's score, by which the best one is kept.
+    """
     players: dict[str, Player] = {"agent": AgentPlayer(agent, validation.seed)}
     if {row["player"] for row in run.rows(VALIDATION_LOG)} <= {"agent"}:
         players |= {name: validation.scripted(name) for name in TASKS[run.config.task].baselines}
@@ -69,6 +72,9 @@ def validate(run: Run, validation: Validation, agent: Agent, progress: Progress)
         run.log(
             {**when, "player": name, **{metric: list(summary) for metric, summary in summaries.items()}}, VALIDATION_LOG
         )
+    metric = TASKS[run.config.task].validation_metric
+    if metric in scores["agent"]:
+        run.save_score(progress, metric, scores["agent"][metric].mean)
     return {**when, "validation": {metric: summary.mean for metric, summary in scores["agent"].items()}}
 
 
