@@ -286,7 +286,7 @@ def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
     (hiding, metrics), imagined = learner.oh_losses(games, percentile, early=True), learner.ps_losses(games)
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
     assert set(learner.oh_losses(games, percentile, early=False)[0]) == OH_LOSSES
-    assert set(metrics) == {"oh/approx_kl", "oh/explained_variance"}
+    assert set(metrics) == {"oh/approx_kl", "oh/explained_variance", "oh/advantage_std", "oh/open_at_prob"}
     weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
         "oh": (
