@@ -20,7 +20,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.agent_player import load_player
-from scrubjay.training.config import ADDED_SINCE_4, FEW_STEPS, PRESETS, TrainConfig, from_json, to_json
+from scrubjay.training.config import FEW_STEPS, PRESETS, TrainConfig, from_json, to_json
 from scrubjay.training.hogwild import Worker, train_asynchronously
 from scrubjay.training.learner import Objective
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
@@ -186,17 +186,6 @@ def test_a_config_with_wrong_types_is_refused(name, value):
     del data["hiding"]["early"]
     with pytest.raises(ValueError, match=r"hiding\.early: missing"):
         from_json(json.dumps(data))
-
-
-def test_a_run_from_before_a_field_was_added_has_its_default():
-    data = json.loads(to_json(TINY))
-    for path in ADDED_SINCE_4:
-        *groups, name = path.split(".")
-        inside = data
-        for group in groups:
-            inside = inside[group]
-        del inside[name]
-    assert from_json(json.dumps(data)) == TINY
 
 
 def test_a_full_disk_leaves_no_partial_checkpoint(uninterrupted, tmp_path, monkeypatch):

@@ -26,11 +26,6 @@ VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[star
 MAX_ELEMENTS = 2**31
 """Elements of one tensor: GPU kernels index with 32 bits."""
 MAX_GAMES = 2**16
-ADDED_SINCE_4 = frozenset({
-    "learning_rate_schedule", "explore_reward_rotations", "agent.separate_openable_head", "agent.critic_sees_time",
-    "objective.bootstrap_time_limits", "hiding.bootstrap_time_limits",
-})  # fmt: skip
-"""Fields younger than version 4 of runs. A run whose config lacks them was trained with their defaults."""
 
 TRAINABLE = tuple(name for name, task in TASKS.items() if task.trainable)
 if TYPE_CHECKING:
@@ -212,11 +207,9 @@ def from_json(text: str) -> TrainConfig:
 
 
 def _missing(complete: dict[str, Any], given: dict[str, Any], path: str = "") -> str | None:
-    """The first field that was filled in with a default: a run's config has all but the youngest."""
+    """The first field that was filled in with a default: a run's config has them all."""
     for name, value in complete.items():
         if name not in given:
-            if path + name in ADDED_SINCE_4:
-                continue
             return path + name
         if isinstance(value, dict) and (inside := _missing(value, given[name], f"{path}{name}.")):
             return inside
