@@ -364,6 +364,29 @@ def test_every_parameter_has_its_optimizer():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("task", ["explore", "manipulate", "cache"])
+def test_a_run_learns_with_all_stability_switches_on(task, tmp_path):
+    config = replace(
+        TINY, task=task, updates=2, unroll_length=24, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
+        learning_rate_schedule="linear", explore_reward_rotations=False,
+        agent=replace(SMALL, separate_openable_head=True, critic_sees_time=True),
+        objective=replace(TINY.objective, bootstrap_time_limits=True, gae_lambda=0.95),
+        hiding=replace(TINY.hiding, bootstrap_time_limits=True),
+    )  # fmt: skip
+    run = Run.begin(tmp_path / "run", config)
+    train(run)
+    run.close()
+    torch.manual_seed(config.seed)
+    trained, first = load_agent(tmp_path / "run"), Agent(config.agent)
+    assert trained.config == config.agent == Run.open(tmp_path / "run").config.agent
+    stage = {"explore": "EM", "manipulate": "OM", "cache": "EM"}[task]
+    for part in ("openable_filter.weight", "critic_hidden.weight", "time_embedding.weight", "critic.weight"):
+        name = f"heads.stages.{stage}.{part}"
+        assert not torch.equal(trained.get_parameter(name), first.get_parameter(name)), name
+    assert all(torch.isfinite(parameter).all() for parameter in trained.parameters())
+    assert [row["charts"]["learning_rate"] for row in run.rows()] == [config.learning_rate, config.learning_rate / 2]
+
+
 def test_learning_rates_fall_linearly_or_not_at_all():
     """Of four updates the third runs at half the rates."""
     agent = Agent(SMALL)
