@@ -186,7 +186,7 @@ def test_openability_with_a_filter_of_its_own_is_read_by_the_actor_and_learned_f
     losses.openable(decision.openable[None], action, yes, yes).backward()
     assert head.openable_filter.weight.grad.any() and head.open_logit.grad < 0
     assert head.cell_filters.weight.grad is None or not head.cell_filters.weight.grad.any()
-    assert any(part is head.openable_filter for part in head.last_layers)
+    assert any(part is head.openable_filter for part in head.output_layers)
     assert heads[Stage.OH].openable_filter is None, "OH has no openable loss"
 
 
