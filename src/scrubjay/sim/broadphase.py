@@ -48,8 +48,8 @@ class Broadphase:
         """Low and high corners of the boxes that each openable's solids sweep."""
         self.swept[0], self.swept[1] = np.inf, -np.inf
         for number, one in enumerate(boxes):
-            some = np.s_[number, : len(one.low)]
-            self.low[some], self.high[some], self.openable[some] = one.low, one.high, one.openable
+            filled = np.s_[number, : len(one.low)]
+            self.low[filled], self.high[filled], self.openable[filled] = one.low, one.high, one.openable
             for openable, passed in enumerate(one.swept):
                 self.swept[:, number, openable, : passed.shape[1]] = passed
         self.radius = np.array([_radius(rooms[0], kind) for kind in GOALS])

@@ -38,10 +38,10 @@ class Containment:
         self.middle, self.rotation = np.zeros((*shape, 2, 3)), np.zeros((*shape, 2, 3, 3))
         self.half = np.full((*shape, 3), -1.0)
         for number, frames in enumerate(stacked):
-            some = np.s_[number, : len(frames.thing)]
-            self.thing[some], self.openable[some], self.half[some] = frames.thing, frames.openable, frames.half
-            self.middle[some] = frames.middle.swapaxes(0, 1)
-            self.rotation[some] = frames.rotation.swapaxes(0, 1)
+            filled = np.s_[number, : len(frames.thing)]
+            self.thing[filled], self.openable[filled], self.half[filled] = frames.thing, frames.openable, frames.half
+            self.middle[filled] = frames.middle.swapaxes(0, 1)
+            self.rotation[filled] = frames.rotation.swapaxes(0, 1)
 
     def containing(self, room: np.ndarray, is_open: np.ndarray, point: np.ndarray) -> np.ndarray:
         """The things whose volumes contain points (b, 3), (b,); the smallest volume counts, -1 for none."""

@@ -173,10 +173,10 @@ class World:
         worlds = (openable != NOTHING) & (most > 0)
         worlds &= ~self.state.open[np.arange(len(self)), openable]
         worlds &= ~self._floors.swept_by(self.room_of, self.state.position, openable)
-        some = np.flatnonzero(worlds)
-        some = some[self._untouched(some, openable[some])]
-        self.state.open[some, openable[some]] = True
-        free = np.isin(np.arange(len(self)), some)
+        indices = np.flatnonzero(worlds)
+        indices = indices[self._untouched(indices, openable[indices])]
+        self.state.open[indices, openable[indices]] = True
+        free = np.isin(np.arange(len(self)), indices)
         return free | self._simulate(worlds & ~free, "move_openable", openable, np.ones(len(self), bool))
 
     def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
@@ -194,8 +194,8 @@ class World:
         """Closes all open things within reach; succeeds where at least one closed."""
         worlds = np.asarray(worlds, bool)
         near = self.state.open & worlds[:, None]
-        some = np.flatnonzero(near.any(1))
-        near[some] &= self._floors.reach(self.room_of[some], self.state.position[some]) <= REACH
+        indices = np.flatnonzero(near.any(1))
+        near[indices] &= self._floors.reach(self.room_of[indices], self.state.position[indices]) <= REACH
         pairs = np.nonzero(near)
         near[pairs] = ~self._floors.swept_by(self.room_of[pairs[0]], self.state.position[pairs[0]], pairs[1])
         pairs = np.nonzero(near)
@@ -272,10 +272,10 @@ class World:
 
     def contained(self, worlds: np.ndarray | bool = True) -> np.ndarray:
         """The id of the thing that contains the goal object, (B,); -1 for none, and outside `worlds`."""
-        s, found = self.state, np.full(len(self), NOTHING)
-        some = np.flatnonzero((s.goal != NOTHING) & ~s.held & worlds)
-        found[some] = self._containment.containing(self.room_of[some], s.open[some], s.pose[some, :3])
-        return found
+        s, thing = self.state, np.full(len(self), NOTHING)
+        indices = np.flatnonzero((s.goal != NOTHING) & ~s.held & worlds)
+        thing[indices] = self._containment.containing(self.room_of[indices], s.open[indices], s.pose[indices, :3])
+        return thing
 
     # Pictures.
 
@@ -324,10 +324,10 @@ class World:
 
     def _clear(self, worlds: np.ndarray, goal: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         """In which worlds objects move from `start` to `end` through free space."""
-        some, free = np.flatnonzero(worlds), np.zeros(len(self), bool)
-        if len(some):
-            free[some] = self._broadphase.clear(
-                self.room_of[some], self.state.open[some], goal[some], start[some], end[some]
+        indices, free = np.flatnonzero(worlds), np.zeros(len(self), bool)
+        if len(indices):
+            free[indices] = self._broadphase.clear(
+                self.room_of[indices], self.state.open[indices], goal[indices], start[indices], end[indices]
             )
         return free
 
@@ -335,16 +335,16 @@ class World:
         self, worlds: np.ndarray, method: str, *arguments: np.ndarray, goal: np.ndarray | None = None
     ) -> np.ndarray:
         """Runs a method of `Physics` in `worlds`, with their rows of its arguments; returns which succeeded."""
-        some = np.flatnonzero(worlds)
-        if len(some):
-            now = tree.index(self.state, some)
+        indices = np.flatnonzero(worlds)
+        if len(indices):
+            now = tree.index(self.state, indices)
             if goal is not None:
-                now.goal = goal[some]
-            rooms = [self.rooms[number] for number in self.room_of[some]]
-            done = self._physics.run(rooms, method, now, *(values[some] for values in arguments))
-            some = some[done]
-            tree.index_put_(self.state, some, tree.index(now, done))
-        return np.isin(np.arange(len(self)), some)
+                now.goal = goal[indices]
+            rooms = [self.rooms[number] for number in self.room_of[indices]]
+            done = self._physics.run(rooms, method, now, *(values[indices] for values in arguments))
+            indices = indices[done]
+            tree.index_put_(self.state, indices, tree.index(now, done))
+        return np.isin(np.arange(len(self)), indices)
 
     def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:
         action = np.asarray(action)

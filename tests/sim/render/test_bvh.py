@@ -61,9 +61,9 @@ def distances_by_brute_force(corners, origin, ray):
 
 @wp.kernel
 def probe(nodes: wp.array[float], triangles: wp.array[float], origins: wp.array[wp.vec3], rays: wp.array[wp.vec3],
-          found: wp.array[wp.vec4]):  # fmt: skip
+          hits: wp.array[wp.vec4]):  # fmt: skip
     i = wp.tid()
-    found[i] = raycast.nearest(nodes, triangles, 0, origins[i], rays[i], 100.0, False)
+    hits[i] = raycast.nearest(nodes, triangles, 0, origins[i], rays[i], 100.0, False)
 
 
 def test_rays_find_the_nearest_triangle():
@@ -78,12 +78,12 @@ def test_rays_find_the_nearest_triangle():
     origins = rng.uniform(-3, 3, (300, 3))
     rays = rng.uniform(-1, 1, (300, 3)) - origins
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
-    found = wp.zeros(300, dtype=wp.vec4, device="cpu")
+    hits = wp.zeros(300, dtype=wp.vec4, device="cpu")
     wp.launch(probe, 300, [wp.array(bvh.nodes.ravel(), device="cpu"), wp.array(rows.ravel(), device="cpu"),
                            wp.array(origins, dtype=wp.vec3, device="cpu"), wp.array(rays, dtype=wp.vec3, device="cpu")],
-              [found], device="cpu")  # fmt: skip
+              [hits], device="cpu")  # fmt: skip
     hit = 0
-    for (far, u, v, face), origin, ray in zip(found.numpy(), origins, rays, strict=True):
+    for (far, u, v, face), origin, ray in zip(hits.numpy(), origins, rays, strict=True):
         each = distances_by_brute_force(ordered, origin, ray)
         if face < 0:
             assert each.min() == np.inf

@@ -19,7 +19,7 @@ TILE_WIDTH, TILE_HEIGHT = 4, 8
 BLOCK = 64
 """Threads per block."""
 LAMPS = 3
-FAR = 1.0e3
+MAX_DISTANCE = 1.0e3
 """The length of camera rays, in meters."""
 SHADOW_REACH, SHADOW_START, SHADOW_LIGHT = 1.5, 0.004, 0.25
 """Length of shadow rays, their offset from the surface, and the light that is left in shadow."""
@@ -251,7 +251,9 @@ def trace(
     thread = wp.tid()
     world = first_world + thread // (size * size)
     look = ray_of(scene, world, pixel_of(thread % (size * size), size), size, edge)
-    hit = first_hit(scene, world, scene.eyes[world], look, FAR, shows_room, shows_moving, shows_goal, cull_backfaces)
+    hit = first_hit(
+        scene, world, scene.eyes[world], look, MAX_DISTANCE, shows_room, shows_moving, shows_goal, cull_backfaces
+    )
     hits.face[thread] = hit.face
     hits.owner[thread] = wp.int16(hit.owner)
     hits.far[thread] = hit.far
