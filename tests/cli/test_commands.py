@@ -30,6 +30,7 @@ def test_rooms_as_json(tmp_path):
         (["rooms", "FloorPlan1", "FloorPlan0"], "unknown scene 'FloorPlan0'"),
         (["rooms", "FloorPlan1", "--size", "-1"], "size, columns: 1 or more"),
         (["rooms", "FloorPlan1", "--columns", "0"], "size, columns: 1 or more"),
+        (["games", "FloorPlan1", "--count", "-1"], "count: 1 or more"),
         (["play", "--seed", "-1"], "seed: 0 or more, not -1"),
     ],
 )
@@ -131,7 +132,7 @@ def test_a_replay_reports_the_first_difference(played):
     assert done.stdout.startswith("2: Cup in FloorPlan501"), "the second is the same"
     (folder / "cut.json").write_text(line[:-30])
     done = scrubjay("replay", "cut.json", "--check", cwd=folder)
-    assert done.returncode == 2 and "cut.json, line 1" in " ".join(done.stderr.split())
+    assert done.returncode == 2 and "cut.json, line 1: not JSON" in " ".join(done.stderr.split())
 
 
 def test_games_are_played_and_recorded(tmp_path):

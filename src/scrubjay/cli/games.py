@@ -128,6 +128,8 @@ def games(
     from scrubjay.players.by_name import make_hider, make_seeker
     from scrubjay.sim.world import World
 
+    if count < 1 or seed < 0:
+        raise ValueError("count: 1 or more; seed: 0 or more")
     players = HiderAndSeeker(make_hider(hider, seed), make_seeker(seeker, seed))
     records, sampler = [], RandomEpisodes(seed)
     with World([scene], renderer=renderer) as world, _progress("Games", count) as update:

@@ -97,7 +97,7 @@ def curves(
 
     Args:
         runs: Folders of runs; their names are the curves'.
-        only: Measures to draw, such as play/coverage or losses/em/entropy; else the rewards, play and most losses.
+        only: Metrics to draw, such as play/coverage or losses/em/entropy; else the rewards, play and most losses.
         out: The picture.
     """
     from scrubjay.viz.curves import write_curves

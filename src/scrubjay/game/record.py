@@ -242,7 +242,9 @@ def load_records(path: str | os.PathLike[str]) -> list[Record]:
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
         try:
             records.append(Record.from_dict(json.loads(line)))
-        except (json.JSONDecodeError, RecordError) as error:
+        except json.JSONDecodeError as error:
+            raise RecordError(f"{path}, line {number}: not JSON, perhaps truncated: {error}") from error
+        except RecordError as error:
             raise RecordError(f"{path}, line {number}: {error}") from error
     if not records:
         raise RecordError(f"{path}: no records")
