@@ -18,6 +18,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES
 from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.pose import REACH, reach
+from scrubjay.spots import spots as module
 from scrubjay.spots.areas import areas_of, within
 from scrubjay.spots.spots import (
     DIFFICULTIES,
@@ -138,6 +139,26 @@ def test_difficulties_by_percentiles():
     """Of 101 shares 0, 0.01 ... 1 the percentiles are 0.05 and 0.2; medium ends at 0.15."""
     names = difficulty(np.arange(101) / 100)
     assert (names[:6] == "hard").all() and (names[6:16] == "medium").all() and (names[16:] == "easy").all()
+
+
+@pytest.mark.parametrize(
+    ("shares", "kept"),
+    [
+        (np.arange(400) / 400, (20, 20, 20)),
+        (np.r_[np.arange(39) / 300, np.full(361, 0.5)], (19, 19, 19)),
+        (np.r_[0.0, np.full(11, 0.5)], (1, 0, 1)),
+        (np.zeros(5), (0, 0, 5)),
+    ],
+)
+def test_as_many_easy_medium_and_hard_ones_are_kept(shares, kept, kitchen, monkeypatch):
+    """Of 400 shares at even steps 5 % are 20; a room with 39 small ones has 20 hard and 19 medium; others lack some."""
+    some = [replace(SPOT, pose=(*SPOT.pose[:2], k, *SPOT.pose[3:]), share=float(s)) for k, s in enumerate(shares)]
+    monkeypatch.setattr(module, "candidate_spots", lambda *_: some)
+    spots = make_spots(kitchen, "Cup", len(some))
+    assert tuple(len(spots.spots[name]) for name in DIFFICULTIES) == kept
+    assert spots.candidates == len(some)
+    chosen = [spot for name in DIFFICULTIES for spot in spots.spots[name]]
+    assert len({spot.pose for spot in chosen}) == len(chosen)
 
 
 def test_medium_ends_at_the_20th_percentile_of_small_shares():

@@ -9,7 +9,7 @@ from scrubjay.agent.visual_dynamics import DynamicsOutput, image_sizes
 from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
 from scrubjay.training.dynamics_losses import PREDICTABLE, dynamics_losses
-from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, balance_by_action, sample_triplets
+from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, sample_by_group, sample_triplets
 from scrubjay.training.rollout import Rollout
 
 AHEAD, OPEN = action_index("MoveAhead"), action_index("OpenAt|1,1")
@@ -23,44 +23,81 @@ def triplets(first: int, count: int, action: int = AHEAD) -> Triplets:
     return Triplets(image, torch.full((count,), action), image + 1, done)
 
 
-def test_an_epoch_yields_every_triplet_once():
+def numbers_of(batch: Triplets | None) -> list[int]:
+    assert batch is not None
+    return batch.before[:, 0, 0, 0].tolist()
+
+
+def test_a_pass_yields_every_triplet_once_and_continues_over_updates():
+    """Of 200 triplets in batches of 64, three batches are a pass; new triplets wait for the next one."""
     replay = Replay(8, size=256)
-    numbered = triplets(0, 200)
-    actions = torch.tensor([action_index(f"{name}") for name in ("MoveAhead", "Crouch", "DropObject", "MoveHandUp",
-                                 "RotateLeft", "ReadyForSeeker", "CloseObjects", "ClaimVisible")])  # fmt: skip
-    replay.add(Triplets(numbered.before, actions.repeat(25), numbered.after, numbered.success))
-    assert len(replay) == 200
-    batches = list(replay.epoch())
-    numbers = torch.cat([batch.before[:, 0, 0, 0] for batch in batches]).tolist()
-    assert len(batches) == len(replay) // BATCH and len(set(numbers)) == len(numbers) == BATCH * len(batches)
+    replay.add(triplets(0, 200))
+    batches = [replay.next_batch(), replay.next_batch()]
+    replay.add(triplets(200, 50))
+    batches.append(replay.next_batch())
+    numbers = [number for batch in batches for number in numbers_of(batch)]
+    assert len(set(numbers)) == len(numbers) == 3 * BATCH and max(numbers) < 200
+    again = [number for _ in range(3) for number in numbers_of(replay.next_batch())]
+    assert len(set(again)) == len(again) == 3 * BATCH and max(again) >= 200
+    assert again != numbers and replay.mean_uses == pytest.approx(6 * BATCH / 250)
     for batch in batches:
         assert (batch.after == batch.before + 1).all() and (batch.success == (batch.before[:, 0, 0, 0] % 2 == 0)).all()
+
+
+def test_a_pass_reads_slots_as_they_are_and_skips_expired_ones():
+    replay = Replay(8, size=40, max_age=2, batch_size=10)
+    replay.add(triplets(0, 20))
+    replay.add(triplets(20, 20))
+    used = numbers_of(replay.next_batch())
+    # The ring overwrites the first twenty, used or not.
+    replay.add(triplets(100, 20))
+    rest = [number for _ in range(3) for number in numbers_of(replay.next_batch())]
+    slots = [number - 100 if number >= 100 else number for number in used + rest]
+    assert sorted(slots) == list(range(40)) and not set(rest) & set(range(20))
+    for _ in range(3):
+        replay.add(triplets(0, 0))
+    assert len(replay) == 0 and replay.next_batch() is None
 
 
 def test_no_group_of_actions_exceeds_its_share():
     rng = np.random.default_rng(0)
     action = np.r_[np.full(90, AHEAD), np.full(5, OPEN), [action_index("OpenAt|7,7")] * 3, [action_index("Crouch")] * 2]
-    kept = action[balance_by_action(action, rng)]
+    kept = action[sample_by_group(action, rng, 100, 0.2)]
     assert (kept == AHEAD).sum() == 20 and len(kept) == 30, "a fifth of a hundred; the other groups are smaller"
+    assert len(sample_by_group(action, rng, 10, 1.0)) == 10
     assert GROUPS[OPEN] == GROUPS[action_index("OpenAt|7,7")] != GROUPS[AHEAD]
     assert len(set(GROUPS[[action_index("MoveHandUp"), action_index("MoveHandBack")]])) == 1
 
 
 def test_old_triplets_expire_and_a_full_buffer_wraps_around():
     replay = Replay(8, size=64, max_age=3)
-    replay.add(triplets(0, 10, action=0))
-    first = len(replay)
+    replay.add(triplets(0, 2))
     for _ in range(3):
-        replay.add(triplets(100, 1, action=1))
+        replay.add(triplets(100, 1))
     assert len(replay) == 5
-    replay.add(triplets(100, 1, action=1))
+    replay.add(triplets(100, 1))
     assert len(replay) == 4, "the first ones are four rollouts old"
-    assert first == 2
     for _ in range(200):
         replay.add(triplets(0, 5))
-    assert len(replay) <= 64
+    assert len(replay) == 4 * 5, "of this rollout and of the three before"
     with pytest.raises(ValueError, match="at least one batch"):
         Replay(8, size=10)
+    with pytest.raises(ValueError, match="do not fit"):
+        replay.add(triplets(0, 65))
+
+
+def test_rollouts_with_enough_actions_fill_the_buffer_and_keep_it_full():
+    """200 slots and an age of 20 rollouts: 40 a rollout until it is full, then 10."""
+    replay, rng = Replay(8, size=200, max_age=20), np.random.default_rng(0)
+    walking = [AHEAD, action_index("RotateLeft"), action_index("Crouch"), action_index("Stand"), OPEN]
+    filled = []
+    for _ in range(100):
+        action = rng.choice(walking, 300, p=[0.6, 0.1, 0.1, 0.1, 0.1])
+        chosen = sample_by_group(action, rng, replay.wanted, 0.2)
+        replay.add(triplets(0, len(chosen)))
+        filled.append(len(replay))
+    assert filled[:5] == [40, 80, 120, 160, 200] and min(filled[5:]) >= 190
+    assert set(filled[60:]) == {200}
 
 
 def dynamics_output(images: tuple[torch.Tensor, ...], size: int) -> DynamicsOutput:
@@ -132,7 +169,7 @@ def test_transitions_across_games_and_stages_are_left_out():
         (Stage.EM, "MoveAhead", False, False, True),
         (Stage.EM, "MoveAhead", True, False, False),  # Its next image is not in the rollout.
     ])  # fmt: skip
-    sample = sample_triplets(rollout, np.random.default_rng(0), share=1.0)
+    sample = sample_triplets(rollout, np.random.default_rng(0), count=100, group_share=1.0)
     rows = sorted(zip(*(t[:, 0, 0, 0].tolist() for t in (sample.before, sample.after)), strict=True))
     # Successful claims and ReadyForSeeker change no pixel.
     assert rows == [(0, 1), (3, 4), (4, 5), (5, 6), (6, 7), (8, 8), (9, 10), (10, 10), (11, 12)]

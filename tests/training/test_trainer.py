@@ -459,7 +459,8 @@ def test_benchmarks_use_the_presets_hyperparameters_or_the_papers(name):
     paper = benchmark_config(name, "paper", updates=7)
     # Rollouts of 64 steps are twice as long: half as many go into one minibatch.
     length = preset.unroll_length
-    assert paper == TrainConfig(name, unroll_length=length, minibatch_games=320 * 32 // length, updates=7)
+    rooms = {"scenes": preset.scenes, "copies": preset.copies}
+    assert paper == TrainConfig(name, unroll_length=length, minibatch_games=320 * 32 // length, updates=7, **rooms)
     assert (paper.epochs, paper.learning_rate, paper.head_lr_scale, paper.objective) == (1, 1e-4, 1, Objective())
 
 
@@ -487,12 +488,28 @@ def test_benchmarks_measure_an_update_and_its_parts(task):
         ({"betas": (0.9, float("nan"))}, "betas"), ({"head_lr_scale": 0.0}, "head_lr_scale"),
         ({"head_lr_scale": float("inf")}, "head_lr_scale"), ({"validation_games": -1}, "validation_games"),
         ({"milestones": (0, -1)}, "milestones.1"), ({"max_games": -1}, "max_games"),
+        ({"validation_scenes": ()}, "validation_scenes"), ({"validation_scenes": ("train:attic",)}, "unknown scene"),
+        ({"replay_size": 10}, "replay_size: at least one batch"), ({"replay_group_share": 0.0}, "replay_group_share"),
+        ({"replay_max_age": 0}, "replay_max_age"), ({"replay_batch_size": 0}, "replay_batch_size"),
     ],
 )  # fmt: skip
 def test_invalid_values_are_refused(change, message):
     with pytest.raises(ValueError) as caught:
         TrainConfig.preset("demo", **change)
     assert str(caught.value).startswith(message)
+
+
+def test_splits_are_expanded_when_a_config_is_made():
+    config = TrainConfig.preset("demo", scenes=("train:kitchen", "FloorPlan25"), validation_scenes=("test:bathroom",))
+    assert config.scenes == (*(f"FloorPlan{n}" for n in range(1, 21)), "FloorPlan25")
+    assert config.validation_scenes == tuple(f"FloorPlan{n}" for n in range(426, 431))
+    assert from_json(to_json(config)) == config and "train:kitchen" not in to_json(config)
+    rooms = {*range(1, 21), *range(201, 221)}
+    assert {int(scene.removeprefix("FloorPlan")) for scene in PRESETS["cache"].scenes} == rooms
+    rooms = {*range(21, 26), *range(221, 226)}
+    assert {int(scene.removeprefix("FloorPlan")) for scene in PRESETS["cache"].validation_scenes} == rooms
+    assert len(PRESETS["explore"].scenes) == 80 and len(PRESETS["explore"].validation_scenes) == 20
+    assert PRESETS["cache"].games == PRESETS["explore"].games == 960
 
 
 def test_configs_round_trip_through_json():

@@ -27,7 +27,7 @@ TINY = TrainConfig.preset(
     checkpoint_interval=2,
     replay_size=64,
 )  # fmt: skip
-SEEK = replace(TINY, task="seek", spot_candidates=2)
+SEEK = replace(TINY, task="seek", spot_candidates=2, validation_spot_candidates=2)
 
 
 class RecordingPlayer:

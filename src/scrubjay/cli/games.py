@@ -187,13 +187,14 @@ def spots(
     """Makes easy, medium and hard hiding spots, one file per room and object. Existing files are kept.
 
     Args:
-        scenes: Scenes; by default all train, validation and test rooms.
+        scenes: Scenes, or splits as for `tournament`; by default all train, validation and test rooms.
         goal: Objects to hide; by default all five.
         candidates: Settled placements tried for each file.
         processes: Parallel processes.
         seed: The same seed makes the same spots.
         out: Output folder; or a .json file for one room and one object.
     """
+    from scrubjay.rooms.generate import expand_scenes
     from scrubjay.rooms.room import GOALS
     from scrubjay.spots.spots import make_spot_files, make_spots, save_spots
 
@@ -202,7 +203,7 @@ def spots(
             raise ValueError(f"{out} can hold the spots of one room and one object: name both, or give a folder")
         save_spots(make_spots(scenes[0], goal[0], candidates, seed), out)
     else:
-        wanted = scenes or _scenes(("train", "validation", "test"))
+        wanted = expand_scenes(scenes or ("train", "validation", "test"))
         with _progress("Spots") as update:
             make_spot_files(wanted, goal or GOALS, out, update, candidates, seed, processes)
     print(out)
@@ -211,7 +212,7 @@ def spots(
 def tournament(
     hiders: tuple[str, ...] = ("random", "heuristic", "easy", "medium", "hard"),
     seekers: tuple[str, ...] = ("random", "frontier", "bfs", "oracle"),
-    rooms: tuple[str, ...] = ("test",),
+    rooms: tuple[str, ...] = ("test:kitchen", "test:living_room"),
     games: int = 5,
     spots: Path | None = None,
     agents: tuple[Path, ...] = (),
@@ -229,7 +230,7 @@ def tournament(
     Args:
         hiders: Players, and easy, medium or hard for spots of that difficulty.
         seekers: Players.
-        rooms: Scenes, or train, validation or test for all of those.
+        rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
         games: Hidings of each hider in each room.
         spots: Folder of hiding spots, filled by `scrubjay spots`.
         agents: Folders of training runs or weights; their names can be hiders and seekers.
@@ -242,26 +243,17 @@ def tournament(
     """
     from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
     from scrubjay.players.by_name import HIDERS, SEEKERS
+    from scrubjay.rooms.generate import expand_scenes
     from scrubjay.training.agent_player import load_player
     from scrubjay.viz.tournament import write_results
 
     trained = {folder.name: partial(load_player, folder, device=device) for folder in agents}
-    plan = TournamentPlan(hiders, seekers, _scenes(rooms), games, seed, spots, size, renderer, device, at_once)
+    plan = TournamentPlan(hiders, seekers, expand_scenes(rooms), games, seed, spots, size, renderer, device, at_once)
     with _progress("Games") as update:
         hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update)
     text, results = write_results(hidings, out)
     print(text)
     print_json(results)
-
-
-def _scenes(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Expands the names of splits to their rooms."""
-    from scrubjay.rooms.generate import SCENES, split
-
-    parts: dict[str, list[str]] = {}
-    for scene in SCENES:
-        parts.setdefault(split(scene), []).append(scene)
-    return tuple(scene for name in names for scene in parts.get(name, [name]))
 
 
 @contextmanager

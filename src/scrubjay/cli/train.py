@@ -23,7 +23,7 @@ from scrubjay.cli.terminal import err, print_json
 from scrubjay.errors import TrainingError
 from scrubjay.sim.render.make import check_device
 from scrubjay.spots.spots import load_spot_files
-from scrubjay.training.config import PRESETS, VALIDATION, TrainConfig
+from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.distributed import make_group
 from scrubjay.training.hogwild import train_asynchronously
 from scrubjay.training.metrics import scalars
@@ -101,7 +101,7 @@ def run_command(command: Command) -> None:
         raise ValueError("asynchronous: 0 or more workers of one process; under torchrun training is synchronous")
     if config.spots and not resume:
         # Missing spots are reported before there is a run.
-        load_spot_files(config.spots, [*config.scenes, *(VALIDATION if config.validation_games else ())])
+        load_spot_files(config.spots, [*config.scenes, *(config.validation_scenes if config.validation_games else ())])
 
     def open_run() -> Run:
         return Run.open(resume, command.trust_code) if resume else Run.begin(command.out, config, command.start)

@@ -26,7 +26,7 @@ def evaluate(
     Args:
         run: The folder of a run.
         against: Scripted players: random, possible; frontier (exploring, seeking), scripted (manipulating).
-        games: Games in each of the 20 rooms.
+        games: Games in each validation room.
         difficulties: Seeking: which hiding spots.
         seed: The same seed samples the same games.
         device: cpu, cuda or cuda:N.

@@ -41,7 +41,7 @@ KINDS = get_args(SpotKind)
 CANDIDATES = 400
 """Spots made for a room and a goal object; the hardest 5 % of them are as many as are kept."""
 KEPT = 20
-"""Spots kept of each difficulty."""
+"""Spots kept of each difficulty, if all three have as many."""
 TRIES = 40
 """Drops tried for each candidate, since random poses collide; where all fail, there is one candidate fewer."""
 MIXTURE = {"on": 0.4, "in": 0.25, "floor": 0.35}
@@ -102,10 +102,12 @@ def make_spots(scene: str | CompiledRoom, goal: str, candidates: int = CANDIDATE
     rng = np.random.default_rng([seed, GOALS.index(goal)])
     spots = candidate_spots(compiled, goal, candidates, rng)
     names = difficulty(np.array([spot.share for spot in spots]))
+    numbers = {name: np.flatnonzero(names == name) for name in DIFFICULTIES}
+    # Where one difficulty has too few, fewer are kept of all, as in the paper; one without any does not count.
+    count = min(KEPT, *(len(some) for some in numbers.values() if len(some)))
     kept = {}
-    for name in DIFFICULTIES:
-        numbers = np.flatnonzero(names == name)
-        drawn = np.sort(rng.choice(numbers, min(KEPT, len(numbers)), replace=False))
+    for name, some in numbers.items():
+        drawn = np.sort(rng.choice(some, min(count, len(some)), replace=False))
         kept[name] = tuple(spots[number] for number in drawn)
     return Spots(compiled.room.scene, goal, len(spots), kept)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
-from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig, explain_errors
@@ -15,14 +15,12 @@ from scrubjay.envs.tasks import TASKS, Seek, Task
 from scrubjay.errors import explain
 from scrubjay.game.actions import Stage
 from scrubjay.game.stages import LIMITS
-from scrubjay.rooms.generate import SCENES, check_scene
+from scrubjay.rooms.generate import check_scene, expand_scenes
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
 
-TRAIN = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start : start + 20])
-"""The 80 train rooms of four types."""
-VALIDATION = tuple(scene for start in range(0, 120, 30) for scene in SCENES[start + 20 : start + 25])
-"""The 20 validation rooms."""
+TRAIN, VALIDATION = expand_scenes(["train"]), expand_scenes(["validation"])
+"""The 80 train rooms and the 20 validation rooms, of four types."""
 MAX_ELEMENTS = 2**31
 """Elements of one tensor: GPU kernels index with 32 bits."""
 MAX_GAMES = 2**16
@@ -35,11 +33,18 @@ else:
 Difficulty = Literal["easy", "medium", "hard"]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 
 
 def _count_rooms(default: str) -> str:
     """How the help shows the default scenes, which may be eighty."""
     return f"(default: {len(default.split())} rooms)"
+
+
+Scenes = Annotated[
+    tuple[str, ...], AfterValidator(expand_scenes), tyro.conf.arg(help_behavior_hint=_count_rooms, metavar="SCENE")
+]
+"""Rooms; splits such as `train` or `train:kitchen` are expanded when a config is made."""
 
 
 @explain_errors
@@ -49,8 +54,9 @@ class TrainConfig:
 
     task: TaskName = "explore"
     """What is learned: E&M (explore), OM (manipulate) or S (seek) alone, or whole games (cache)."""
-    scenes: Annotated[tuple[str, ...], tyro.conf.arg(help_behavior_hint=_count_rooms)] = TRAIN
-    """Rooms to train in: FloorPlan12, or a type and a seed such as kitchen-81723."""
+    scenes: Scenes = TRAIN
+    """Rooms to train in: FloorPlan12, a type and a seed such as kitchen-81723, a split (train) or its rooms of one type
+    (train:kitchen)."""
     copies: PositiveInt = 12
     """Games in each room."""
     unroll_length: Annotated[int, Field(ge=2)] = 32
@@ -85,6 +91,12 @@ class TrainConfig:
     """Batches of visual dynamics replay after each rollout; 0 switches replay off."""
     replay_size: PositiveInt = 20_000
     """Capacity of the replay buffer in triplets."""
+    replay_batch_size: PositiveInt = 64
+    """Triplets of a batch of visual dynamics replay."""
+    replay_max_age: PositiveInt = 50
+    """Rollouts after which a triplet is dropped. Each rollout adds as many triplets as fill the buffer in this time."""
+    replay_group_share: Share = 0.2
+    """Largest share of one group of actions, such as OpenAt, in the triplets that a rollout adds."""
     hiding_minibatch: PositiveInt = 64
     """Whole games: finished games that make one step of the optimizers of hiding and perspective simulation."""
     stage_limits: Annotated[tuple[PositiveInt, ...], Field(min_length=len(Stage), max_length=len(Stage))] = tuple(
@@ -101,8 +113,10 @@ class TrainConfig:
 
     spots: str = ""
     """Seeking: a folder filled by `scrubjay spots`. Without one the run makes its own first."""
-    spot_candidates: PositiveInt = 12
+    spot_candidates: PositiveInt = 40
     """Seeking: settled places tried for each room and goal object when the run makes its own spots."""
+    validation_spot_candidates: PositiveInt = 400
+    """The same in validation rooms: what is reported is measured in the paper's spots."""
     difficulties: Annotated[tuple[Difficulty, ...], Field(min_length=1)] = ("easy", "medium", "hard")
     """Seeking: which spots to hide the object in."""
 
@@ -112,6 +126,8 @@ class TrainConfig:
     """Numbers of games after which the agent is kept for ever, in the run's folder `milestones`."""
     validation_games: NonNegativeInt = 0
     """Games in each validation room after every checkpoint; 0 for none."""
+    validation_scenes: Scenes = VALIDATION
+    """Rooms to validate in, named like `scenes`."""
 
     agent: AgentConfig = PAPER
     """Sizes of the networks."""
@@ -121,10 +137,13 @@ class TrainConfig:
     """Losses of OH and PS."""
 
     def __post_init__(self) -> None:
-        if not self.scenes:
-            raise ValueError("scenes: at least one room is needed")
-        for scene in self.scenes:
-            check_scene(scene)
+        for name, scenes in (("scenes", self.scenes), ("validation_scenes", self.validation_scenes)):
+            if not scenes:
+                raise ValueError(f"{name}: at least one room is needed")
+            for scene in scenes:
+                check_scene(scene)
+        if self.replay_batches and self.replay_size < self.replay_batch_size:
+            raise ValueError(f"replay_size: at least one batch of {self.replay_batch_size}, not {self.replay_size}")
         if self.games > MAX_GAMES:
             raise ValueError(f"copies: at most {MAX_GAMES:,} games in all, not {self.games:,}")
         if self.epochs > 1 and not self.objective.clip_coef:
@@ -176,7 +195,7 @@ FEW_STEPS: dict[str, Any] = {
 PRESETS = {
     "demo": TrainConfig(
         "explore", ("FloorPlan1", "FloorPlan201"), copies=4, unroll_length=16, updates=80, checkpoint_interval=20,
-        replay_batches=1, replay_size=512, augment=False, rotate_grid=False, agent=SMALL,
+        replay_batches=1, replay_size=512, replay_batch_size=16, augment=False, rotate_grid=False, agent=SMALL,
         **{**FEW_STEPS, "minibatch_games": 8, "learning_rate": 1e-3, "validation_games": 0},
     ),
     "explore": TrainConfig("explore", **{**FEW_STEPS, "objective": replace(CLIPPED, entropy=0.02)}),
@@ -186,9 +205,12 @@ PRESETS = {
     ),
     "seek": TrainConfig("seek", **{**FEW_STEPS, "objective": replace(CLIPPED, claiming=1.0)}),
     "cache": TrainConfig(
-        "cache", checkpoint_interval=400, **FEW_STEPS, hiding=HidingObjective(clip_coef=0.2, normalize_advantages=True)
+        "cache", expand_scenes(["train:kitchen", "train:living_room"]), copies=24,
+        validation_scenes=expand_scenes(["validation:kitchen", "validation:living_room"]),
+        checkpoint_interval=400, **FEW_STEPS, hiding=HidingObjective(clip_coef=0.2, normalize_advantages=True),
     ),
 }  # fmt: skip
+"""Whole games are played in kitchens and living rooms, as in the paper; the other tasks in all types."""
 
 
 def to_json(config: TrainConfig) -> str:

@@ -116,7 +116,10 @@ class Trainer:
         )  # fmt: skip
         if not self.config.replay_batches or not self.agent.encoder.has_skips:
             return collector, None
-        return collector, Replay(self.agent.config.image_size, self.config.replay_size, self.device, seed=int(seeds[3]))
+        c = self.config
+        return collector, Replay(
+            c.agent.image_size, c.replay_size, self.device, int(seeds[3]), c.replay_max_age, c.replay_batch_size
+        )
 
     def _sampler(self, seed: int) -> EpisodeSampler:
         return self.task.sampler(seed)
@@ -144,7 +147,7 @@ class Trainer:
         if collector.hiding_buffers:
             metrics |= self.train_hiding(collector)
         if replay is not None:
-            replay.add(sample_triplets(rollout, replay.rng))
+            replay.add(sample_triplets(rollout, replay.rng, replay.wanted, self.config.replay_group_share))
             metrics |= self.train_dynamics(replay)
         losses = to_floats(metrics)
         now = time.perf_counter()
@@ -167,7 +170,12 @@ class Trainer:
             | {
                 "SPS": round(steps / (now - start), 1),
                 "collect_share": round((collected - start) / (now - start), 3),
-            },
+            }
+            | (
+                {"replay_triplets": len(replay), "replay_uses": round(replay.mean_uses, 3)}
+                if replay is not None
+                else {}
+            ),
             "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
             "losses": losses,
             "play": self.stats.pop_means(),
@@ -253,9 +261,9 @@ class Trainer:
 
     def train_dynamics(self, replay: Replay) -> Metrics:
         """Optimizer steps on a few batches of visual dynamics replay; mean losses."""
-        mean, batches = MeanMetrics(), replay.epoch()
+        mean = MeanMetrics()
         for _ in range(self.config.replay_batches):
-            batch = next(batches, None)
+            batch = replay.next_batch()
             if not self._all(batch is not None) or batch is None:
                 break
             with self.autocast():

@@ -17,7 +17,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
 from scrubjay.spots.spots import DIFFICULTIES, load_spot_files, make_spot_files
 from scrubjay.training.agent_player import AgentPlayer
-from scrubjay.training.config import VALIDATION, TrainConfig
+from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import VALIDATION_LOG, Progress, Run
 
 
@@ -31,12 +31,15 @@ class Validation:
         games: int = 1,
         seed: int = 7,
         device: str = "cpu",
-        scenes: Sequence[str] = VALIDATION,
+        scenes: Sequence[str] = (),
         difficulties: Sequence[str] = DIFFICULTIES,
     ) -> None:
-        """`games` in each of the rooms; `folder` keeps the hiding spots made for seeking."""
+        """`games` in each of the rooms, by default the config's; `folder` keeps the hiding spots made for seeking."""
+        scenes = scenes or config.validation_scenes
         self.config, self.games, self.seed, self.device = config, games, seed, device
-        self.task: Task = config.make_task() or make_seek_task(scenes, config, folder, difficulties)
+        self.task: Task = config.make_task() or make_seek_task(
+            scenes, config, folder, difficulties, config.validation_spot_candidates
+        )
         self.rooms = build_rooms(list(scenes))
 
     def evaluate(self, player: Player) -> dict[str, Summary]:
@@ -79,18 +82,22 @@ def validate(run: Run, validation: Validation, agent: Agent, progress: Progress)
 
 
 def make_seek_task(
-    scenes: Sequence[str], config: TrainConfig, folder: Path | None = None, difficulties: Sequence[str] = ()
+    scenes: Sequence[str],
+    config: TrainConfig,
+    folder: Path | None = None,
+    difficulties: Sequence[str] = (),
+    candidates: int = 0,
 ) -> Seek:
     """Seeking in the hiding spots that a config names, else in those of the folder, which are made where missing.
 
-    `difficulties` default to the config's.
+    `difficulties` and `candidates` default to the config's.
     """
     if config.spots:
         spots = load_spot_files(config.spots, scenes)
     else:
         with tempfile.TemporaryDirectory() as scratch:
             make_spot_files(
-                scenes, GOALS, folder or scratch, candidates=config.spot_candidates, seed=config.seed,
+                scenes, GOALS, folder or scratch, candidates=candidates or config.spot_candidates, seed=config.seed,
                 processes=min(os.cpu_count() or 1, len(scenes)),
             )  # fmt: skip
             spots = load_spot_files(folder or scratch, scenes)

@@ -7,6 +7,7 @@ is the same on every machine. Its objects, their sizes and their places follow s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import import_module
 
 import numpy as np
@@ -36,6 +37,15 @@ def split(scene: str) -> str:
     if room_type == "foyer":
         return "dynamic"
     return "train" if number <= 20 else "validation" if number <= 25 else "test"
+
+
+def expand_scenes(names: Iterable[str]) -> tuple[str, ...]:
+    """Replaces splits (`train`) and their rooms of one type (`train:kitchen`) by the fixed rooms; keeps other names."""
+    rooms: dict[str, list[str]] = {}
+    for scene in SCENES:
+        for name in (split(scene), f"{split(scene)}:{type_of(scene)}"):
+            rooms.setdefault(name, []).append(scene)
+    return tuple(scene for name in names for scene in rooms.get(name, [name]))
 
 
 def type_of(scene: str) -> str:
