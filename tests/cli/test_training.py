@@ -134,6 +134,13 @@ def test_every_flag_has_a_help_text(config):
             assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), ast.unparse(field)
 
 
+def test_hogwild_workers_are_refused_on_a_gpu(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("scrubjay.cli.train.check_device", lambda device: None)
+    words = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2", "--device", "cuda"]
+    code, _, errors = run_main(monkeypatch, capsys, *words)
+    assert code == 2 and "HOGWILD! workers train on the CPU, not on cuda" in errors and not (tmp_path / "run").exists()
+
+
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "0")
     args = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2"]

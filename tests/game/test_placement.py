@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scrubjay.game.placement import hits, modality_counts, placed
+from scrubjay.game.placement import fullest_target, hits, modality_counts, placed
 
 
 def counts(seen: dict, alone: dict, contained: bool) -> np.ndarray:
@@ -45,6 +45,21 @@ def test_contained_and_behind_may_be_a_row_off_and_on_top_may_not():
     assert not placed(hidden, target(1, 2, 1)) and not placed(hidden, target(1, 4, 2))
     seen = counts({(4, 1): 40}, {(4, 1): 40}, False)
     assert placed(seen, target(0, 4, 1)) and not placed(seen, target(0, 3, 1))
+
+
+def test_a_tie_between_modalities_is_decided_for_contained():
+    """In full view inside a container an object has as many pixels on top; a cell in front of it hides none or some."""
+    at = {(2, 3): 40, (2, 4): 40}
+    inside = counts(at, at, True)
+    assert hits(inside, target(0, 2, 3)) and hits(inside, target(1, 2, 3)), "both are hit, as printed"
+    assert fullest_target(inside).tolist() == [49 + 2 * 7 + 3]
+    assert fullest_target(counts(at, at, False)).tolist() == [2 * 7 + 3]
+    assert fullest_target(counts({}, at, True)).tolist() == [49 + 2 * 7 + 3], "in something shut: behind it as well"
+    assert fullest_target(counts({}, at, False)).tolist() == [2 * 49 + 2 * 7 + 3]
+    half = counts({(2, 3): 20}, {(2, 3): 40}, False)
+    assert fullest_target(half).tolist() == [2 * 7 + 3], "as many are seen as are hidden"
+    both = np.concatenate([inside, half])
+    assert fullest_target(both).tolist() == [49 + 17, 17]
 
 
 def test_rows_outside_the_image_are_no_neighbors():

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrubjay.sim.cells import CELLS, openables_at, openables_at_cells, pixels_of, pixels_per_cell
+from scrubjay.sim.cells import CELLS, openables_at, openables_at_cells, pixels_of, pixels_per_cell, reference_pixels
 from scrubjay.sim.render.base import View
 
 
@@ -77,3 +77,11 @@ def test_the_pixels_of_a_thing_by_hand():
     assert pixels_of(ids, np.array([1, -2])).tolist() == [[[False, True], [True, False]], [[False] * 2] * 2]
     with pytest.raises(ValueError, match="expected one thing for each of 2 images, not 1"):
         pixels_of(ids, np.array([1]))
+
+
+def test_pixels_are_counted_as_in_images_of_224():
+    """A square of 3 x 3 pixels in a quarter of the image has 12 x 12 in the whole one."""
+    counts = np.array([[0, 3], [9, 10]])
+    assert reference_pixels(counts, 224) is counts
+    assert reference_pixels(counts, 112).tolist() == [[0, 12], [36, 40]]
+    assert reference_pixels(np.array(9), 56) == 12 * 12

@@ -92,15 +92,19 @@ def finished_games_by_hand(results):
     for time, result in enumerate(results):
         at_once, later = total(oh_step_terms(result)), total(place_at_terms(result, 0.2))
         for game, stage in enumerate(result.stage.tolist()):
-            about = in_progress.setdefault(game, {"game": game, **{s: [] for s in Stage}, "reward": [], "success": []})
+            about = in_progress.setdefault(
+                game, {"game": game, **{s: [] for s in Stage}, "reward": [], "success": [], "hit": []}
+            )
             about[Stage(stage)].append(time)
             if stage == Stage.OH:
                 about["reward"].append(at_once[game])
                 places = actions.PLACE_AT[result.action[game]] != NOTHING
                 about["success"].append(bool(result.success[game]) and not places)
+                about["hit"].append(False)
             if stage == Stage.OM and result.ended[game]:
                 about["reward"][-1] += later[game]
                 about["success"][-1] = bool(result.placed[game])
+                about["hit"][-1] = bool(result.hit[game])
             if result.finished[game]:
                 finished.append(in_progress.pop(game) | {"found": bool(result.found[game])})
     return finished
@@ -114,6 +118,8 @@ def test_finished_games_equal_the_step_results(played):
     for n, about in enumerate(expected):
         b, times = about["game"], about[Stage.OH]
         assert hid.steps[n] == len(times) and hid.success[n, : len(times)].tolist() == about["success"]
+        assert hid.hit[n].tolist() == about["hit"] + [False] * (hid.hit.shape[1] - len(times))
+        assert int(hid.manipulated[n].sum()) == sum(bool(results[t].ended[b]) for t in about[Stage.OM])
         assert hid.action[n, : len(times)].tolist() == [results[t].action[b] for t in times]
         assert hid.opened[n, : len(times)].tolist() == [bool(results[t].novelty.opened[b]) for t in times]
         assert not hid.success[n, len(times) :].any() and not hid.mask[n, len(times) :].any()
@@ -194,8 +200,8 @@ def hiding_of(names, success, landed=(), standing=()) -> HidingEpisodes:
     )  # fmt: skip
     action = torch.tensor([[action_index(name) for name in names]])
     return HidingEpisodes(
-        observation, torch.zeros(1, count), torch.full((1, count), 0.5), action, torch.tensor([success]), zeros > 0,
-        torch.tensor([count]),
+        observation, torch.zeros(1, count), torch.full((1, count), 0.5), zeros > 0, action, torch.tensor([success]),
+        zeros > 0, torch.tensor([count]),
     )  # fmt: skip
 
 

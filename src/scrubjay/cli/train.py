@@ -99,6 +99,10 @@ def run_command(command: Command) -> None:
         raise ValueError(f"minutes: a number above 0, not {minutes}")
     if asynchronous < 0 or (asynchronous and "RANK" in os.environ):
         raise ValueError("asynchronous: 0 or more workers of one process; under torchrun training is synchronous")
+    if asynchronous and command.device != "cpu":
+        raise ValueError(
+            f"asynchronous: HOGWILD! workers train on the CPU, not on {command.device}: leave out --device"
+        )
     if config.spots and not resume:
         # Missing spots are reported before there is a run.
         load_spot_files(config.spots, [*config.scenes, *(config.validation_scenes if config.validation_games else ())])

@@ -30,7 +30,7 @@ from scrubjay.sim.world import World
 SEEN, LABELS = ("rgb", "ids", "depth"), ("ids", "depth")
 """Images for players, and those that the rules need: rgb costs as much as the other two together."""
 CLAIM_PIXELS = 10
-"""Pixels of the object that the seeker must see to claim it."""
+"""Pixels of the object that the seeker must see to claim it, in images of 224."""
 POSITION_TOLERANCE = 1e-3
 """Positions this close, in meters, are the same."""
 NO_POSE = (0, 0, 0, 1, 0, 0, 0)
@@ -53,7 +53,8 @@ class StepResult:
     placed_before: np.ndarray
     """(B,) bool: a PlaceAt had succeeded before this step."""
     counts: np.ndarray
-    """(B, 3, 7, 7): pixels of the dropped object on top, contained and behind; 0 where no manipulation ended."""
+    """(B, 3, 7, 7): pixels, as in images of 224, of the dropped object on top, contained and behind; 0 where no
+    manipulation ended."""
     target: np.ndarray
     """(B, 3): modality, row and column of the step's manipulation."""
     visible: np.ndarray
@@ -157,7 +158,8 @@ class CacheGame:
         """Does the view show enough of the object for a claim, and is the object within reach, (B,) bool each."""
         view = self.look(LABELS)
         if view not in self._visible:
-            self._visible[view] = self.world.goal_mask(view).sum((1, 2)).cpu().numpy() >= CLAIM_PIXELS
+            pixels = self.world.goal_mask(view).sum((1, 2)).cpu().numpy()
+            self._visible[view] = cells.reference_pixels(pixels, self.world.size) >= CLAIM_PIXELS
         return self._visible[view], reach(self.world.state.position, self.world.state.pose[:, :3]) <= REACH
 
     def relative_place(self) -> np.ndarray:
@@ -315,7 +317,8 @@ class CacheGame:
             masks = self.world.goal_pixels(dropped)
             seen, alone = torch.stack([cells.pixels_per_cell(mask) for mask in masks]).cpu().numpy()
             inside = self.world.contained(dropped)[dropped] != NOTHING
-            counts[dropped] = placement.modality_counts(seen, np.maximum(alone, seen), inside)
+            pixels = placement.modality_counts(seen, np.maximum(alone, seen), inside)
+            counts[dropped] = cells.reference_pixels(pixels, self.world.size)
             hit = dropped & placement.hits(counts, self.target)
             self.placed |= dropped & (placement.placed(counts, self.target) | self.anywhere)
         return hit, counts
@@ -346,8 +349,7 @@ class CacheGame:
     def _end_manipulation(self, games: np.ndarray, counts: np.ndarray) -> None:
         """Resumes OH, whose last action is the PlaceAt that began the manipulation."""
         self.last_action[games], self.last_success[games] = self._place_at[games], self.placed[games]
-        pixels = counts.reshape(len(self), -1)
-        landed = np.where(pixels.any(1), actions.PLACE_ACTIONS[pixels.argmax(1)], NOTHING)
+        landed = np.where(counts.any((1, 2, 3)), actions.PLACE_ACTIONS[placement.fullest_target(counts)], NOTHING)
         self.landed[games] = landed[games]
 
     def _drop_unplaced(self, games: np.ndarray) -> None:

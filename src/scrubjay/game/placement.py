@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 FEW_PIXELS = 10
-"""An object of no more pixels than this, visible or occluded, counts as off-screen."""
+"""An object of no more pixels than this in an image of 224, visible or occluded, counts as off-screen."""
+TIE_ORDER = np.array([1, 0, 2])
+"""Contained before on top: an object in full view inside something has as many pixels in both."""
 
 
 def modality_counts(seen: np.ndarray, alone: np.ndarray, contained: np.ndarray) -> np.ndarray:
@@ -21,6 +23,13 @@ def modality_counts(seen: np.ndarray, alone: np.ndarray, contained: np.ndarray) 
 def object_pixels(counts: np.ndarray) -> np.ndarray:
     """Pixels (B,) of the objects with all else invisible, on top plus behind, from counts (B, 3, 7, 7)."""
     return counts[..., [0, 2], :, :].sum((-3, -2, -1))
+
+
+def fullest_target(counts: np.ndarray) -> np.ndarray:
+    """PlaceAt's target index (B,) where the most pixels of counts (B, 3, 7, 7) are; contained in if tied."""
+    _, _, rows, columns = counts.shape
+    first = counts[:, TIE_ORDER].reshape(len(counts), -1).argmax(1)
+    return TIE_ORDER[first // (rows * columns)] * (rows * columns) + first % (rows * columns)
 
 
 def hit_cells(counts: np.ndarray) -> np.ndarray:

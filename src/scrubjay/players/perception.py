@@ -59,6 +59,7 @@ class Percept:
     goal: int
     """The goal object's id."""
     goal_pixels: int
+    """Pixels of the goal object, as in images of 224."""
     goal_point: np.ndarray
     """(3,): mean of the goal object's visible points; NaN without any."""
 
@@ -91,7 +92,7 @@ def perceive(game: CacheGame, games: np.ndarray) -> list[Percept]:
     things = [len(world.rooms[world.room_of[b]].room.things) for b in games.tolist()]
     goals = (np.array(things) + game.goal[games]).tolist()
     mask = world.goal_mask(view)[indices]
-    counts = mask.sum((1, 2)).cpu().numpy()
+    counts = cells.reference_pixels(mask.sum((1, 2)).cpu().numpy(), world.size)
     percepts = []
     for n in range(len(games)):
         point = np.full(3, np.nan)

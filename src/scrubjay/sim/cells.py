@@ -12,6 +12,8 @@ from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render.base import View
 
 CELLS = 7
+REFERENCE_SIZE = 224
+"""The paper's image size, which all thresholds in pixels are about."""
 NEAR_PIXELS = 8
 """Radius in which a cell's center finds an openable, in pixels of images of 224 x 224."""
 
@@ -21,6 +23,13 @@ def pixels_per_cell(mask: torch.Tensor) -> torch.Tensor:
     batch, height, width = mask.shape
     blocks = mask.reshape(batch, CELLS, height // CELLS, CELLS, width // CELLS)
     return blocks.sum((2, 4), dtype=torch.int32)
+
+
+def reference_pixels(counts: np.ndarray, size: int) -> np.ndarray:
+    """Counts of pixels in images of another size, as they would be in images of 224: four times as many as at 112."""
+    if size == REFERENCE_SIZE:
+        return counts
+    return np.rint(counts * (REFERENCE_SIZE / size) ** 2).astype(counts.dtype)
 
 
 def pixels_of(ids: torch.Tensor, thing: np.ndarray) -> torch.Tensor:
@@ -88,7 +97,7 @@ def _pixels_around(height: int, width: int, device: torch.device) -> torch.Tenso
 
     Computed on the CPU: indexing by a mask would synchronize with the device.
     """
-    reach = round(NEAR_PIXELS * height / 224)
+    reach = round(NEAR_PIXELS * height / REFERENCE_SIZE)
     ticks = torch.arange(-reach, reach + 1)
     offsets = torch.cartesian_prod(ticks, ticks)
     squared = (offsets**2).sum(1)

@@ -75,6 +75,8 @@ class HidingEpisodes(_Padded):
     """(n, T): of the actions, under the policy that sampled them."""
     hit_probability: torch.Tensor
     """(n, T): of a PlaceAt, the manipulator's probability to hit it."""
+    hit: torch.Tensor
+    """(n, T) bool: the manipulation of a PlaceAt hit its target exactly, without the relaxation of rows."""
     action: torch.Tensor
     success: torch.Tensor
     """(n, T) bool; a PlaceAt's is that of its manipulation. False in padding."""
@@ -86,6 +88,12 @@ class HidingEpisodes(_Padded):
     def place_at(self) -> torch.Tensor:
         """(n, T): the target index of the PlaceAt that was tried, -1 for other steps."""
         return torch.where(self.mask, PLACE_AT.to(self.action.device)[self.action], NOTHING)
+
+    @property
+    def manipulated(self) -> torch.Tensor:
+        """(n, T) bool: the PlaceAt that began a manipulation. After one that succeeded, others fail at once."""
+        placed = (self.success & (self.place_at >= 0)).long()
+        return (self.place_at >= 0) & (placed.cumsum(1) - placed == 0)
 
     @property
     def outcome(self) -> torch.Tensor:
@@ -191,6 +199,7 @@ class HidingBuffer:
             zeros(CANDIDATES, OUTCOME_SAMPLES, kind=torch.float32), zeros(),
         )  # fmt: skip
         self._hider, self._seeker = _StepLog(games, hide), _StepLog(games, seek)
+        self._hit = np.zeros((games, hide), bool)
         self._observation: Observation | None = None
         self._log_probs = zeros(hide, kind=torch.float32)
         self._hit_probability = zeros(hide, kind=torch.float32)
@@ -234,9 +243,12 @@ class HidingBuffer:
         hiding = self.active & (stage == Stage.OH)
         # Whether a PlaceAt succeeds is known when its manipulation ends.
         success = result.success & (actions.PLACE_AT[result.action] == NOTHING)
+        self._hit[hiding, self._hider.count[hiding]] = False
         self._hider.add(np.flatnonzero(hiding), result.action, success, result.novelty.opened)
         manipulated = np.flatnonzero(self.active & (stage == Stage.OM) & result.ended)
-        self._hider.success[manipulated, self._hider.count[manipulated] - 1] = result.placed[manipulated]
+        step = self._hider.count[manipulated] - 1
+        self._hider.success[manipulated, step] = result.placed[manipulated]
+        self._hit[manipulated, step] = result.hit[manipulated]
         seeking = self.active & (stage == Stage.S)
         self._seeker.add(np.flatnonzero(seeking), result.action, result.success, claimable)
         finished = np.flatnonzero(self.active & result.finished)
@@ -264,6 +276,8 @@ class HidingBuffer:
         """A copy of the records of games (n,)."""
         assert self._observation is not None
         index = torch.from_numpy(games).to(self.device)
+        action, success, opened, steps = self._hider.tensors(games, self.device)
+        within = np.arange(self._hit.shape[1]) < self._hider.count[games, None]
         seeking = (*self._seeker.tensors(games, self.device), torch.from_numpy(found[games]).to(self.device))
         return FinishedBatch(
             tree.index(self.choice, index),
@@ -272,7 +286,11 @@ class HidingBuffer:
                 tree.index(self._observation, index),
                 self._log_probs[index],
                 self._hit_probability[index],
-                *self._hider.tensors(games, self.device),
+                torch.from_numpy(self._hit[games] & within).to(self.device),
+                action,
+                success,
+                opened,
+                steps,
             ),
             SeekingEpisodes(self._place[index], self._policy[index], *seeking),
         )

@@ -117,7 +117,7 @@ class HidingLearner:
         terms = prefixed("oh", parts) | {
             "oh/recall_tried": losses.recall(recalled[..., 0, :], tried.T, mask),
             "oh/recall_landed": losses.recall(recalled[..., 1, :], landed.T, mask),
-            "oh/attainable": losses.attainable(hittable, placement_targets(place_at), hid.success.T, place_at >= 0),
+            "oh/attainable": losses.attainable(hittable, placement_targets(place_at), hid.hit.T, hid.manipulated.T),
             "oh/closing": losses.closing(logits, container_left_open(hid).T, mask),
         }
         if early:
@@ -230,9 +230,6 @@ def recall_targets(hiding: HidingEpisodes) -> tuple[torch.Tensor, torch.Tensor]:
     -1 if nothing was tried, and if the object landed out of view or is in the hand.
     """
     place_at, step = hiding.place_at, torch.arange(hiding.action.shape[1], device=hiding.action.device)
-    # A PlaceAt after one that succeeded fails at once: it was tried, but moved nothing.
-    placed = (hiding.success & (place_at >= 0)).long()
-    moved = (place_at >= 0) & (placed.cumsum(1) - placed == 0)
     landed = hiding.observation.landed
     # The end of a manipulation is observed at the next step; the table has an entry for NO_SEEKER_ACTION too.
     landed_at = _pad(PLACE_AT.to(landed.device), NOTHING)[landed]
@@ -241,7 +238,7 @@ def recall_targets(hiding: HidingEpisodes) -> tuple[torch.Tensor, torch.Tensor]:
         """The last step in `mask` before each step, or -1."""
         return _pad(torch.where(mask, step, NOTHING).cummax(1).values[:, :-1], NOTHING, front=True)
 
-    tried, lay = last_step(place_at >= 0), last_step(moved)
+    tried, lay = last_step(place_at >= 0), last_step(hiding.manipulated)
     return (
         torch.where(tried >= 0, place_at.gather(1, tried.clamp(min=0)), NOTHING),
         torch.where(lay >= 0, landed_at.gather(1, (lay + 1).clamp(max=len(step) - 1)), NOTHING),

@@ -20,7 +20,7 @@ from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.observation import Observation, observe
-from scrubjay.game.placement import FEW_PIXELS, object_pixels
+from scrubjay.game.placement import FEW_PIXELS, fullest_target, object_pixels
 from scrubjay.game.rewards import HidingReward, step_reward
 from scrubjay.training.actor import Actor
 from scrubjay.training.actor_critic import log_prob
@@ -240,7 +240,6 @@ class _Unroll:
         result = game.step(actions, np.zeros((len(game), 4), int) if place is None else place.cpu().numpy())
         if collector.on_step:
             collector.on_step(self.number, game, result)
-        counts = result.counts.reshape(len(game), -1)
         for name, value in (
             ("action", np.maximum(actions, 0)),
             ("reward", step_reward(result).astype(np.float32)),
@@ -248,7 +247,7 @@ class _Unroll:
             ("dones", result.ended),
             ("truncated", result.truncated),
             ("hit", result.hit),
-            ("landed", np.where(object_pixels(result.counts) > FEW_PIXELS, counts.argmax(1), NOTHING)),
+            ("landed", np.where(object_pixels(result.counts) > FEW_PIXELS, fullest_target(result.counts), NOTHING)),
             ("opened", result.novelty.opened),
             ("claimable", visible & near & (result.stage == Stage.S)),
         ):
