@@ -10,7 +10,7 @@ import pytest
 
 from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
-from scrubjay.rooms.generate import SCENES, foyer, generate, make_room, priors, split
+from scrubjay.rooms.generate import SCENES, expand_scenes, foyer, generate, make_room, priors, split
 from scrubjay.rooms.generate.layout import box_of
 from scrubjay.rooms.room import GOALS, ROOM_TYPES
 from scrubjay.sim.access import find_opening_poses
@@ -135,6 +135,15 @@ def test_scenes_and_splits():
     assert split("FloorPlan20") == "train"
     assert split("FloorPlan221") == "validation"
     assert split("FloorPlan430") == "test"
+
+
+def test_splits_and_their_types_are_expanded_in_order():
+    assert expand_scenes(["train"]) == tuple(scene for scene in SCENES if split(scene) == "train")
+    assert expand_scenes(["test:living_room", "kitchen-5", "FloorPlan1"]) == (
+        *(f"FloorPlan{number}" for number in range(226, 231)), "kitchen-5", "FloorPlan1",
+    )  # fmt: skip
+    assert len(expand_scenes(["dynamic"])) == len(expand_scenes(["dynamic:foyer"])) == 30
+    assert expand_scenes(["train:foyer", "attic"]) == ("train:foyer", "attic"), "not a room: whoever makes it says so"
 
 
 @pytest.mark.parametrize(
