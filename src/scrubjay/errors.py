@@ -36,6 +36,10 @@ class SpotError(ScrubjayError, ValueError):
     """An invalid file of hiding spots, or spots of another room."""
 
 
+class PlacementError(ScrubjayError, ValueError):
+    """An invalid file of placements, or placements of another room."""
+
+
 class WeightsError(ScrubjayError, ValueError):
     """Weights of another version or config, or a damaged file."""
 

@@ -38,7 +38,7 @@ def test_what_is_clear_never_collides(scene):
         for fraction in (0.0, 0.5, 1.0):
             pose = np.concatenate([points[b] + fraction * (ends[b] - points[b]), quaternion])
             now = PhysicsState(np.zeros(2), 0.0, True, opened[b], GOALS[goal[b]], pose, True)
-            assert not physics._collides(physics.load(now), pose)
+            assert not physics.collides(physics.load(now), pose)
         tested += 1
     assert tested > 20, "nothing was clear, so nothing was tested"
 
@@ -55,7 +55,7 @@ def state_near(physics: Physics, number: int, rng: np.random.Generator) -> Physi
     pose = np.concatenate([point, quaternion / np.linalg.norm(quaternion)])
     opened = rng.random(len(compiled.openables)) < 0.3
     now = PhysicsState(np.zeros(2), 0.0, True, opened, GOALS[rng.integers(len(GOALS))], pose, True)
-    if physics._collides(physics.load(now), pose):
+    if physics.collides(physics.load(now), pose):
         return None
     return now if rng.random() < 0.5 else physics.drop(now)
 

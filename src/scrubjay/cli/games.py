@@ -1,4 +1,4 @@
-"""Commands that play, record and replay games: demo, play, replay, games, story, spots, tournament."""
+"""Commands that play, record and replay games: demo, play, replay, games, story, spots, placements, tournament."""
 
 from __future__ import annotations
 
@@ -207,6 +207,43 @@ def spots(
         with _progress("Spots") as update:
             make_spot_files(wanted, goal or GOALS, out, update, candidates, seed, processes)
     print(out)
+
+
+def placements(
+    scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    goal: tuple[str, ...] = (),
+    count: int = 90,
+    processes: int = 2,
+    seed: int = 0,
+    page: Path | None = None,
+    out: Path = Path("out/placements"),
+) -> None:
+    """Makes plausible placements to learn OM from, one file per room and object. Existing files are kept.
+
+    Args:
+        scenes: Scenes; by default all train, validation and test rooms.
+        goal: Objects to place; by default all five.
+        count: Placements in each file, a third of them on top, contained and behind each, if the room has so many.
+        processes: Parallel processes.
+        seed: The same seed makes the same placements.
+        page: Also draw some of each file into this HTML file.
+        out: Output folder.
+    """
+    from scrubjay.placements.generate import make_placement_files
+    from scrubjay.placements.placements import load_placement_files
+    from scrubjay.rooms.room import GOALS
+
+    wanted = scenes or _scenes(("train", "validation", "test"))
+    with _progress("Placements") as tell:
+        make_placement_files(wanted, goal or GOALS, out, tell, count, seed, processes)
+    print(out)
+    if page:
+        from scrubjay.viz.placements import write_placements_page
+
+        with err.status("drawing"):
+            write_placements_page(load_placement_files(out, wanted, goal or GOALS), page)
+        print(page)
 
 
 def tournament(

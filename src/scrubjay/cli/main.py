@@ -15,7 +15,7 @@ from scrubjay.errors import ScrubjayError, explain
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
-    games.tournament, training.evaluate, training.watch, training.curves, web.serve,
+    games.placements, games.tournament, training.evaluate, training.watch, training.curves, web.serve,
     web.participants, web.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (

@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scrubjay.agent.config import PRESETS as AGENTS
 from scrubjay.cli.terminal import err, print_json
 from scrubjay.errors import TrainingError
+from scrubjay.placements.placements import load_placement_files
 from scrubjay.sim.render.make import check_device
 from scrubjay.spots.spots import load_spot_files
 from scrubjay.training.config import PRESETS, TrainConfig
@@ -103,9 +104,8 @@ def run_command(command: Command) -> None:
         raise ValueError(
             f"asynchronous: HOGWILD! workers train on the CPU, not on {command.device}: leave out --device"
         )
-    if config.spots and not resume:
-        # Missing spots are reported before there is a run.
-        load_spot_files(config.spots, [*config.scenes, *(config.validation_scenes if config.validation_games else ())])
+    if not resume:
+        _check_files(config)
 
     def open_run() -> Run:
         return Run.open(resume, command.trust_code) if resume else Run.begin(command.out, config, command.start)
@@ -133,6 +133,15 @@ def run_command(command: Command) -> None:
             how = f"--asynchronous {asynchronous}" if asynchronous else f"--device {device}"
             err.print(f"stopped; continue with: scrubjay train --resume {run.folder} {how}", soft_wrap=True)
         print_json({"run": str(run.folder), **vars(progress)})
+
+
+def _check_files(config: TrainConfig) -> None:
+    """Reports missing spots and placements before there is a run."""
+    scenes = [*config.scenes, *(config.validation_scenes if config.validation_games else ())]
+    if config.spots:
+        load_spot_files(config.spots, scenes)
+    if config.placements:
+        load_placement_files(config.placements, scenes)
 
 
 def _changed(config: TrainConfig, default: TrainConfig) -> list[str]:

@@ -18,6 +18,8 @@ from scrubjay.errors import SpotError
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import ROTATED_SHARE, EpisodeSampler, EpisodeSpec, RandomEpisodes
+from scrubjay.placements.episodes import PlacementEpisodes
+from scrubjay.placements.placements import Placements, load_placement_files, load_placements
 from scrubjay.players.base import Player
 from scrubjay.players.by_name import SEEKERS, make_hider, make_seeker
 from scrubjay.players.explorer import Explorer
@@ -82,14 +84,29 @@ class Explore(Task):
 
 @dataclass(frozen=True)
 class Manipulate(Task):
-    """OM alone: 50 steps to bring the object in the hand to a random target."""
+    """OM alone: 50 steps to bring the object in the hand to a plausible target, or to any of the 147.
+
+    Without placements targets are uniform, and most cannot be hit.
+    """
 
     stage: ClassVar[Stage] = Stage.OM
     validation_metric: ClassVar[str] = "hit_target"
     baselines: ClassVar[dict[str, MakePlayer]] = {**Task.baselines, "scripted": Manipulator}
+    placements: str | os.PathLike[str] | Sequence[Placements] = ()
+    """Plausible placements to draw from: a folder of `scrubjay placements`, one of its files, or `Placements`."""
 
     def sampler(self, seed: int) -> EpisodeSampler:
-        return RandomEpisodes(seed, self.goals, self.turned, Stage.OM, Stage.OM)
+        if not self.placements:
+            return RandomEpisodes(seed, self.goals, self.turned, Stage.OM, Stage.OM)
+        loaded = () if isinstance(self.placements, str | os.PathLike) else self.placements
+        return PlacementEpisodes(loaded, self.goals, self.turned, seed)
+
+    def load(self, scenes: Sequence[str]) -> Task:
+        if not self.placements or not isinstance(self.placements, str | os.PathLike):
+            return self
+        path = Path(self.placements)
+        loaded = load_placement_files(path, scenes, self.goals) if path.is_dir() else [load_placements(path)]
+        return replace(self, placements=loaded)
 
 
 @dataclass(frozen=True)

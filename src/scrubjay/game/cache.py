@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 
 from scrubjay.game import actions, placement
 from scrubjay.game.actions import NOTHING, Stage
@@ -314,11 +313,7 @@ class CacheGame:
         counts = np.zeros((len(self), len(actions.MODALITIES), cells.CELLS, cells.CELLS), int)
         dropped = games & ~self.world.state.held
         if dropped.any():
-            masks = self.world.goal_pixels(dropped)
-            seen, alone = torch.stack([cells.pixels_per_cell(mask) for mask in masks]).cpu().numpy()
-            inside = self.world.contained(dropped)[dropped] != NOTHING
-            pixels = placement.modality_counts(seen, np.maximum(alone, seen), inside)
-            counts[dropped] = cells.reference_pixels(pixels, self.world.size)
+            counts[dropped] = placement.dropped_counts(self.world, dropped)
             hit = dropped & placement.hits(counts, self.target)
             self.placed |= dropped & (placement.placed(counts, self.target) | self.anywhere)
         return hit, counts

@@ -107,7 +107,7 @@ class Physics:
         for below in (HAND_BELOW, 0.05, 0.3, 0.45):
             for out in np.arange(HAND_AHEAD, 0.01, -0.04):
                 pose = np.concatenate([eye[:2] + facing * out, [eye[2] - below], quat])
-                if not self._collides(goal, pose):
+                if not self.collides(goal, pose):
                     return replace(now, pose=pose, held=True)
         return None
 
@@ -122,7 +122,7 @@ class Physics:
         mujoco.mju_axisAngle2Quat(quat, np.array([0.0, 0, 1]), -np.radians(then.rotation - now.rotation))
         mujoco.mju_mulQuat(turned := np.zeros(4), quat, now.pose[3:])
         pose = np.concatenate([new_eye + turn @ (now.pose[:3] - eye), turned])
-        return None if self._collides(goal, pose) else replace(then, pose=pose)
+        return None if self.collides(goal, pose) else replace(then, pose=pose)
 
     def move_hand(self, now: PhysicsState, direction: np.ndarray) -> PhysicsState | None:
         """Moves the held object 0.1 m along a unit vector: swept through free space, then pushed on from a contact."""
@@ -134,7 +134,7 @@ class Physics:
             next_pose = np.concatenate([point, pose[3:]])
             if not reachable:
                 break
-            if self._collides(goal, next_pose):
+            if self.collides(goal, next_pose):
                 return self._finish_move(now, goal, self._push(now, goal, pose, direction))
             pose = next_pose
         return self._finish_move(now, goal, pose)
@@ -148,7 +148,7 @@ class Physics:
         mujoco.mju_mulQuat(turned, quat, now.pose[3:])
         mujoco.mju_normalize4(turned)
         pose = np.concatenate([now.pose[:3], turned])
-        return None if self._collides(goal, pose) else replace(now, pose=pose)
+        return None if self.collides(goal, pose) else replace(now, pose=pose)
 
     def drop(self, now: PhysicsState) -> PhysicsState:
         """Releases the held object and simulates until it rests."""
@@ -171,7 +171,7 @@ class Physics:
             for k in range(1, SWEEP_SAMPLES + 1):
                 fraction = k / SWEEP_SAMPLES if to_open else 1 - k / SWEEP_SAMPLES
                 self.data.qpos[openable.qpos] = openable.travel * fraction
-                if self._collides(goal, now.pose):
+                if self.collides(goal, now.pose):
                     return None
             return then
         return self._move_with_object(now, then, goal, number, to_open)
@@ -216,7 +216,8 @@ class Physics:
         mujoco.mj_collision(self.model, self.data)
         return self.data.contact
 
-    def _collides(self, goal: Goal, pose: np.ndarray) -> bool:
+    def collides(self, goal: Goal, pose: np.ndarray) -> bool:
+        """Would the object collide in a pose, in the situation loaded last?"""
         contacts = self._contacts(goal, pose)
         return bool(len(contacts.dist)) and contacts.dist.min() < -MAX_PENETRATION
 

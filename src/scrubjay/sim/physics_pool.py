@@ -141,12 +141,17 @@ class _Engines(dict[int, Physics]):
         return np.array(done), state
 
 
+def physics_state(state: State, row: int, openables: int) -> PhysicsState:
+    """One world's state as `Physics` takes it, in a room with so many openables."""
+    goal = state.goal[row]
+    return PhysicsState(state.position[row], state.rotation[row], bool(state.standing[row]), state.open[row, :openables],
+                     GOALS[goal] if goal >= 0 else "", state.pose[row], bool(state.held[row]))  # fmt: skip
+
+
 def _act(physics: Physics, method: str, state: State, row: int, arguments: Sequence[np.ndarray]) -> bool:
     """Runs one world's action; updates its row on success."""
-    goal, count = state.goal[row], len(physics.compiled.openables)
-    now = PhysicsState(state.position[row], state.rotation[row], bool(state.standing[row]), state.open[row, :count],
-                    GOALS[goal] if goal >= 0 else "", state.pose[row], bool(state.held[row]))  # fmt: skip
-    then = getattr(physics, method)(now, *(values[row] for values in arguments))
+    count = len(physics.compiled.openables)
+    then = getattr(physics, method)(physics_state(state, row, count), *(values[row] for values in arguments))
     if then is None:
         return False
     state.rotation[row], state.standing[row], state.open[row, :count] = then.rotation, then.standing, then.open

@@ -138,6 +138,15 @@ class ProcessPool:
             child.wait()
 
 
+def map_in_processes(handler: Callable, requests: Iterable[tuple], processes: int) -> Iterator[tuple[int, Any]]:
+    """Yields each request's index and reply, in order of completion; in this very process if one is enough."""
+    if processes == 1:
+        yield from enumerate(handler(*request) for request in requests)
+        return
+    with ProcessPool(handler, processes) as pool:
+        yield from pool.map(requests)
+
+
 def serve(descriptor: int) -> None:
     """The child's main loop."""
     threading.Thread(target=_exit_with_connection, args=(descriptor,), daemon=True).start()

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +30,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
 from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.pose import REACH, reach
-from scrubjay.sim.processes import ProcessPool
+from scrubjay.sim.processes import map_in_processes
 from scrubjay.spots.areas import DROP, Area, areas_of, within
 
 VERSION = 1
@@ -271,13 +270,7 @@ def make_spot_files(
             left.append(pair)
     done = len(pairs) - len(left)
     progress(done, len(pairs))
-    results: Iterable[tuple[int, Spots]]
-    with ExitStack() as stack:
-        if processes == 1:
-            results = enumerate(make_spots(*pair, candidates, seed) for pair in left)
-        else:
-            pool = stack.enter_context(ProcessPool(make_spots, processes))
-            results = pool.map((*pair, candidates, seed) for pair in left)
-        for index, spots in results:
-            save_spots(spots, spots_path(folder, *left[index]))
-            progress(done := done + 1, len(pairs))
+    requests = [(*pair, candidates, seed) for pair in left]
+    for index, spots in map_in_processes(make_spots, requests, processes):
+        save_spots(spots, spots_path(folder, *left[index]))
+        progress(done := done + 1, len(pairs))

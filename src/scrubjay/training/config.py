@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, TypeAda
 from pydantic.dataclasses import dataclass
 
 from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig, explain_errors
-from scrubjay.envs.tasks import TASKS, Seek, Task
+from scrubjay.envs.tasks import TASKS, Manipulate, Seek, Task
 from scrubjay.errors import explain
 from scrubjay.game.actions import Stage
 from scrubjay.game.stages import LIMITS
@@ -120,6 +120,9 @@ class TrainConfig:
     difficulties: Annotated[tuple[Difficulty, ...], Field(min_length=1)] = ("easy", "medium", "hard")
     """Seeking: which spots to hide the object in."""
 
+    placements: str = ""
+    """Manipulating: a folder filled by `scrubjay placements`. Without one targets are uniform, most impossible."""
+
     checkpoint_interval: PositiveInt = 200
     """Rollouts between checkpoints. Each checkpoint restarts all games, so that a resumed run is exact."""
     milestones: tuple[NonNegativeInt, ...] = (0, 1_000_000, 4_500_000)
@@ -180,8 +183,10 @@ class TrainConfig:
         return replace(PRESETS[name], **changes)
 
     def make_task(self) -> Task | None:
-        """The task as environments know it; None for seeking, which needs spots first."""
+        """The task as environments know it, its files not read yet; None for seeking, which needs spots first."""
         task = TASKS[self.task]
+        if issubclass(task, Manipulate):
+            return task(turned=self.rotate_grid, placements=self.placements)
         return None if issubclass(task, Seek) else task(turned=self.rotate_grid)
 
 

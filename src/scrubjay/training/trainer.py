@@ -45,7 +45,7 @@ from scrubjay.training.metrics import MeanMetrics, to_floats
 from scrubjay.training.replay import Replay, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
-from scrubjay.training.validation import Validation, make_seek_task, validate
+from scrubjay.training.validation import Validation, load_task, validate
 
 Report = Callable[[dict[str, Any]], None]
 """Gets a row of metrics after every update, and a row of validation scores after every checkpoint."""
@@ -79,7 +79,7 @@ class Trainer:
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
         scenes = self.group.shard(config.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
-        self.task: Task = config.make_task() or make_seek_task(scenes, config, folder)
+        self.task: Task = load_task(scenes, config, folder)
         worlds = 2 if config.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(config.copies), worlds)]
         size = self.agent.config.image_size

@@ -37,9 +37,7 @@ class Validation:
         """`games` in each of the rooms, by default the config's; `folder` keeps the hiding spots made for seeking."""
         scenes = scenes or config.validation_scenes
         self.config, self.games, self.seed, self.device = config, games, seed, device
-        self.task: Task = config.make_task() or make_seek_task(
-            scenes, config, folder, difficulties, config.validation_spot_candidates
-        )
+        self.task = load_task(scenes, config, folder, difficulties, config.validation_spot_candidates)
         self.rooms = build_rooms(list(scenes))
 
     def evaluate(self, player: Player) -> dict[str, Summary]:
@@ -79,6 +77,18 @@ def validate(run: Run, validation: Validation, agent: Agent, progress: Progress)
     if metric in scores["agent"]:
         run.save_score(progress, metric, scores["agent"][metric].mean)
     return {**when, "validation": {metric: summary.mean for metric, summary in scores["agent"].items()}}
+
+
+def load_task(
+    scenes: Sequence[str],
+    config: TrainConfig,
+    folder: Path | None = None,
+    difficulties: Sequence[str] = (),
+    candidates: int = 0,
+) -> Task:
+    """A config's task with the files that it needs for these rooms; see `make_seek_task`."""
+    task = config.make_task()
+    return task.load(scenes) if task else make_seek_task(scenes, config, folder, difficulties, candidates)
 
 
 def make_seek_task(

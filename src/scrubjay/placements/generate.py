@@ -1,0 +1,256 @@
+"""Makes placements by playing: agents at random places open what they see, carry the object and drop it.
+
+Where it lands decides which targets a drop would have hit, by the rule of the game. So every placement is attainable,
+and its actions are known. Drops are aimed at what is still missing: the room's volumes for contained, the far side of
+things for behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scrubjay.errors import PlacementError
+from scrubjay.game import placement
+from scrubjay.game.actions import MODALITIES, NOTHING, Stage, action_index
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
+from scrubjay.placements.hand_paths import HandPaths
+from scrubjay.placements.placements import (
+    MAX_ACTIONS,
+    Placement,
+    Placements,
+    load_placements,
+    placements_path,
+    save_placements,
+)
+from scrubjay.rooms.generate import SCENES, make_room
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim import cells
+from scrubjay.sim.build import build_room
+from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.containment import Containment
+from scrubjay.sim.physics import Physics
+from scrubjay.sim.physics_pool import physics_state
+from scrubjay.sim.pose import REACH, reach
+from scrubjay.sim.processes import map_in_processes
+from scrubjay.sim.state import State
+from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
+
+COUNT = 90
+"""Placements of a room and a goal object, a third of each modality."""
+WORLDS = 16
+"""Places tried side by side."""
+MAX_PLACES = 480
+"""Places tried before a room counts as having no more placements of a modality."""
+DROPS = 2
+"""Drops from each place for each modality that is missing."""
+OPENING_SHARE = 0.6
+"""How often an agent that can opens something first."""
+LYING_SHARE = 0.3
+"""How often the object is laid on its side before it is carried."""
+LAY_DOWN, QUARTER = HAND_TURNS.index("+X"), 3
+"""The turn of 30 degrees that lays an object down, and how often it is repeated."""
+MIN_PIXELS = 80
+"""Pixels that an object must have at 224: at 112 it has a quarter of them, and the game asks for more than 10."""
+REST_TOLERANCE = 0.005
+"""Meters that a resting object may move when it is dropped again."""
+MOVE_ACTIONS = [action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVES]
+DROP_ACTION = action_index("DropObject")
+
+
+def make_placements(scene: str | CompiledRoom, goal: str, count: int = COUNT, seed: int = 0) -> Placements:
+    """Makes up to `count` placements, a third of each modality; the same for the same arguments."""
+    _check(goal, count)
+    compiled = build_room(scene) if isinstance(scene, str) else scene
+    rng = np.random.default_rng([seed, GOALS.index(goal)])
+    with World([compiled], WORLDS, threads=1) as world:
+        search = _Search(world, goal, [count // 3 + (m < count % 3) for m in range(len(MODALITIES))], rng)
+        for _ in range(MAX_PLACES // WORLDS):
+            if not search.missing():
+                break
+            search.try_places()
+    if not any(search.found):
+        raise PlacementError(f"{compiled.room.scene}: nowhere to put a {goal} from {MAX_PLACES} places")
+    placements = tuple(placement for found in search.found for placement in found)
+    return Placements(compiled.room.scene, goal, search.drops, placements)
+
+
+def _check(goal: str, count: int) -> None:
+    if goal not in GOALS:
+        raise PlacementError(f"unknown goal object {goal!r}; it is one of {', '.join(GOALS)}")
+    if count < 1:
+        raise PlacementError(f"at least one placement is made, not {count}")
+
+
+@dataclass
+class _Plan:
+    """A way to a drop: hand movements, and the modality it is aimed at."""
+
+    moves: list[int]
+    modality: int
+
+
+@dataclass
+class _Search:
+    """The search for placements of a goal object in one room."""
+
+    world: World
+    goal: str
+    quota: list[int]
+    """Placements wanted of each modality."""
+    rng: np.random.Generator
+    found: tuple[list[Placement], ...] = field(default_factory=lambda: tuple([] for _ in MODALITIES))
+    drops: int = 0
+
+    def __post_init__(self) -> None:
+        room = self.world.rooms[0]
+        self.physics, self.containment = Physics(room), Containment([room])
+        self.sampler = RandomEpisodes(int(self.rng.integers(2**31)), (self.goal,), True, Stage.OM, Stage.OM)
+
+    def missing(self) -> list[int]:
+        """Modalities that lack placements, the one that lacks most first."""
+        lack = [quota - len(found) for quota, found in zip(self.quota, self.found, strict=True)]
+        return sorted((m for m in range(len(lack)) if lack[m] > 0), key=lambda m: -lack[m])
+
+    def try_places(self) -> None:
+        """Takes the object to new random places and drops it, several times from each."""
+        specs = [self.sampler(self.world, b) for b in range(len(self.world))]
+        self._stand(specs)
+        prefix = self._prepare()
+        ready, state = self.world.state.held.copy(), self.world.state.copy()
+        plans = [self._plans(b, len(prefix[b])) if ready[b] else [] for b in range(len(specs))]
+        for number in range(max(map(len, plans))):
+            tried = [plan[number] if number < len(plan) else None for plan in plans]
+            self.world.state = state.copy()
+            taken = self._carry_and_drop(tried)
+            self._collect(specs, [[*a, *b] for a, b in zip(prefix, taken, strict=True)], state)
+
+    def _stand(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Puts agents to their places in a closed room, the object in their hands."""
+        world, state = self.world, self.world.state
+        world.remove(np.ones(len(world), bool))
+        state.open[:] = False
+        for b, spec in enumerate(specs):
+            assert spec.place is not None
+            state.position[b], state.rotation[b], state.standing[b] = spec.place[:2], spec.place[2], spec.place[3]
+        world.hold(np.full(len(world), GOALS.index(self.goal)))
+
+    def _prepare(self) -> list[list[int]]:
+        """Opens things and lays the object down in some of the worlds; the actions that succeeded."""
+        world, rng = self.world, self.rng
+        taken: list[list[int]] = [[] for _ in range(len(world))]
+        view = world.view(("ids", "depth"))
+        openable = cells.openables_at_cells(view.ids, world.openable_of_thing)[0].numpy().reshape(len(world), -1)
+        cell = np.full(len(world), NOTHING)
+        for b in range(len(world)):
+            there = np.flatnonzero(openable[b] >= 0)
+            if len(there) and rng.random() < OPENING_SHARE:
+                # Each thing is as likely as any other, however large it looks.
+                thing = rng.choice(np.unique(openable[b, there]))
+                cell[b] = rng.choice(np.flatnonzero(openable[b] == thing))
+        row, column = (np.where(cell == NOTHING, NOTHING, index) for index in np.divmod(cell, cells.CELLS))
+        for b in np.flatnonzero(world.open_at(row, column, view)).tolist():
+            taken[b].append(action_index(f"OpenAt|{row[b] + 1},{column[b] + 1}"))
+        lying = np.where(rng.random(len(world)) < LYING_SHARE, LAY_DOWN, NOTHING)
+        for _ in range(QUARTER):
+            for b in np.flatnonzero(world.rotate_hand(lying)).tolist():
+                taken[b].append(action_index(f"RotateHand|{HAND_TURNS[LAY_DOWN]}"))
+        return taken
+
+    def _plans(self, b: int, used: int) -> list[_Plan]:
+        """Drops from a world's place, a few for each modality that is missing."""
+        now = physics_state(self.world.state, b, len(self.physics.compiled.openables))
+        paths = HandPaths(self.physics, now, MAX_ACTIONS - 1 - used)
+        points = paths.drop_points(self.containment)
+        clear = ~points.contained & ~points.occluded
+        plans = []
+        for modality in self.missing():
+            fitting = np.flatnonzero((clear, points.contained, points.occluded)[modality])
+            for index in self.rng.permutation(fitting)[:DROPS].tolist():
+                plans.append(_Plan(paths.path(points.node[index]), modality))
+        return plans
+
+    def _carry_and_drop(self, plans: Sequence[_Plan | None]) -> list[list[int]]:
+        """Follows the plans and drops the objects; the actions taken, none where there is no plan."""
+        moves = [plan.moves if plan else [] for plan in plans]
+        for step in range(max(map(len, moves))):
+            self.world.move_hand(np.array([way[step] if step < len(way) else NOTHING for way in moves]))
+        dropping = np.array([plan is not None for plan in plans])
+        self.drops += int(dropping.sum())
+        self.world.drop(dropping)
+        return [[*(MOVE_ACTIONS[move] for move in plan.moves), DROP_ACTION] if plan else [] for plan in plans]
+
+    def _collect(self, specs: Sequence[EpisodeSpec], taken: Sequence[list[int]], before: State) -> None:
+        """Keeps the drops that hit a target of a missing modality and are at rest within reach."""
+        world, state = self.world, self.world.state
+        dropped = before.held & ~state.held
+        dropped &= reach(state.position, state.pose[:, :3]) <= REACH
+        if not dropped.any():
+            return
+        counts = placement.dropped_counts(world, dropped)
+        large: np.ndarray = placement.object_pixels(counts) >= MIN_PIXELS
+        hit = placement.hit_cells(counts) & large[:, None, None, None]
+        wanted = np.zeros(len(world), bool)
+        wanted[dropped] = hit.any((2, 3))[:, self.missing()].any(1)
+        resting = self._rests(wanted)
+        for b, mine, cells_hit in zip(np.flatnonzero(dropped).tolist(), counts, hit, strict=True):
+            modality = next((m for m in self.missing() if cells_hit[m].any()), None)
+            if not resting[b] or modality is None:
+                continue
+            row, column = divmod(int(np.where(cells_hit[modality], mine[modality], -1).argmax()), cells.CELLS)
+            spec = specs[b]
+            assert spec.place is not None
+            self.found[modality].append(
+                Placement(
+                    spec.start,
+                    spec.place,
+                    (modality, row, column),
+                    tuple(np.flatnonzero(state.open[b]).tolist()),
+                    tuple(state.pose[b].tolist()),
+                    tuple(taken[b]),
+                )
+            )
+
+    def _rests(self, worlds: np.ndarray) -> np.ndarray:
+        """Where objects stay when they are dropped again from where they are, (B,) bool."""
+        before, self.world.state = self.world.state, self.world.state.copy()
+        self.world.state.held |= worlds
+        self.world.drop(worlds)
+        moved = np.linalg.norm(self.world.state.pose[:, :3] - before.pose[:, :3], axis=1)
+        self.world.state = before
+        return worlds & (moved < REST_TOLERANCE)
+
+
+def make_placement_files(
+    scenes: Sequence[str],
+    goals: Sequence[str],
+    folder: str | os.PathLike[str],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    count: int = COUNT,
+    seed: int = 0,
+    processes: int = 1,
+) -> None:
+    """Makes the files that the folder lacks, one for each room and goal object; reports how many are done."""
+    for goal in goals:
+        _check(goal, count)
+    if processes < 1:
+        raise PlacementError(f"at least one process makes placements, not {processes}")
+    for scene in set(scenes) - set(SCENES):
+        make_room(scene)  # An unknown scene is an error now, not hours later.
+    pairs = [(scene, goal) for scene in scenes for goal in goals]
+    left = [pair for pair in pairs if not _exists(folder, *pair)]
+    done = len(pairs) - len(left)
+    progress(done, len(pairs))
+    requests = [(*pair, count, seed) for pair in left]
+    for index, placements in map_in_processes(make_placements, requests, processes):
+        save_placements(placements, placements_path(folder, *left[index]))
+        progress(done := done + 1, len(pairs))
+
+
+def _exists(folder: str | os.PathLike[str], scene: str, goal: str) -> bool:
+    """Is a file there already? PlacementError if it is broken."""
+    path = placements_path(folder, scene, goal)
+    return path.exists() and bool(load_placements(path, scene, goal))
