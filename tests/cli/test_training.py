@@ -167,6 +167,13 @@ def test_missing_hiding_spots_leave_no_run_behind(tmp_path, monkeypatch, capsys)
     assert not (tmp_path / "run").exists()
 
 
+def test_placements_that_are_missing_leave_no_run_behind(tmp_path, monkeypatch, capsys):
+    words = ["train", "manipulate", "--out", str(tmp_path / "run"), "--placements", str(tmp_path / "nowhere"), *SMALL]
+    code, _, output = run_main(monkeypatch, capsys, *words)
+    assert code == 2 and "nowhere" in output
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.slow
 def test_a_runs_agent_is_evaluated_beside_scripted_players(tmp_path):
     out = tmp_path / "run"

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from scrubjay.envs.tasks import ByStage, Explore, Hide, Manipulate, Seek
-from scrubjay.errors import SpotError
+from scrubjay.errors import PlacementError, SpotError
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import CacheGame
+from scrubjay.placements.generate import make_placements
+from scrubjay.placements.placements import placements_path, save_placements
 from scrubjay.players.base import RandomPlayer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.sim.world import World
@@ -76,6 +78,21 @@ def test_spots_are_given_as_objects_or_files(world, chest, tmp_path):
         Seek(spots=tmp_path, goals="Plunger").load(["hut"])
     with pytest.raises(SpotError, match="hut"):
         sample(Seek(spots=[replace(tomatoes, scene="elsewhere")]), world)
+
+
+def test_placements_are_given_as_they_are_or_in_files(world, chest, tmp_path):
+    made = make_placements(chest, "Tomato", 3)
+    save_placements(made, placements_path(tmp_path, "hut", "Tomato"))
+    for given in ([made], placements_path(tmp_path, "hut", "Tomato"), tmp_path, str(tmp_path)):
+        task = Manipulate(placements=given, goals="Tomato", turned=True).load(["hut"])
+        specs = sample(task, world)
+        assert {(spec.place, spec.target) for spec in specs} <= {(one.place, one.target) for one in made.placements}
+        assert {(spec.first, spec.last, spec.goal) for spec in specs} == {(Stage.OM, Stage.OM, "Tomato")}
+    with pytest.raises(PlacementError, match="hut-Bread"):
+        Manipulate(placements=tmp_path, goals="Bread").load(["hut"])
+    for given in ([replace(made, scene="elsewhere")], tmp_path):
+        with pytest.raises(PlacementError, match="no placements of a Tomato in hut"):
+            sample(Manipulate(placements=given, goals="Tomato"), world)
 
 
 @pytest.mark.parametrize(

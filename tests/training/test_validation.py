@@ -12,9 +12,14 @@ import torch
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.envs.tasks import TASKS
-from scrubjay.errors import SpotError
+from scrubjay.errors import PlacementError, SpotError
 from scrubjay.evaluation.scores import Score
 from scrubjay.game.metrics import Summary
+from scrubjay.game.actions import action_index
+from scrubjay.placements.placements import Placement, Placements, placements_path, save_placements
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.build import build_room
+from scrubjay.sim.pose import AgentPose
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TRAINABLE, TrainConfig
 from scrubjay.training.run import Progress, Run, best_checkpoint, checkpoints, newest
@@ -84,6 +89,34 @@ def test_hiding_spots_are_made_once_and_kept(tmp_path):
     assert easy.task.difficulties == ("easy",) and easy.task.spots == task.spots
     with pytest.raises(SpotError, match="FloorPlan422"):
         make_seek_task([SCENE, "FloorPlan422"], named)
+
+
+def test_manipulating_is_trained_and_validated_on_placements(tmp_path):
+    """In both, all targets are from the files; a room without a file is an error before any game."""
+    pose, drop, here = (0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0), (action_index("DropObject"),), {}
+    for scene in (*TINY.scenes, SCENE):
+        x, y = build_room(scene).floor.reachable().positions[0].tolist()
+        here[scene] = AgentPose(x, y, 90.0, True)
+        for modality, goal in enumerate(GOALS):
+            place = Placement(
+                here[scene], here[scene], (modality % 3, modality, 6), (), pose, (action_index("DropObject"),)
+            )
+            save_placements(Placements(scene, goal, 1, (place,)), placements_path(tmp_path, scene, goal))
+    config = replace(TINY, placements=str(tmp_path))
+    trainer = Trainer(config)
+    collector, _ = trainer.start_segment()
+    for games in collector.games:
+        assert (games.target[:, 1] == games.goal).all() and (games.target[:, 2] == 6).all()
+        assert (games.start == here[TINY.scenes[0]]).all()
+    trainer.close()
+    validation = Validation(config, games=2, scenes=[SCENE])
+    noting = Noting(validation.scripted("random"))
+    scores = validation.evaluate(noting)
+    assert {tuple(game[1:5]) for game in noting.games} == {tuple(map(float, here[SCENE]))}
+    assert all(game[5:] == [game[0] % 3, game[0], 6] for game in noting.games)
+    assert {"hit_on_top", "hit_contained_in", "hit_behind"} & set(scores)
+    with pytest.raises(PlacementError, match="FloorPlan422-Bread"):
+        Validation(config, scenes=["FloorPlan422"])
 
 
 def test_without_a_folder_no_hiding_spots_are_left_behind(tmp_path, monkeypatch):

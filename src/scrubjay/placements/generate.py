@@ -32,8 +32,8 @@ from scrubjay.sim import cells
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.containment import Containment
-from scrubjay.sim.physics import Physics
-from scrubjay.sim.physics_pool import physics_state
+from scrubjay.sim.physics import Physics, within_hands_reach
+from scrubjay.sim.physics_pool import situation_of
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.processes import map_in_processes
 from scrubjay.sim.state import State
@@ -43,8 +43,8 @@ COUNT = 90
 """Placements of a room and a goal object, a third of each modality."""
 WORLDS = 16
 """Places tried side by side."""
-MAX_PLACES = 480
-"""Places tried before a room counts as having no more placements of a modality."""
+MAX_PLACES, PATIENCE = 640, 128
+"""Places tried in all, and without any success: then the room has no more placements of the missing modalities."""
 DROPS = 2
 """Drops from each place for each modality that is missing."""
 OPENING_SHARE = 0.6
@@ -57,6 +57,7 @@ MIN_PIXELS = 80
 """Pixels that an object must have at 224: at 112 it has a quarter of them, and the game asks for more than 10."""
 REST_TOLERANCE = 0.005
 """Meters that a resting object may move when it is dropped again."""
+CONTAINED = MODALITIES.index("contained in")
 MOVE_ACTIONS = [action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVES]
 DROP_ACTION = action_index("DropObject")
 
@@ -66,14 +67,15 @@ def make_placements(scene: str | CompiledRoom, goal: str, count: int = COUNT, se
     _check(goal, count)
     compiled = build_room(scene) if isinstance(scene, str) else scene
     rng = np.random.default_rng([seed, GOALS.index(goal)])
+    quota = [count // 3 + (m < count % 3) for m in range(len(MODALITIES))]
+    if not len(compiled.volumes.thing):
+        quota[CONTAINED] = 0
     with World([compiled], WORLDS, threads=1) as world:
-        search = _Search(world, goal, [count // 3 + (m < count % 3) for m in range(len(MODALITIES))], rng)
-        for _ in range(MAX_PLACES // WORLDS):
-            if not search.missing():
-                break
+        search = _Search(world, goal, quota, rng)
+        while search.missing() and search.places < MAX_PLACES and search.fruitless < PATIENCE:
             search.try_places()
     if not any(search.found):
-        raise PlacementError(f"{compiled.room.scene}: nowhere to put a {goal} from {MAX_PLACES} places")
+        raise PlacementError(f"{compiled.room.scene}: nowhere to put a {goal} from {search.places} places")
     placements = tuple(placement for found in search.found for placement in found)
     return Placements(compiled.room.scene, goal, search.drops, placements)
 
@@ -104,6 +106,10 @@ class _Search:
     rng: np.random.Generator
     found: tuple[list[Placement], ...] = field(default_factory=lambda: tuple([] for _ in MODALITIES))
     drops: int = 0
+    places: int = 0
+    """Places tried."""
+    fruitless: int = 0
+    """Places tried since the last success."""
 
     def __post_init__(self) -> None:
         room = self.world.rooms[0]
@@ -118,6 +124,7 @@ class _Search:
     def try_places(self) -> None:
         """Takes the object to new random places and drops it, several times from each."""
         specs = [self.sampler(self.world, b) for b in range(len(self.world))]
+        before = sum(map(len, self.found))
         self._stand(specs)
         prefix = self._prepare()
         ready, state = self.world.state.held.copy(), self.world.state.copy()
@@ -127,6 +134,8 @@ class _Search:
             self.world.state = state.copy()
             taken = self._carry_and_drop(tried)
             self._collect(specs, [[*a, *b] for a, b in zip(prefix, taken, strict=True)], state)
+        self.places += len(specs)
+        self.fruitless = 0 if sum(map(len, self.found)) > before else self.fruitless + len(specs)
 
     def _stand(self, specs: Sequence[EpisodeSpec]) -> None:
         """Puts agents to their places in a closed room, the object in their hands."""
@@ -162,7 +171,9 @@ class _Search:
 
     def _plans(self, b: int, used: int) -> list[_Plan]:
         """Drops from a world's place, a few for each modality that is missing."""
-        now = physics_state(self.world.state, b, len(self.physics.compiled.openables))
+        now = situation_of(self.world.state, b, len(self.physics.compiled.openables))
+        if self.missing() == [CONTAINED] and not self._sees_volumes(b):
+            return []
         paths = HandPaths(self.physics, now, MAX_ACTIONS - 1 - used)
         points = paths.drop_points(self.containment)
         clear = ~points.contained & ~points.occluded
@@ -172,6 +183,14 @@ class _Search:
             for index in self.rng.permutation(fitting)[:DROPS].tolist():
                 plans.append(_Plan(paths.path(points.node[index]), modality))
         return plans
+
+    def _sees_volumes(self, b: int) -> bool:
+        """Is the middle of a volume that contains things within reach and in view?"""
+        state, places = self.world.state, self.containment
+        is_open = (places.openable[0] >= 0) & state.open[b][np.maximum(places.openable[0], 0)]
+        middle = places.middle[0, np.arange(len(is_open)), is_open.astype(int)]
+        now = situation_of(state, b, len(self.physics.compiled.openables))
+        return bool((within_hands_reach(now, now.camera, middle) & (places.thing[0] >= 0)).any())
 
     def _carry_and_drop(self, plans: Sequence[_Plan | None]) -> list[list[int]]:
         """Follows the plans and drops the objects; the actions taken, none where there is no plan."""

@@ -101,7 +101,7 @@ class HandPaths:
         rest = np.concatenate([point[:, :2], np.minimum(surface + half, point[:, 2])[:, None]], 1)
         seen = np.isfinite(rest).all(1) & in_view(*self.now.camera, rest)
         node, rest = node[seen], rest[seen]
-        is_open = np.tile(self.now.open, (len(rest), 1))
+        is_open = np.tile([*self.now.open, False], (len(rest), 1))  # Never empty.
         contained = containment.containing(np.zeros(len(rest), int), is_open, rest) >= 0
         return DropPoints(node, rest, contained, self._occluded(rest, half))
 
