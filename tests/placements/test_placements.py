@@ -15,6 +15,7 @@ from scrubjay.game import placement
 from scrubjay.game.actions import NAMES, NOTHING, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.stages import LIMITS
+from scrubjay.placements import generate
 from scrubjay.placements.generate import make_placement_files, make_placements
 from scrubjay.placements.hand_paths import STEPS, HandPaths
 from scrubjay.placements.placements import (

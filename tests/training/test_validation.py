@@ -98,10 +98,8 @@ def test_manipulating_is_trained_and_validated_on_placements(tmp_path):
         x, y = build_room(scene).floor.reachable().positions[0].tolist()
         here[scene] = AgentPose(x, y, 90.0, True)
         for modality, goal in enumerate(GOALS):
-            place = Placement(
-                here[scene], here[scene], (modality % 3, modality, 6), (), pose, (action_index("DropObject"),)
-            )
-            save_placements(Placements(scene, goal, 1, (place,)), placements_path(tmp_path, scene, goal))
+            one = Placement(here[scene], here[scene], (modality % 3, modality, 6), (), pose, drop)
+            save_placements(Placements(scene, goal, 1, (one,)), placements_path(tmp_path, scene, goal))
     config = replace(TINY, placements=str(tmp_path))
     trainer = Trainer(config)
     collector, _ = trainer.start_segment()
