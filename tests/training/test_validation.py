@@ -108,10 +108,10 @@ def test_manipulating_is_trained_and_validated_on_placements(tmp_path):
         assert (games.start == here[TINY.scenes[0]]).all()
     trainer.close()
     validation = Validation(config, games=2, scenes=[SCENE])
-    noting = Noting(validation.scripted("random"))
-    scores = validation.evaluate(noting)
-    assert {tuple(game[1:5]) for game in noting.games} == {tuple(map(float, here[SCENE]))}
-    assert all(game[5:] == [game[0] % 3, game[0], 6] for game in noting.games)
+    recording = RecordingPlayer(validation.scripted("random"))
+    scores = validation.evaluate(recording)
+    assert {tuple(game[1:5]) for game in recording.games} == {tuple(map(float, here[SCENE]))}
+    assert all(game[5:] == [game[0] % 3, game[0], 6] for game in recording.games)
     assert {"hit_on_top", "hit_contained_in", "hit_behind"} & set(scores)
     with pytest.raises(PlacementError, match="FloorPlan422-Bread"):
         Validation(config, scenes=["FloorPlan422"])
