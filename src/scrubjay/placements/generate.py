@@ -35,7 +35,7 @@ from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import Physics, within_hands_reach
 from scrubjay.sim.physics_pool import situation_of
 from scrubjay.sim.pose import REACH, reach
-from scrubjay.sim.processes import map_in_processes
+from scrubjay.sim.processes import make_missing_files
 from scrubjay.sim.state import State
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
 
@@ -260,16 +260,5 @@ def make_placement_files(
     for scene in set(scenes) - set(SCENES):
         make_room(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
-    left = [pair for pair in pairs if not _exists(folder, *pair)]
-    done = len(pairs) - len(left)
-    progress(done, len(pairs))
-    requests = [(*pair, count, seed) for pair in left]
-    for index, placements in map_in_processes(make_placements, requests, processes):
-        save_placements(placements, placements_path(folder, *left[index]))
-        progress(done := done + 1, len(pairs))
-
-
-def _exists(folder: str | os.PathLike[str], scene: str, goal: str) -> bool:
-    """Is a file there already? PlacementError if it is broken."""
-    path = placements_path(folder, scene, goal)
-    return path.exists() and bool(load_placements(path, scene, goal))
+    requests = {placements_path(folder, *pair): (*pair, count, seed) for pair in pairs}
+    make_missing_files(requests, make_placements, load_placements, save_placements, progress, processes)

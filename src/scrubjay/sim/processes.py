@@ -15,13 +15,16 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from scrubjay.errors import ProcessError
 
+Made = TypeVar("Made")
 EXIT_TIMEOUT = 5.0
 """Seconds that a child may take to exit before it is killed."""
 
@@ -138,13 +141,32 @@ class ProcessPool:
             child.wait()
 
 
-def map_in_processes(handler: Callable, requests: Iterable[tuple], processes: int) -> Iterator[tuple[int, Any]]:
-    """Yields each request's index and reply, in order of completion; in this very process if one is enough."""
-    if processes == 1:
-        yield from enumerate(handler(*request) for request in requests)
-        return
-    with ProcessPool(handler, processes) as pool:
-        yield from pool.map(requests)
+def make_missing_files(
+    requests: Mapping[Path, tuple],
+    make: Callable[..., Made],
+    load: Callable[[Path, Any, Any], Made],
+    save: Callable[[Made, Path], None],
+    progress: Callable[[int, int], None],
+    processes: int = 1,
+) -> None:
+    """Saves what `make` returns for a path's arguments, where there is no file yet; reports how many are done.
+
+    Files that exist are only read, with the first two arguments, a scene and a goal object: a broken one raises an
+    error before anything is made. With one process everything is made in this one.
+    """
+    missing = [path for path, arguments in requests.items() if not (path.exists() and load(path, *arguments[:2]))]
+    done = len(requests) - len(missing)
+    progress(done, len(requests))
+    left = [requests[path] for path in missing]
+    replies: Iterable[tuple[int, Made]]
+    with ExitStack() as stack:
+        if processes == 1:
+            replies = enumerate(make(*arguments) for arguments in left)
+        else:
+            replies = stack.enter_context(ProcessPool(make, processes)).map(left)
+        for index, made in replies:
+            save(made, missing[index])
+            progress(done := done + 1, len(requests))
 
 
 def serve(descriptor: int) -> None:

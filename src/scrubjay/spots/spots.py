@@ -30,7 +30,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
 from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.pose import REACH, reach
-from scrubjay.sim.processes import map_in_processes
+from scrubjay.sim.processes import make_missing_files
 from scrubjay.spots.areas import DROP, Area, areas_of, within
 
 VERSION = 1
@@ -261,16 +261,5 @@ def make_spot_files(
     for scene in set(scenes) - set(SCENES):
         make_room(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
-    left = []
-    for pair in pairs:
-        path = spots_path(folder, *pair)
-        if path.exists():
-            load_spots(path, *pair)
-        else:
-            left.append(pair)
-    done = len(pairs) - len(left)
-    progress(done, len(pairs))
-    requests = [(*pair, candidates, seed) for pair in left]
-    for index, spots in map_in_processes(make_spots, requests, processes):
-        save_spots(spots, spots_path(folder, *left[index]))
-        progress(done := done + 1, len(pairs))
+    requests = {spots_path(folder, *pair): (*pair, candidates, seed) for pair in pairs}
+    make_missing_files(requests, make_spots, load_spots, save_spots, progress, processes)
