@@ -29,7 +29,7 @@ from scrubjay.placements.placements import (
 from scrubjay.rooms.floor import BODY_RADIUS, GRID
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.physics import Physics
-from scrubjay.sim.physics_pool import situation_of
+from scrubjay.sim.physics_pool import physics_state
 from scrubjay.sim.pose import REACH, AgentPose, reach
 from scrubjay.sim.world import World
 
@@ -140,7 +140,7 @@ def test_paths_lead_to_their_nodes_and_avoid_things(chest):
     with World([chest]) as world:
         world.set_agent_pose(0, AgentPose(0.0, 0.75, 0.0, True))
         world.hold(np.array([GOALS.index("Cup")]))
-        now, physics = situation_of(world.state, 0, 2), Physics(chest)
+        now, physics = physics_state(world.state, 0, 2), Physics(chest)
         paths = HandPaths(physics, now, 12)
     assert paths.distance.max() == 12
     goal = physics.load(now)

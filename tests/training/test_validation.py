@@ -14,8 +14,8 @@ from scrubjay.agent.config import SMALL
 from scrubjay.envs.tasks import TASKS
 from scrubjay.errors import PlacementError, SpotError
 from scrubjay.evaluation.scores import Score
-from scrubjay.game.metrics import Summary
 from scrubjay.game.actions import action_index
+from scrubjay.game.metrics import Summary
 from scrubjay.placements.placements import Placement, Placements, placements_path, save_placements
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room

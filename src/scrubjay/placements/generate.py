@@ -33,7 +33,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import Physics, within_hands_reach
-from scrubjay.sim.physics_pool import situation_of
+from scrubjay.sim.physics_pool import physics_state
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.processes import make_missing_files
 from scrubjay.sim.state import State
@@ -171,7 +171,7 @@ class _Search:
 
     def _plans(self, b: int, used: int) -> list[_Plan]:
         """Drops from a world's place, a few for each modality that is missing."""
-        now = situation_of(self.world.state, b, len(self.physics.compiled.openables))
+        now = physics_state(self.world.state, b, len(self.physics.compiled.openables))
         if self.missing() == [CONTAINED] and not self._sees_volumes(b):
             return []
         paths = HandPaths(self.physics, now, MAX_ACTIONS - 1 - used)
@@ -189,7 +189,7 @@ class _Search:
         state, places = self.world.state, self.containment
         is_open = (places.openable[0] >= 0) & state.open[b][np.maximum(places.openable[0], 0)]
         middle = places.middle[0, np.arange(len(is_open)), is_open.astype(int)]
-        now = situation_of(state, b, len(self.physics.compiled.openables))
+        now = physics_state(state, b, len(self.physics.compiled.openables))
         return bool((within_hands_reach(now, now.camera, middle) & (places.thing[0] >= 0)).any())
 
     def _carry_and_drop(self, plans: Sequence[_Plan | None]) -> list[list[int]]:

@@ -143,9 +143,11 @@ class _Engines(dict[int, Physics]):
 
 def physics_state(state: State, row: int, openables: int) -> PhysicsState:
     """One world's state as `Physics` takes it, in a room with so many openables."""
-    goal = state.goal[row]
-    return PhysicsState(state.position[row], state.rotation[row], bool(state.standing[row]), state.open[row, :openables],
-                     GOALS[goal] if goal >= 0 else "", state.pose[row], bool(state.held[row]))  # fmt: skip
+    kind = GOALS[state.goal[row]] if state.goal[row] >= 0 else ""
+    return PhysicsState(
+        state.position[row], state.rotation[row], bool(state.standing[row]), state.open[row, :openables], kind,
+        state.pose[row], bool(state.held[row]),
+    )  # fmt: skip
 
 
 def _act(physics: Physics, method: str, state: State, row: int, arguments: Sequence[np.ndarray]) -> bool:
