@@ -232,9 +232,10 @@ def placements(
     """
     from scrubjay.placements.generate import make_placement_files
     from scrubjay.placements.placements import load_placement_files
+    from scrubjay.rooms.generate import expand_scenes
     from scrubjay.rooms.room import GOALS
 
-    wanted = scenes or _scenes(("train", "validation", "test"))
+    wanted = expand_scenes(scenes or ("train", "validation", "test"))
     with _progress("Placements") as tell:
         make_placement_files(wanted, goal or GOALS, out, tell, count, seed, processes)
     print(out)

@@ -54,7 +54,7 @@ LYING_SHARE = 0.3
 LAY_DOWN, QUARTER = HAND_TURNS.index("+X"), 3
 """The turn of 30 degrees that lays an object down, and how often it is repeated."""
 MIN_PIXELS = 80
-"""Pixels that an object must have at 224: at 112 it has a quarter of them, and the game asks for more than 10."""
+"""Pixels that an object must have at 224, many more than the game's 10, so that small images agree."""
 REST_TOLERANCE = 0.005
 """Meters that a resting object may move when it is dropped again."""
 CONTAINED = MODALITIES.index("contained in")
