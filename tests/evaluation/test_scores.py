@@ -70,7 +70,7 @@ def test_a_game_by_hand(chest):
     explored = ["MoveAhead", "MoveAhead", "RotateRight"]
     limits = np.array([3, 1, 2, 2, 3])
     hidden = ["PS", "ReadyForSeeker", "ReadyForSeeker"]
-    sought = ["ClaimVisible", "RotateLeft", "RotateLeft"]
+    sought = ["RotateLeft", "ClaimVisible", "RotateLeft"]  # Facing east it would see the cup.
     with World([chest], size=SIZE) as world:
         record = play_actions(world, lambda *_: EpisodeSpec("Cup", start), explored + hidden + sought, limits)
     grid = reachable_grid(record, chest)
