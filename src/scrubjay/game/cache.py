@@ -343,9 +343,12 @@ class CacheGame:
 
     def _end_manipulation(self, games: np.ndarray, counts: np.ndarray) -> None:
         """Resumes OH, whose last action is the PlaceAt that began the manipulation."""
+        if not games.any():
+            return
         self.last_action[games], self.last_success[games] = self._place_at[games], self.placed[games]
-        landed = np.where(counts.any((1, 2, 3)), actions.PLACE_ACTIONS[placement.fullest_target(counts)], NOTHING)
-        self.landed[games] = landed[games]
+        counts = counts[games]
+        target = actions.PLACE_ACTIONS[placement.fullest_target(counts)]
+        self.landed[games] = np.where(counts.any((1, 2, 3)), target, NOTHING)
 
     def _drop_unplaced(self, games: np.ndarray) -> None:
         """Drops objects that were never placed from the hand's default position."""
