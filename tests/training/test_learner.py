@@ -185,6 +185,30 @@ def test_every_loss_is_finite_and_has_a_gradient(first):
     agent.zero_grad()
 
 
+def test_shared_losses_weigh_every_stage_alike_however_many_steps_it_has():
+    """Self-prediction against a loop over steps."""
+    agent, rollout, _, _ = collect_rollouts(Stage.EM)
+    stage, (length, games) = rollout.observation.stage, rollout.action.shape
+    episode = episode_ids(stage, rollout.is_first)
+    with torch.no_grad():
+        mixed, _ = Learner(agent, Objective())(rollout)
+        step = agent.evaluate(rollout.state, rollout.observation, rollout.is_first, rollout.stages)
+        seen = agent.project_sir(step.encoded.sir).unflatten(0, (length, games))
+        expected = agent.predict_sir(step.dirs.flat[:-1], rollout.action[:-1])
+    of_stage: dict[int, list[float]] = {}
+    for game in range(games):
+        for t in range(length - 1):
+            if episode[t + 1, game] == episode[t, game]:
+                same = (episode[:, game] == episode[t, game]).nonzero()[:, 0].tolist()
+                logits = {i: float(expected[t, game] @ seen[i, game]) / seen.shape[-1] ** 0.5 for i in same}
+                loss = np.log(sum(np.exp(value) for value in logits.values())) - logits[t + 1]
+                of_stage.setdefault(int(stage[t, game]), []).append(loss)
+    assert len(of_stage) >= 2 and Stage.PS not in of_stage and len({len(steps) for steps in of_stage.values()}) > 1
+    sum_of_means = sum(np.mean(steps) for steps in of_stage.values())
+    assert mixed["self_prediction"].item() == pytest.approx(sum_of_means, rel=1e-4)
+    assert torch.isfinite(mixed["change"])
+
+
 def test_each_stages_returns_update_its_norm_and_scale_its_value_loss():
     agent, rollout, _, _ = collect_rollouts(Stage.EM)
     other = Agent(SMALL)

@@ -47,6 +47,29 @@ def test_the_change_map_is_trained_towards_changed_cells():
     assert losses.change_localization(change, torch.zeros_like(changed), YES).item() == 0
 
 
+def test_shared_losses_are_means_per_stage_summed_over_stages():
+    """Three steps of one stage, one of another, and a third stage that the batch lacks."""
+    episode = torch.tensor([[0, 1]] * 4)
+    seen, expected = torch.zeros(4, 2, 4), torch.zeros(3, 2, 4)
+    # Of four equal images the next one has probability 1/4; in the second game the first is e^2 times as likely.
+    seen[1, 1, 0] = expected[0, 1, 0] = 2.0
+    likely, uniform = -np.log(np.exp(2) / (np.exp(2) + 3)), np.log(4)
+    many = torch.tensor([[True, True], [True, False], [True, False]])
+    one = torch.tensor([[False, False], [False, True], [False, False]])
+    loss = losses.self_prediction(seen, expected, episode, many, one, many & one)
+    assert loss.item() == pytest.approx((likely + 3 * uniform) / 4 + uniform)
+    assert losses.self_prediction(seen, expected, episode, many & one).item() == 0
+
+    changed = torch.zeros(3, 2, 7, 7, dtype=torch.bool)
+    changed[:, 0, 0, 0], changed[1, 1, :, :7] = True, True
+    loss = losses.change_localization(torch.zeros(3, 2, 7, 7), changed, many, one, many & one)
+    assert loss.item() == pytest.approx(np.log(49) + 0), "nothing changed at the fourth of the first stage's steps"
+    changed[1, 1] = False
+    changed[1, 1, :, 0] = True
+    loss = losses.change_localization(torch.zeros(3, 2, 7, 7), changed, many, one, many & one)
+    assert loss.item() == pytest.approx(np.log(49) + np.log(7))
+
+
 def test_tried_openings_train_their_success_logits():
     """Four steps: one OpenAt that succeeds, two that fail, and another action."""
     logits = torch.zeros(4, 1, 7, 7)

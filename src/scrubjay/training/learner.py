@@ -117,18 +117,20 @@ class Learner(nn.Module):
         return terms, metrics
 
     def _shared(self, rollout: Rollout, step: AgentOutput) -> Losses:
-        """Self-prediction and change localization, over all stages with actions."""
+        """Self-prediction and change localization: sums over the stages with actions of the means over their steps."""
         shape = rollout.action.shape
         episode = episode_ids(rollout.observation.stage, rollout.is_first)
-        mask = rollout.observation.stage != Stage.PS
+        masks = [rollout.observation.stage == stage for stage in sorted(rollout.stages - {Stage.PS})]
         recognized = self.agent.project_sir(step.encoded.sir).unflatten(0, shape)
         expected = self.agent.predict_sir(step.dirs.flat[:-1], rollout.action[:-1])
-        terms = {"self_prediction": losses.self_prediction(recognized, expected, episode, mask[:-1])}
+        terms = {"self_prediction": losses.self_prediction(recognized, expected, episode, *(m[:-1] for m in masks))}
         if step.encoded.skips:
             first = step.encoded.skips[0].detach().unflatten(0, shape)
             changed = losses.changed_cells(first[:-1], first[1:])
-            follows = mask[1:] & (episode[1:] == episode[:-1])
-            terms["change"] = losses.change_localization(step.dirs.change[1:].float(), changed, follows)
+            follows = episode[1:] == episode[:-1]
+            terms["change"] = losses.change_localization(
+                step.dirs.change[1:].float(), changed, *(m[1:] & follows for m in masks)
+            )
         else:
             terms["change"] = _zero(recognized)  # An encoder without a first block of its own sees no changes.
         return terms

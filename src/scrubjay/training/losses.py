@@ -30,11 +30,11 @@ MODALITY_SHARE = 0.1
 EPS = 1e-8
 
 
-# Shared by all stages.
+# Shared by all stages: sums over `masks`, one for each stage, of the means over its steps.
 
 
 def self_prediction(
-    embeddings: torch.Tensor, predictions: torch.Tensor, episode: torch.Tensor, mask: torch.Tensor
+    embeddings: torch.Tensor, predictions: torch.Tensor, episode: torch.Tensor, *masks: torch.Tensor
 ) -> torch.Tensor:
     """Contrastive (InfoNCE) loss of predicting the next step's embedding among all steps of the episode.
 
@@ -46,8 +46,8 @@ def self_prediction(
     similarity = similarity.masked_fill(~same, -torch.inf)
     steps = torch.arange(len(predictions), device=embeddings.device)
     positive = similarity[steps, steps + 1]
-    follows = mask & (episode[1:] == episode[:-1])
-    return mean_where(similarity.logsumexp(1) - positive, follows)
+    loss, follows = similarity.logsumexp(1) - positive, episode[1:] == episode[:-1]
+    return torch.stack([mean_where(loss, mask & follows) for mask in masks]).sum()
 
 
 def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
@@ -59,12 +59,13 @@ def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
     return shares >= CHANGED_SHARE
 
 
-def change_localization(change: torch.Tensor, changed: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def change_localization(change: torch.Tensor, changed: torch.Tensor, *masks: torch.Tensor) -> torch.Tensor:
     """Negative log-mass of the change map's softmax (T, B, 7, 7) on the cells that changed, where any did."""
     cells, anything = changed.flatten(-2), changed.flatten(-2).any(-1)
     # Where nothing changed all cells count: the loss is 0, and its gradient finite.
     inside = change.flatten(-2).masked_fill(~(cells | ~anything[..., None]), -torch.inf).logsumexp(-1)
-    return mean_where(change.flatten(-2).logsumexp(-1) - inside, mask & anything)
+    loss = change.flatten(-2).logsumexp(-1) - inside
+    return torch.stack([mean_where(loss, mask & anything) for mask in masks]).sum()
 
 
 def openable(logits: torch.Tensor, action: torch.Tensor, success: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
