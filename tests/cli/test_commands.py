@@ -178,6 +178,62 @@ def test_spots_are_made_and_kept(tmp_path):
     assert refused.returncode == 2 and "name both" in refused.stderr and not (tmp_path / "all.json").exists()
 
 
+@pytest.fixture(scope="module")
+def placements(tmp_path_factory):
+    """A folder with the placements of a cup in foyer-1, and what the command printed."""
+    folder = tmp_path_factory.mktemp("placements")
+    done = scrubjay("placements", *PLACEMENTS, "--page", "page.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+PLACEMENTS = ("foyer-1", "--goal", "Cup", "--count", "3", "--processes", "1", "--out", "made")
+
+
+def test_placements_are_made_kept_and_drawn(placements, monkeypatch, capsys):
+    folder, printed = placements
+    (file,) = (folder / "made").iterdir()
+    assert printed.splitlines() == ["made", "page.html"] and file.name == "foyer-1-Cup.json"
+    data, before = json.loads(file.read_text()), file.stat().st_mtime_ns
+    assert (data["scene"], data["goal"]) == ("foyer-1", "Cup") and 1 <= len(data["placements"]) <= 3
+    page = (folder / "page.html").read_text()
+    assert "Cup in foyer-1" in page and page.count("<img") == len(data["placements"])
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["scrubjay", "placements", *PLACEMENTS])
+    main()
+    assert capsys.readouterr().out == "made\n" and file.stat().st_mtime_ns == before, "existing files are kept"
+
+
+def _without_the_first(text: str) -> str:
+    data = json.loads(text)
+    return json.dumps({**data, "placements": data["placements"][1:]})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "not a file of placements"),
+        (lambda text: text.replace('"version": 1', '"version": 9'), "not a file of placements of version 1; make"),
+        (_without_the_first, "placements that were edited; make the file again"),
+        (None, "placements of a Cup in foyer-1, not of a Cup in foyer-2"),
+    ],
+    ids=["cut off", "another version", "edited", "another room"],
+)
+def test_bad_placements_are_refused_and_left_alone(placements, change, message, tmp_path, monkeypatch, capsys):
+    good = (placements[0] / "made" / "foyer-1-Cup.json").read_text()
+    file = tmp_path / "made" / f"foyer-{1 if change else 2}-Cup.json"
+    file.parent.mkdir()
+    file.write_text(change(good) if change else good)
+    before = file.read_text()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["scrubjay", "placements", "foyer-2", *PLACEMENTS])
+    with pytest.raises(SystemExit) as exit:
+        main()
+    errors = " ".join(capsys.readouterr().err.split())
+    assert exit.value.code == 2 and message in errors and file.name in errors
+    assert list(tmp_path.rglob("*.*")) == [file] and file.read_text() == before
+
+
 def test_bench_world_prints_one_object_last(tmp_path):
     done = scrubjay("bench", "world", "--rooms", "2", "--seconds", "0.3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -5,23 +5,17 @@ Each has the actions that lead to it, so that it can be checked by playing it.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field
 
-from scrubjay.errors import PlacementError, explain
-from scrubjay.files import write_atomically
+from scrubjay.errors import PlacementError
 from scrubjay.game.actions import ALLOWED, DROP, MODALITIES, Stage
 from scrubjay.game.episode import EpisodeSpec, FinitePose, Openables, Pose
 from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.room import GOALS
+from scrubjay.rooms.room_files import RoomFiles
 from scrubjay.sim.cells import CELLS
 
 VERSION = 1
@@ -83,57 +77,16 @@ class Placements:
         )
 
 
-def save_placements(placements: Placements, path: str | os.PathLike[str]) -> None:
-    """Writes placements as JSON, with a digest that detects edits."""
-    content = asdict(placements)
-    write_atomically(path, json.dumps({"version": VERSION, "sha256": _digest(content), **content}) + "\n")
-
-
-def load_placements(path: str | os.PathLike[str], scene: str = "", goal: str = "") -> Placements:
-    """Reads placements; PlacementError if the file is broken, edited, or not of the scene and goal object given."""
-    try:
-        data = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise PlacementError(f"{path}: not a file of placements: {error}") from error
-    if not isinstance(data, dict) or data.pop("version", None) != VERSION:
-        raise PlacementError(f"{path}: not a file of placements of version {VERSION}; make it again")
-    digest = data.pop("sha256", None)
-    try:
-        placements = _adapter().validate_python(data)
-    except ValidationError as error:
-        raise PlacementError(f"{path}: a broken file of placements: {explain(error)}") from error
-    if digest != _digest(data):
-        raise PlacementError(f"{path}: placements that were edited; make the file again")
-    given = placements.goal, placements.scene
-    if (goal or given[0], scene or given[1]) != given:
-        raise PlacementError(
-            f"{path}: placements of a {given[0]} in {given[1]}, not of a {goal or given[0]} in {scene or given[1]}"
-        )
-    return placements
-
-
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _check_goal(placements: Placements) -> Placements:
     if placements.goal not in GOALS:
         raise ValueError(f"goal: one of {', '.join(GOALS)}, not {placements.goal!r}")
     return placements
 
 
-@cache
-def _adapter() -> TypeAdapter[Placements]:
-    return TypeAdapter(Annotated[Placements, AfterValidator(_check_goal)])
-
-
-def placements_path(folder: str | os.PathLike[str], scene: str, goal: str) -> Path:
-    """The file of a room's placements of a goal object."""
-    return Path(folder) / f"{scene}-{goal}.json"
-
-
-def load_placement_files(
-    folder: str | os.PathLike[str], scenes: Sequence[str], goals: Sequence[str] = GOALS
-) -> list[Placements]:
-    """Reads the placements of rooms and goal objects; PlacementError names a missing or broken file."""
-    return [load_placements(placements_path(folder, scene, goal), scene, goal) for scene in scenes for goal in goals]
+FILES: RoomFiles[Placements] = RoomFiles(
+    "placements", VERSION, Annotated[Placements, AfterValidator(_check_goal)], PlacementError, signed=True,
+    remedy="make the file again",
+)  # fmt: skip
+save_placements, load_placements, placements_path, load_placement_files = (
+    FILES.save, FILES.load, FILES.path, FILES.load_all,
+)  # fmt: skip

@@ -7,25 +7,22 @@ could have put the object there, and no seeker could claim it.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 import mujoco
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field
 
-from scrubjay.errors import SpotError, explain
-from scrubjay.files import write_atomically
+from scrubjay.errors import SpotError
 from scrubjay.game.episode import Openables, Pose
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.generate import SCENES, make_room
 from scrubjay.rooms.room import GOALS
+from scrubjay.rooms.room_files import RoomFiles
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
 from scrubjay.sim.physics import Physics, PhysicsState
@@ -199,28 +196,6 @@ def _touches_floor(physics: Physics, now: PhysicsState) -> bool:
     return any(thing < len(room.things) and room.things[thing].type == "Floor" for thing in things)
 
 
-def save_spots(spots: Spots, path: str | os.PathLike[str]) -> None:
-    """Writes spots as JSON."""
-    write_atomically(path, json.dumps({"version": VERSION, **asdict(spots)}) + "\n")
-
-
-def load_spots(path: str | os.PathLike[str], scene: str = "", goal: str = "") -> Spots:
-    """Reads spots; SpotError if the file is broken, or of another scene or goal object than those given."""
-    try:
-        data = json.loads(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SpotError(f"{path}: not a file of hiding spots: {error}") from error
-    if not isinstance(data, dict) or data.pop("version", None) != VERSION:
-        raise SpotError(f"{path}: not a file of hiding spots of version {VERSION}")
-    try:
-        spots = _adapter().validate_python(data)
-    except ValidationError as error:
-        raise SpotError(f"{path}: a broken file of hiding spots: {explain(error)}") from error
-    if (scene or spots.scene, goal or spots.goal) != (spots.scene, spots.goal):
-        raise SpotError(f"{path}: spots of a {spots.goal} in {spots.scene}, not of a {goal or spots.goal} in {scene}")
-    return spots
-
-
 def _check_whole(spots: Spots) -> Spots:
     if spots.goal not in GOALS or any(spot.goal != spots.goal for group in spots.spots.values() for spot in group):
         raise ValueError(f"all spots are of the file's goal object, one of {', '.join(GOALS)}")
@@ -229,19 +204,8 @@ def _check_whole(spots: Spots) -> Spots:
     return spots
 
 
-@cache
-def _adapter() -> TypeAdapter[Spots]:
-    return TypeAdapter(Annotated[Spots, AfterValidator(_check_whole)])
-
-
-def spots_path(folder: str | os.PathLike[str], scene: str, goal: str) -> Path:
-    """The file of a room's spots for a goal object."""
-    return Path(folder) / f"{scene}-{goal}.json"
-
-
-def load_spot_files(folder: str | os.PathLike[str], scenes: Sequence[str], goals: Sequence[str] = GOALS) -> list[Spots]:
-    """Reads the spots of rooms and goal objects from a folder; SpotError names a missing or broken file."""
-    return [load_spots(spots_path(folder, scene, goal), scene, goal) for scene in scenes for goal in goals]
+FILES: RoomFiles[Spots] = RoomFiles("hiding spots", VERSION, Annotated[Spots, AfterValidator(_check_whole)], SpotError)
+save_spots, load_spots, spots_path, load_spot_files = FILES.save, FILES.load, FILES.path, FILES.load_all
 
 
 def make_spot_files(
