@@ -130,7 +130,7 @@ def train(
         report: Called with a row of metrics after every update.
         stop: Checked before every update; training ends with a checkpoint once it returns True.
         trust_code: Allow a resumed run whose encoder is a Python class to import it.
-        changes: Fields of the config to change, such as `updates=10`.
+        changes: Fields of the config to change, such as `updates=10`; for a preset also `numbers="paper"`.
     """
     check_device(device)
     if resume and (start or changes or config != "demo"):

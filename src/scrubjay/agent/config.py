@@ -79,8 +79,19 @@ class AgentConfig:
     one filter serves both, so that the openable loss also moves the policy."""
     critic_sees_time: bool = False
     """Give critics, and only critics, the share of the stage's steps that are left."""
+    heads_read_cells: bool = True
+    """Let heads read, beside the flat DIR, the cells of the SIR and of the DIR grid, and OM's head its target. False: the
+    flat DIR alone, as in the paper."""
+    running_norms: bool = True
+    """Standardize SIRs, the LSTM's inputs and returns by running statistics; the paper names no normalization."""
+    gate_norm: bool = True
+    """Layer-normalize the LSTM's gates; False is a plain LSTM with biases."""
+    centered_filters: bool = True
+    """Center the filters of the encoder's scales to mean 0; False are plain convolutions."""
 
     def __post_init__(self) -> None:
+        if self.separate_openable_head and not self.heads_read_cells:
+            raise ValueError("separate_openable_head: its filter reads cells: set heads_read_cells too")
         if self.tiled > self.lstm:
             raise ValueError(f"tiled: at most the LSTM's {self.lstm} outputs, not {self.tiled}")
 

@@ -4,7 +4,7 @@ The encoder is the contracting path of a U-Net with five scales. Each begins wit
 first add a residual pair of convolutions: 5 + 4 x 2 = 13 layers. The outputs of all scales but the last are skip
 connections for the visual dynamics decoder. Images of 112 pixels reach 7 x 7 one halving earlier, so their last scale
 has stride 1. Activations are not normalized: at fine scales that would cost more memory traffic than the convolutions.
-Filters are centered instead (`CenteredConv2d`), which is free.
+Filters are centered instead (`CenteredConv2d`), which is free, unless `centered_filters` is off.
 
                      paper             small
     multiply-adds    343 million       18 million per image
@@ -92,11 +92,12 @@ class NormalizeImage(nn.Module):
 class _Scale(nn.Module):
     """One scale: a strided convolution, then a residual pair."""
 
-    def __init__(self, channels_in: int, channels: int, stride: int = 2) -> None:
+    def __init__(self, channels_in: int, channels: int, stride: int = 2, centered: bool = True) -> None:
         super().__init__()
-        self.down = CenteredConv2d(channels_in, channels, 3, stride, padding=1)
-        self.first = CenteredConv2d(channels, channels, 3, padding=1)
-        self.second = CenteredConv2d(channels, channels, 3, padding=1)
+        convolution = CenteredConv2d if centered else nn.Conv2d
+        self.down = convolution(channels_in, channels, 3, stride, padding=1)
+        self.first = convolution(channels, channels, 3, padding=1)
+        self.second = convolution(channels, channels, 3, padding=1)
         initialize(self)
         with torch.no_grad():
             # Half the residual branch at initialization, so that four scales preserve the variance.
@@ -122,7 +123,8 @@ class Encoder(nn.Module):
         self.normalize = NormalizeImage(folded=True)
         self.stem = nn.Conv2d(4 * 3, widths[0], 3, padding=1)
         self.scales = nn.ModuleList(
-            _Scale(before, after, stride) for before, after, stride in zip(widths, widths[1:], strides, strict=False)
+            _Scale(before, after, stride, config.centered_filters)
+            for before, after, stride in zip(widths, widths[1:], strides, strict=False)
         )
         initialize(self.stem)
 

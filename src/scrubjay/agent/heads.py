@@ -11,7 +11,7 @@ from torch import nn
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.memory import DynamicRepresentation
-from scrubjay.agent.normalization import RunningNorm
+from scrubjay.agent.normalization import make_norm
 from scrubjay.game.actions import ALLOWED, MODALITIES, NAMES, NOTHING, OPEN_CELL, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.observation import Observation
 from scrubjay.rooms.room import GOALS
@@ -38,7 +38,8 @@ class Decision:
     """(..., 3, 7, 7): logits that a manipulation from here with this target would succeed. Trained in OM, predicted in
     every stage: OH uses it to choose where to place."""
     openable: torch.Tensor
-    """(..., 7, 7): logits that OpenAt would succeed at each cell, by the stage's own head; 0 in PS."""
+    """(..., 7, 7): logits that OpenAt would succeed at each cell, by the stage's own head; 0 in PS, and everywhere if heads
+    do not read cells."""
 
 
 def check_stage(stage: torch.Tensor) -> None:
@@ -57,6 +58,8 @@ class StageHead(nn.Module):
     (`separate_openable_head`), which the actor only reads. ClaimVisible gets a log-mean-exp over cells
     of a filter per goal object, dominated by the most confident cells: the object is small, and a plain mean over 49
     cells would drown it. OM's head embeds the target once more, which the DIR holds only as a spatial pattern.
+
+    Without `heads_read_cells` there is none of this: MLP, actor and critic read the flat DIR alone, as in the paper.
     """
 
     actions: torch.Tensor
@@ -78,17 +81,19 @@ class StageHead(nn.Module):
         offsets = torch.tensor([0, len(MODALITIES), len(MODALITIES) + CELLS])
         self.register_buffer("target_offsets", offsets, persistent=False)
         channels = config.sir_channels + config.gru_channels
-        self.cell_filters = nn.Conv2d(channels, len(cell_actions) // CELLS**2, 1, bias=False)
-        self.open_logit = nn.Parameter(torch.tensor(OPEN_LOGIT))
+        cells = config.heads_read_cells
+        self.cell_filters = nn.Conv2d(channels, len(cell_actions) // CELLS**2, 1, bias=False) if cells else None
+        self.open_logit = nn.Parameter(torch.tensor(OPEN_LOGIT)) if cells else None
         """The prior logit that OpenAt succeeds at a cell."""
         separate = config.separate_openable_head and stage != Stage.OH  # OH has no openable loss.
         self.openable_filter = nn.Conv2d(channels, 1, 1, bias=False) if separate else None
-        self.goal_filters = nn.Conv2d(channels, len(GOALS), 1, bias=False) if stage == Stage.S else None
-        self.target_embedding = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if stage == Stage.OM else None
+        self.goal_filters = nn.Conv2d(channels, len(GOALS), 1, bias=False) if cells and stage == Stage.S else None
+        embeds = cells and stage == Stage.OM
+        self.target_embedding = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if embeds else None
         """OM's target: the sum of its modality's, row's and column's embeddings."""
         self.mlp = nn.Sequential(nn.Linear(length, length), nn.ReLU())
         self.actor, self.critic = nn.Linear(length, len(self.actions)), nn.Linear(length, 1)
-        self.return_norm = RunningNorm(1)
+        self.return_norm = make_norm(1, config.running_norms)
         """The critic predicts standardized returns."""
         self.critic_hidden = nn.Linear(length, length) if config.critic_sees_time else None
         self.time_embedding = nn.Linear(1, length) if config.critic_sees_time else None
@@ -110,15 +115,19 @@ class StageHead(nn.Module):
         return [part for part in parts if part is not None]
 
     def forward(
-        self, flat: torch.Tensor, cells: torch.Tensor, observation: Observation
+        self, flat: torch.Tensor, cells: torch.Tensor | None, observation: Observation
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Logits (..., 219), values (...,) and OpenAt's success logits (..., 7, 7) from flat DIRs (..., L).
 
-        `cells` (..., C + G, 7, 7): the normalized SIR and the DIR grid.
+        `cells` (..., C + G, 7, 7): the normalized SIR and the DIR grid; None without `heads_read_cells`.
         """
         hidden = self.mlp(flat if self.target_embedding is None else flat + self._embed(observation.target, flat.dtype))
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.actions, self.actor(hidden).to(flat.dtype))
+        value = self._value(hidden, observation.time_left, flat.dtype)
+        if cells is None:
+            return logits, value, flat.new_zeros(*flat.shape[:-1], CELLS, CELLS)
+        assert self.cell_filters is not None and self.open_logit is not None
         cell_logits = self._filter(self.cell_filters, cells, flat.dtype)
         logits = logits.index_add(-1, self.cell_actions, cell_logits.flatten(-2))
         if self.goal_filters is not None:
@@ -133,7 +142,7 @@ class StageHead(nn.Module):
             evidence = self._filter(self.openable_filter, cells, flat.dtype)[..., 0, :]
             logits = logits.index_add(-1, self.cell_actions[: CELLS**2], evidence.detach())
         openable = (evidence + self.open_logit.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
-        return logits, self._value(hidden, observation.time_left, flat.dtype), openable
+        return logits, value, openable
 
     def _value(self, hidden: torch.Tensor, time_left: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Values (...,) from the MLP's output (..., L) and the shares of steps left (...,)."""
@@ -157,6 +166,7 @@ class Heads(nn.Module):
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
+        self.reads_cells = config.heads_read_cells
         self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING_STAGES})
         self.hittable_cells = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
         self.hittable_global = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
@@ -178,7 +188,7 @@ class Heads(nn.Module):
             raise ValueError(f"stage: expected shape {tuple(dirs.flat.shape[:-1])}, got {tuple(stage.shape)}")
         if stage.device.type == "cpu" and not torch.compiler.is_compiling():
             check_stage(stage)
-        cells = torch.cat([sir.to(dirs.grid.dtype), dirs.grid], -3)
+        cells = torch.cat([sir.to(dirs.grid.dtype), dirs.grid], -3) if self.reads_cells else None
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_by_cells(dirs.grid)
         openable = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS)

@@ -14,7 +14,7 @@ from torch import nn
 from scrubjay import tree
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru_cell
-from scrubjay.agent.normalization import RunningNorm
+from scrubjay.agent.normalization import make_norm
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.rooms.room import GOALS
@@ -145,15 +145,15 @@ class Memory(nn.Module):
         self.embedding_conv = Tiled(self.embedding.length, 3 * channels)
         self.hidden_conv = Tiled(config.tiled, 3 * channels)
         self.grid_conv = nn.Conv2d(channels, 3 * channels, 3, padding=1)
-        self.sir_norm, self.lstm_norm = (
-            RunningNorm(config.sir_channels),
-            RunningNorm(config.gru_channels + config.map_read),
-        )
-        self.lstm_gates = nn.Linear(config.gru_channels + config.map_read + config.lstm, 4 * config.lstm, bias=False)
-        self.gate_norm = nn.GroupNorm(4, 4 * config.lstm)
+        inputs = config.gru_channels + config.map_read
+        self.sir_norm = make_norm(config.sir_channels, config.running_norms)
+        self.lstm_norm = make_norm(inputs, config.running_norms)
+        self.lstm_gates = nn.Linear(inputs + config.lstm, 4 * config.lstm, bias=not config.gate_norm)
+        self.gate_norm = nn.GroupNorm(4, 4 * config.lstm) if config.gate_norm else None
         """Layer norm of each gate's pre-activations, so that no gate saturates for good."""
         # The forget gate's bias is 1, so that gradients reach back over many steps from the beginning.
-        nn.init.ones_(self.gate_norm.bias[config.lstm : 2 * config.lstm])
+        biased = self.lstm_gates if self.gate_norm is None else self.gate_norm
+        nn.init.ones_(biased.bias[config.lstm : 2 * config.lstm])
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
         """Zero recurrent states and empty maps."""
@@ -221,7 +221,7 @@ class Memory(nn.Module):
             recurrent, lstm_input = self._advance(recurrent, gates[step], around[step], entries.at(step))
             states.append(recurrent)
             lstm_inputs.append(lstm_input)
-        if torch.is_grad_enabled():
+        if self.config.running_norms and torch.is_grad_enabled():
             self.sir_norm.update(sir.movedim(2, -1))
             self.lstm_norm.update(torch.stack(lstm_inputs))
         grid = torch.stack([state.grid for state in states])
@@ -244,7 +244,9 @@ class Memory(nn.Module):
         pooled = grid[:, :-1].mean((2, 3))
         parts = (pooled, around, self.map_reader.attend(entries, pooled))
         lstm_input = torch.cat([part.to(pooled.dtype) for part in parts], 1)
-        gates = self.gate_norm(self.lstm_gates(torch.cat([self.lstm_norm(lstm_input), last.hidden], 1)))
+        gates = self.lstm_gates(torch.cat([self.lstm_norm(lstm_input), last.hidden], 1))
+        if self.gate_norm is not None:
+            gates = self.gate_norm(gates)
         input_gate, forget_gate, new, output_gate = gates.to(last.cell.dtype).chunk(4, 1)
         cell = torch.sigmoid(forget_gate) * last.cell + torch.sigmoid(input_gate) * torch.tanh(new)
         return RecurrentState(grid, torch.sigmoid(output_gate) * torch.tanh(cell), cell), lstm_input

@@ -84,6 +84,29 @@ class RunningNorm(nn.Module):
         self.mean.add_(rate * delta)
 
 
+class IdentityNorm(nn.Module):
+    """Stands in for a RunningNorm where there is none: changes nothing and keeps no statistics."""
+
+    std = 1.0
+
+    def forward(self, x: torch.Tensor, dim: int = -1) -> torch.Tensor:
+        return x
+
+    def denormalize(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    def update(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> None:
+        pass
+
+
+Norm = RunningNorm | IdentityNorm
+
+
+def make_norm(features: int, running: bool) -> Norm:
+    """A RunningNorm of n features, or one that does nothing."""
+    return RunningNorm(features) if running else IdentityNorm()
+
+
 class CenteredConv2d(nn.Conv2d):
     """A convolution whose filters are centered to mean 0 before use."""
 

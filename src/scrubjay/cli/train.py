@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
@@ -32,6 +32,7 @@ from scrubjay.training.run import Run, checkpoints
 from scrubjay.training.trainer import train
 
 AgentName = Literal["paper", "small"]
+NumbersName = Literal["ours", "paper"]
 PresetName = Literal["demo", "explore", "manipulate", "seek", "cache"]
 SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 """Measures on the progress line, where a run has them."""
@@ -62,6 +63,9 @@ class Command:
     """Allow a run whose encoder is python:... to import that code."""
     agent: Annotated[AgentName | None, tyro.conf.arg(name="agent")] = None
     """Sizes of the networks: the paper's or a small version; --agent.FIELD changes one of them."""
+    numbers: NumbersName = "ours"
+    """Hyperparameters, losses and normalization: ours, tuned for a few million steps, or the paper's: plain A3C. Flags
+    change single ones."""
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = PRESETS["demo"]
 
 
@@ -73,6 +77,7 @@ def main(words: Sequence[str]) -> None:
         raise ValueError(f"name the preset first: scrubjay train {command.preset} ...")
     given = _changed(command.config, default.config)
     given += [name for name in ("start", "agent") if getattr(command, name)]
+    given += ["numbers"] if command.numbers != "ours" else []
     if command.resume and given:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ValueError(f"{flags}: for a new run; --resume continues one with its own config and agent")
@@ -80,16 +85,17 @@ def main(words: Sequence[str]) -> None:
 
 
 def defaults(words: Sequence[str]) -> Command:
-    """The command with the fields of the preset, and of the networks, that the words name."""
+    """The command with the fields of the preset, of the numbers and of the networks that the words name."""
 
     @dataclass
-    class Sizes:
+    class Named:
         agent: AgentName | None = None
+        numbers: NumbersName = "ours"
 
     preset: Any = words[0] if words and words[0] in PRESETS else "demo"
-    sizes, _ = tyro.cli(Sizes, args=words, return_unknown_args=True, add_help=False)
-    config = PRESETS[preset]
-    return Command(preset, config=replace(config, agent=AGENTS[sizes.agent]) if sizes.agent else config)
+    named, _ = tyro.cli(Named, args=words, return_unknown_args=True, add_help=False)
+    sizes = {"agent": AGENTS[named.agent]} if named.agent else {}
+    return Command(preset, config=TrainConfig.preset(preset, named.numbers, **sizes))
 
 
 def run_command(command: Command) -> None:

@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 from torch.nn import functional as F
 
 from scrubjay.agent.config import CHECKED, explain_errors
-from scrubjay.agent.normalization import RunningNorm
+from scrubjay.agent.normalization import Norm
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Discount = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -57,7 +57,7 @@ class ActorCriticObjective:
 
     def stage_losses(
         self,
-        return_norm: RunningNorm,
+        return_norm: Norm,
         logits: torch.Tensor,
         values: torch.Tensor,
         actions: torch.Tensor,

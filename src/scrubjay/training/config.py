@@ -84,8 +84,8 @@ class TrainConfig:
     """Learning rate of visual dynamics replay."""
     perspective_learning_rate: PositiveFloat = 5e-4
     """Learning rate of perspective simulation."""
-    max_grad_norm: PositiveFloat = 10.0
-    """Gradients are clipped to this norm."""
+    max_grad_norm: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 10.0
+    """Gradients are clipped to this norm; 0 for no clipping."""
 
     replay_batches: NonNegativeInt = 4
     """Batches of visual dynamics replay after each rollout; 0 switches replay off."""
@@ -149,6 +149,11 @@ class TrainConfig:
             raise ValueError(f"replay_size: at least one batch of {self.replay_batch_size}, not {self.replay_size}")
         if self.games > MAX_GAMES:
             raise ValueError(f"copies: at most {MAX_GAMES:,} games in all, not {self.games:,}")
+        if self.objective.openable and not self.agent.heads_read_cells:
+            raise ValueError(
+                "objective.openable: heads that do not read cells predict no success of OpenAt: "
+                "set it to 0, or agent.heads_read_cells"
+            )
         if self.epochs > 1 and not self.objective.clip_coef:
             raise ValueError(f"epochs: {self.epochs} passes need PPO's clipping: set objective.clip_coef")
         if self.stage_limits[Stage.PS] != 1:
@@ -176,11 +181,20 @@ class TrainConfig:
         return self.agent.encoder_channels[0] * (self.agent.image_size // 2) ** 2
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> TrainConfig:
-        """A preset with some fields changed."""
+    def preset(cls, name: str, numbers: str = "ours", **changes: Any) -> TrainConfig:
+        """A preset with some fields changed, after its numbers are set: `ours`, or the `paper`'s.
+
+        An `agent` among the changes gives the networks' sizes; whether they have what is not the paper's, such as norms,
+        is a matter of the numbers.
+        """
         if name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
-        return replace(PRESETS[name], **changes)
+        if numbers not in NUMBERS:
+            raise ValueError(f"unknown numbers {numbers!r}; choose from {', '.join(NUMBERS)}")
+        if numbers == "ours":
+            return replace(PRESETS[name], **changes)
+        sized = replace(PRESETS[name], agent=changes.pop("agent", PRESETS[name].agent))
+        return replace(sized, agent=replace(sized.agent, **PAPER_AGENT), **PAPER_NUMBERS | changes)
 
     def make_task(self) -> Task | None:
         """The task as environments know it, its files not read yet; None for seeking, which needs spots first."""
@@ -216,6 +230,32 @@ PRESETS = {
     ),
 }  # fmt: skip
 """Whole games are played in kitchens and living rooms, as in the paper; the other tasks in all types."""
+
+PAPER_NUMBERS: dict[str, Any] = {
+    # A3C: one pass over what was just played, no clipping, and Adam with AMSGrad (C).
+    "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),
+    "head_lr_scale": 1.0, "max_grad_norm": 0.0,
+    "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
+    "replay_size": 20_000, "replay_batch_size": 64,
+    "objective": Objective(
+        gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
+        bootstrap_time_limits=False, openable=0.0,
+    ),
+    "hiding": HidingObjective(
+        gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
+        bootstrap_time_limits=False, early=5000,
+    ),
+    "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
+    "milestones": (0, 1_000_000, 4_500_000),
+}  # fmt: skip
+"""What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and
+prints none, such as losses' weights, ours stay."""
+PAPER_AGENT: dict[str, Any] = {
+    "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
+    "separate_openable_head": False, "critic_sees_time": False,
+}  # fmt: skip
+"""The same for the networks, whatever their sizes."""
+NUMBERS = ("ours", "paper")
 
 
 def to_json(config: TrainConfig) -> str:

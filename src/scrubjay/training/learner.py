@@ -40,7 +40,7 @@ class Objective(ActorCriticObjective):
     change: Weight = 0.1
     """Weight of localizing what changed between two images."""
     openable: Weight = 1.0
-    """Weight of predicting where OpenAt succeeds."""
+    """Weight of predicting where OpenAt succeeds, which is not in the paper; 0 does not compute it."""
     hindsight: Weight = 0.1
     """OM: weight of imitating missed manipulations, relabeled with where the object landed."""
     opening: Weight = 0.01
@@ -58,7 +58,8 @@ class Objective(ActorCriticObjective):
         for stage in ROLLOUT_STAGES:
             if stage in stages:
                 table |= self.actor_critic_weights(stage.name.lower())
-                table[f"{stage.name.lower()}/openable"] = self.openable
+                if self.openable:
+                    table[f"{stage.name.lower()}/openable"] = self.openable
         if Stage.OM in stages:
             table["om/hindsight"] = self.hindsight
             table["om/opening"] = self.opening
@@ -108,9 +109,10 @@ class Learner(nn.Module):
             its_losses, its_metrics = o.stage_losses(
                 self.agent.heads[stage].return_norm, logits, values, rollout.action, advantages, mask, rollout.log_probs
             )
-            its_losses["openable"] = losses.openable(
-                step.decision.openable.float(), rollout.action, rollout.success, mask
-            )
+            if o.openable:
+                its_losses["openable"] = losses.openable(
+                    step.decision.openable.float(), rollout.action, rollout.success, mask
+                )
             its_metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
             terms |= prefixed(name, its_losses)
             metrics |= prefixed(name, its_metrics)

@@ -7,6 +7,7 @@ that depend on the seed and the number of updates alone. A resumed run therefore
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -303,7 +304,7 @@ class Trainer:
         total = torch.stack([loss.detach().float() for loss in losses.values()]).sum()
         every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
-        norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm)
+        norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm or math.inf)
         if not torch.isfinite(norm + total):
             not_finite = [name for name, loss in losses.items() if not torch.isfinite(loss)]
             raise NotFiniteError(not_finite or ["the gradient"], batch)
