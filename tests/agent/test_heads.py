@@ -197,6 +197,37 @@ def test_an_untrained_filter_of_openability_says_the_base_rate_and_leaves_the_po
         assert decision.logits[:, OPEN_AT_ACTIONS].abs().max() < 0.1, "nearly uniform"
 
 
+def test_heads_that_do_not_read_cells_depend_on_nothing_but_the_flat_dir():
+    config = replace(SMALL, heads_read_cells=False, running_norms=False)
+    torch.manual_seed(0)
+    heads = Heads(config)
+    for parameter in heads.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    for name, head in heads.stages.items():
+        parts = {part.partition(".")[0] for part, _ in head.named_parameters()}
+        assert parts == {"mlp", "actor", "critic"} and len(head.output_layers) == 2, name
+        assert not head.state_dict().keys() - dict(head.named_parameters()).keys(), "no statistics"
+    dirs, stage = random_dirs(10), torch.arange(10) % 5
+    sir, observation = make_inputs(stage, 10)
+    decision = heads(dirs, sir, observation)
+    for b in range(10):
+        if stage[b] != Stage.PS:
+            head = heads[Stage(int(stage[b]))]
+            hidden = torch.relu(head.mlp[0](dirs.flat[b]))
+            torch.testing.assert_close(decision.logits[b, ALLOWED[stage[b]]], head.actor(hidden))
+            torch.testing.assert_close(decision.value[b], head.critic(hidden)[0])
+    other = heads(
+        replace(dirs, grid=dirs.grid + 1, change=dirs.change + 1), sir * 2 + 1,
+        replace(
+            observation, goal=(observation.goal + 1) % 5, target=(observation.target + 1) % 3,
+            last_action=observation.goal, standing=observation.goal, landed=observation.goal,
+            time_left=observation.time_left / 2,
+        ),
+    )  # fmt: skip
+    assert torch.equal(other.logits, decision.logits) and torch.equal(other.value, decision.value)
+    assert not decision.openable.any() and not torch.equal(other.hittable, decision.hittable)
+
+
 def test_only_critics_see_the_time_and_only_if_told_to():
     dirs, stage = random_dirs(4), torch.tensor([0, 2, 3, 4])
     sir, observation = make_inputs(stage, 4)

@@ -188,6 +188,34 @@ def test_a_step_equals_a_convolutional_gru_and_an_lstm_by_hand():
     assert known.tolist() == [True, False, True], "OM does not write"
 
 
+def test_without_norms_the_lstm_is_a_plain_one():
+    """PyTorch's LSTM cell, whose second bias is 0, on inputs as they are."""
+    memory = make_memory(replace(TINY, running_norms=False, gate_norm=False))
+    assert (memory.lstm_gates.bias[TINY.lstm : 2 * TINY.lstm] == 1).all()
+    observation, inputs = random_observation([[EM, OM, S]] * 3), random_sirs(3, 3)
+    state = memory.initial_state(3, 5)
+    dirs, _ = run(memory, state, observation, tuple(20 * tensor for tensor in inputs))
+    size = TINY.gru_channels + TINY.map_read
+    cell = nn.LSTMCell(size, TINY.lstm).double()
+    with torch.no_grad():
+        weight, bias = memory.lstm_gates.weight, memory.lstm_gates.bias
+        cell.weight_ih.copy_(weight[:, :size]), cell.weight_hh.copy_(weight[:, size:])
+        cell.bias_ih.copy_(bias), cell.bias_hh.zero_()
+    for t in range(3):
+        step, inputs_now = part(observation, inputs, slice(t, t + 1))
+        pooled = dirs.grid[t].mean((2, 3))
+        entries = state.metric_map.entries
+        read = [
+            pooled,
+            memory.map_reader.read_around(entries, step.place[0]),
+            memory.map_reader.attend(entries, pooled),
+        ]
+        output, content = cell(torch.cat(read, 1), (state.recurrent.hidden, state.recurrent.cell))
+        _, state = run(memory, state, step, tuple(20 * tensor for tensor in inputs_now))
+        torch.testing.assert_close(dirs.flat[t], output)
+        torch.testing.assert_close(state.recurrent.cell, content)
+
+
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6), data=st.data())
 def test_single_steps_equal_a_sequence_through_all_stages_and_resets(seed, data):

@@ -1,5 +1,8 @@
 """Running statistics against NumPy, centered filters, and that representations do not collapse as an agent learns."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +13,7 @@ from torch.nn import functional as F
 
 from scrubjay.agent.agent import Agent, load_agent, save_agent
 from scrubjay.agent.config import SMALL
+from scrubjay.agent.encoder import Encoder
 from scrubjay.agent.normalization import CLIP, MIN_RATE, MIN_STD, CenteredConv2d, RunningNorm, commit_norms
 from scrubjay.game.actions import Stage
 from scrubjay.game.observation import NO_ACTION, Observation
@@ -217,6 +221,35 @@ def test_a_memory_updates_its_norms_when_there_are_gradients():
         assert norm.batches == 1
         assert norm.mean.numpy() == pytest.approx(numbers.mean(0), rel=1e-3, abs=1e-5)
         assert norm.variance.numpy() == pytest.approx(numbers.var(0), rel=1e-3, abs=1e-6)
+
+
+def test_without_running_norms_nothing_is_standardized_and_no_statistics_change():
+    torch.manual_seed(0)
+    agent, observation = Agent(replace(SMALL, running_norms=False)), exploring(3, 4, seed=0)
+    is_first, before = torch.zeros(3, 4, dtype=torch.bool), copy.deepcopy(agent.state_dict())
+    first = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
+    agent.heads[Stage.EM].return_norm.update(torch.full((3, 4, 1), 10.0))
+    commit_norms(agent)
+    again = agent.evaluate(agent.initial_state(4, 4), observation, is_first)
+    assert torch.equal(first.dirs.flat, again.dirs.flat) and torch.equal(first.decision.value, again.decision.value)
+    after = agent.state_dict()
+    assert all(torch.equal(tensor, after[name]) for name, tensor in before.items())
+    assert not any(name.endswith((".mean", ".variance", ".batches")) for name in after)
+    large = torch.tensor([[-90.0, 90.0]])
+    assert torch.equal(agent.memory.sir_norm(large), large), "not even clipped"
+
+
+def test_plain_filters_start_as_centered_ones_do_and_are_not_centered():
+    encoders = []
+    for centered in (True, False):
+        torch.manual_seed(0)
+        encoders.append(Encoder(replace(SMALL, centered_filters=centered)))
+    assert sum(isinstance(part, CenteredConv2d) for part in encoders[0].modules()) == 12
+    assert not any(isinstance(part, CenteredConv2d) for part in encoders[1].modules())
+    mine, its = (encoder.state_dict() for encoder in encoders)
+    assert mine.keys() == its.keys() and all(torch.equal(mine[name], its[name]) for name in mine)
+    image = torch.randint(0, 256, (1, 112, 112, 3), dtype=torch.uint8)
+    assert not torch.allclose(encoders[0](image).sir, encoders[1](image).sir)
 
 
 def test_running_norms_keep_dirs_from_collapsing():

@@ -59,11 +59,13 @@ def test_every_config_round_trips(tmp_path_factory, preset, lstm, channels):
     assert load(folder)[0] == config
 
 
-def test_weights_from_before_a_switch_have_it_off(folder):
+def test_weights_from_before_a_switch_have_its_default(folder):
     path = folder / "config.json"
     about = json.loads(path.read_text())
     for name in ("separate_openable_head", "critic_sees_time"):
         assert about["config"].pop(name) is False
+    for name in ("heads_read_cells", "running_norms", "gate_norm", "centered_filters"):
+        assert about["config"].pop(name) is True
     path.write_text(json.dumps(about))
     assert load(folder)[0] == SMALL
 

@@ -10,13 +10,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
+import tyro
 
+from scrubjay.agent.config import SMALL as SMALL_AGENT
 from scrubjay.agent.config import AgentConfig
 from scrubjay.cli.main import main
+from scrubjay.cli.train import Command, defaults
 from scrubjay.training.actor_critic import ActorCriticObjective
-from scrubjay.training.config import TrainConfig
+from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
 from scrubjay.training.run import Run, checkpoints
@@ -117,12 +121,41 @@ def test_a_new_run_starts_from_another_runs_agent(tmp_path, monkeypatch, capsys)
         (("--minutes", "nan"), "minutes: a number above 0"), (("--device", "tpu"), "unknown device 'tpu'"),
         (("--resume", "somewhere", "--updates", "3"), "--updates: for a new run"),
         (("--resume", "somewhere", "--start", "elsewhere"), "--start: for a new run"),
+        (("--resume", "somewhere", "--numbers", "paper"), "--numbers: for a new run"),
+        (("--numbers", "paper", "--objective.openable", "1"), "objective.openable: heads that do not read cells"),
     ],
 )  # fmt: skip
 def test_invalid_flags_leave_no_run_behind(args, output, tmp_path, monkeypatch, capsys):
     code, _, errors = run_main(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *args)
     errors = " ".join(errors.replace("│", " ").split())
     assert code == 2 and output in errors and "Traceback" not in errors and not (tmp_path / "run").exists()
+
+
+def parse(*words: str) -> TrainConfig:
+    """The config of `scrubjay train` with these words."""
+    return tyro.cli(Command, args=words, default=defaults(words)).config
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_papers_numbers_are_a_flag(name):
+    assert parse(name) == parse(name, "--numbers", "ours") == PRESETS[name]
+    assert parse(name, "--numbers", "paper") == TrainConfig.preset(name, numbers="paper")
+    for words in (("--numbers", "paper", "--agent", "small"), ("--agent", "small", "--numbers=paper")):
+        assert parse(name, *words) == TrainConfig.preset(name, numbers="paper", agent=SMALL_AGENT)
+
+
+def test_flags_win_over_the_papers_numbers_wherever_they_stand():
+    flags = [
+        "--learning-rate", "3e-4", "--objective.entropy", "0.05", "--hiding.gamma", "0.9", "--agent.running-norms",
+        "--no-augment", "--agent.lstm", "96",
+    ]  # fmt: skip
+    paper = TrainConfig.preset("explore", numbers="paper", agent=SMALL_AGENT)
+    wanted = replace(
+        paper, learning_rate=3e-4, objective=replace(paper.objective, entropy=0.05), augment=False,
+        hiding=replace(paper.hiding, gamma=0.9), agent=replace(paper.agent, running_norms=True, lstm=96),
+    )  # fmt: skip
+    switch = ["--numbers", "paper", "--agent", "small"]
+    assert parse("explore", *switch, *flags) == parse("explore", *flags, *switch) == wanted
 
 
 @pytest.mark.parametrize("config", [TrainConfig, AgentConfig, ActorCriticObjective, Objective, HidingObjective])

@@ -80,8 +80,8 @@ class AgentConfig:
     critic_sees_time: bool = False
     """Give critics, and only critics, the share of the stage's steps that are left."""
     heads_read_cells: bool = True
-    """Let heads read, beside the flat DIR, the cells of the SIR and of the DIR grid, and OM's head its target. False: the
-    flat DIR alone, as in the paper."""
+    """Let heads read, beside the flat DIR, the cells of the SIR and of the DIR grid, and OM's head its target. False:
+    the flat DIR alone, as in the paper."""
     running_norms: bool = True
     """Standardize SIRs, the LSTM's inputs and returns by running statistics; the paper names no normalization."""
     gate_norm: bool = True

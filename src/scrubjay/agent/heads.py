@@ -38,8 +38,8 @@ class Decision:
     """(..., 3, 7, 7): logits that a manipulation from here with this target would succeed. Trained in OM, predicted in
     every stage: OH uses it to choose where to place."""
     openable: torch.Tensor
-    """(..., 7, 7): logits that OpenAt would succeed at each cell, by the stage's own head; 0 in PS, and everywhere if heads
-    do not read cells."""
+    """(..., 7, 7): logits that OpenAt would succeed at each cell, by the stage's own head; 0 in PS, and everywhere if
+    heads do not read cells."""
 
 
 def check_stage(stage: torch.Tensor) -> None:

@@ -184,8 +184,8 @@ class TrainConfig:
     def preset(cls, name: str, numbers: str = "ours", **changes: Any) -> TrainConfig:
         """A preset with some fields changed, after its numbers are set: `ours`, or the `paper`'s.
 
-        An `agent` among the changes gives the networks' sizes; whether they have what is not the paper's, such as norms,
-        is a matter of the numbers.
+        Of an `agent` among the changes the paper's numbers take the sizes; whether networks have what is not the
+        paper's, such as norms, they decide. `replace` changes that afterwards.
         """
         if name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; choose from {', '.join(PRESETS)}")
