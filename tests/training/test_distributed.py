@@ -74,7 +74,7 @@ def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
         result = json.loads((tmp_path / f"{rank}.json").read_text())
         assert result == {
             "agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "share": [SCENES[rank]], "one": ["a"],
-            "most": 3, "total": 5,
+            "most": 3, "total": 5, "gathered": [[0], [10]] if rank == 0 else None,
         }  # fmt: skip
 
 
@@ -134,7 +134,9 @@ def agree(group: Group, out: Path) -> None:
     with_grad, without = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
     with_grad.grad = torch.tensor([2.0 * group.rank])
     group.average_gradients([with_grad, without])
+    gathered = group.gather({"rank": torch.tensor([10 * group.rank])})
     result = {
+        "gathered": [each["rank"].tolist() for each in gathered] if group.rank == 0 else None,
         "agreed": [vector.tolist(), scalar.item()], "gradients": [with_grad.grad.tolist(), without.grad],
         "share": group.shard(SCENES), "one": group.shard(["a"]),
         "most": group.max(3 - group.rank, "cpu"), "total": group.sum(3 - group.rank, "cpu"),

@@ -45,6 +45,10 @@ class Group:
         """The sum over processes."""
         return number
 
+    def gather(self, item: T) -> list[T]:
+        """The items of all processes, in the first one; undefined in the others."""
+        return [item]
+
     def shard(self, items: Sequence[T]) -> Sequence[T]:
         """This process's part of the items; all of them if there are fewer than processes."""
         return items if len(items) < self.size else items[self.rank :: self.size]
@@ -85,6 +89,11 @@ class TorchGroup(Group):
 
     def sum(self, number: int, device: str) -> int:
         return self._all_reduce(number, device, distributed.ReduceOp.SUM)
+
+    def gather(self, item: T) -> list[T]:
+        items: list[Any] = [None] * self.size
+        distributed.gather_object(item, items if self.rank == 0 else None)
+        return items
 
     def _all_reduce(self, number: int, device: str, op: Any) -> int:
         tensor = torch.tensor(number, device=device)

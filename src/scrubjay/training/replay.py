@@ -3,16 +3,22 @@
 It holds about 20,000 of a limited age. Each group of actions may fill only a share of the triplets added at once, so
 that walking does not crowd out the rest. Batches are random partitions of the buffer, pass after pass; a pass takes
 several updates. Images stay uint8 on the device.
+
+Checkpoints keep the buffer without its images, which would be 6 GB, but with what they were rendered from
+(`frames.py`): a resumed run renders them again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from scrubjay.game.actions import NAMES, Stage, action_index
+from scrubjay.sim.world import World
+from scrubjay.training.frames import from_tensors, read_array, render_frames, to_tensors
 from scrubjay.training.rollout import Rollout
 
 SIZE = 20_000
@@ -23,6 +29,9 @@ MAX_GROUP_SHARE = 0.2
 """Largest share of a group of actions in the triplets added at once."""
 REFILL = 4
 """While the buffer is not full, a rollout adds this many times as many triplets."""
+
+RENDERED_AT_ONCE = 256
+"""Images rendered together when a buffer is restored."""
 
 CLAIM, READY, DROP = action_index("ClaimVisible"), action_index("ReadyForSeeker"), action_index("DropObject")
 
@@ -49,6 +58,8 @@ class Triplets:
     """(N, H, W, 3) uint8."""
     success: torch.Tensor
     """(N,) bool."""
+    frames: np.ndarray | None = None
+    """(N, 2): what the images before and after were rendered from; not in batches."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -79,6 +90,8 @@ class Replay:
         self._pending = np.zeros(0, int)
         """Slots that the current pass has not used yet, in random order."""
         self._added, self._used = 0, 0
+        self._frames: np.ndarray | None = None
+        """(size, 2): what the images were rendered from; None until a triplet with frames is added."""
         self.rng = np.random.default_rng(seed)
 
     def __len__(self) -> int:
@@ -111,6 +124,10 @@ class Replay:
             (self._action, triplets.action), (self._success, triplets.success),
         ):  # fmt: skip
             ring[where] = new.to(ring.device)
+        if triplets.frames is not None:
+            if self._frames is None:
+                self._frames = np.zeros((len(self._round), 2), triplets.frames.dtype)
+            self._frames[slots] = triplets.frames
 
     def next_batch(self) -> Triplets | None:
         """The next batch of the current pass, or of a new one; None if the buffer holds less than one batch.
@@ -126,13 +143,52 @@ class Replay:
         chosen, self._pending = self._pending[: self.batch_size], self._pending[self.batch_size :]
         self._used += len(chosen)
         index = torch.from_numpy(chosen).to(self._action.device)
-        return Triplets(*(ring[index] for ring in (self._before, self._action, self._after, self._success)))
+        return Triplets(self._before[index], self._action[index], self._after[index], self._success[index])
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """All but images and random numbers, to be written into a checkpoint; empty if triplets have no frames."""
+        if self._frames is None:
+            return {}
+        counts = np.array([self._next, self._now, self._added, self._used])
+        arrays = {"round": self._round, "pending": self._pending, "counts": counts}
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()} | to_tensors(self._frames)
+        return tensors | {"action": self._action.cpu(), "success": self._success.cpu()}
+
+    def restore(self, state: Mapping[str, torch.Tensor], world: World, augmented: bool) -> None:
+        """Restores a `state()` and renders its images in a world of the same rooms; ValueError if it does not fit.
+
+        Images are bit-exact with the same renderer on the same machine, and nearly equal elsewhere.
+        """
+        size, left = len(self._round), len(state.get("pending", ()))
+        frames = from_tensors(state, (size, 2), world)
+        rounds, pending = read_array(state, "round", (size,), int), read_array(state, "pending", (left,), int)
+        counts = read_array(state, "counts", (4,), int)
+        action, success = read_array(state, "action", (size,), int), read_array(state, "success", (size,), bool)
+        if counts.min() < 0 or counts[0] >= size or rounds.min() < -1 or rounds.max() > counts[1]:
+            raise ValueError("its counts contradict each other")
+        if action.min() < 0 or action.max() >= len(NAMES) or not np.isin(pending, np.arange(size)).all():
+            raise ValueError("an action or a slot is out of range")
+        self._round, self._pending, self._frames = rounds, pending, frames
+        self._next, self._now, self._added, self._used = map(int, counts)
+        self._action.copy_(torch.from_numpy(action))
+        self._success.copy_(torch.from_numpy(success))
+        filled = np.flatnonzero(rounds >= 0)
+        for slots in np.split(filled, range(RENDERED_AT_ONCE, len(filled), RENDERED_AT_ONCE)):
+            where = torch.from_numpy(slots).to(self._action.device)
+            for ring, each in zip((self._before, self._after), frames[slots].T, strict=True):
+                ring[where] = render_frames(world, each, augmented).to(ring.device)
 
 
 def sample_triplets(
-    rollout: Rollout, rng: np.random.Generator, count: int, group_share: float = MAX_GROUP_SHARE
+    rollout: Rollout,
+    rng: np.random.Generator,
+    count: int,
+    group_share: float = MAX_GROUP_SHARE,
+    frames: np.ndarray | None = None,
 ) -> Triplets:
     """Up to `count` random transitions of a rollout, no group of actions more than its share of `count`.
+
+    `frames` (T, B) are what the rollout's images were rendered from.
 
     Where a game or a stage ends, the next image is from elsewhere, with two exceptions: after actions that end a stage
     and change no pixel, the image before is also the image after; and a manipulation starts and ends at its hider's
@@ -144,11 +200,17 @@ def sample_triplets(
     begun = (stage == Stage.OH) & (next_stage == Stage.OM)
     dropped = (stage == Stage.OM) & (next_stage == Stage.OH) & (action == DROP) & success
     follows = ((stage == next_stage) & ~done | begun | dropped) & ~rollout.is_first[1:]
-    steps, games = ((unchanged | follows) & (stage != Stage.PS)).cpu().numpy().nonzero()
+    chosen, stays = torch.stack([(unchanged | follows) & (stage != Stage.PS), unchanged]).cpu().numpy()
+    steps, games = chosen.nonzero()
     sample = sample_by_group(action.cpu().numpy()[steps, games], rng, count, group_share)
-    t, b = (torch.from_numpy(x[sample]).to(action.device) for x in (steps, games))
+    steps, games = steps[sample], games[sample]
+    after = steps + ~stays[steps, games]
+    t, s, b = (torch.from_numpy(index).to(action.device) for index in (steps, after, games))
     image = rollout.observation.image
-    return Triplets(image[t, b], action[t, b], image[t + (~unchanged[t, b]).long(), b], success[t, b])
+    return Triplets(
+        image[t, b], action[t, b], image[s, b], success[t, b],
+        None if frames is None else frames[np.stack([steps, after], 1), games[:, None]],
+    )  # fmt: skip
 
 
 def sample_by_group(action: np.ndarray, rng: np.random.Generator, count: int, share: float) -> np.ndarray:

@@ -25,6 +25,7 @@ from scrubjay.game.rewards import HidingReward, step_reward
 from scrubjay.training.actor import Actor
 from scrubjay.training.actor_critic import log_prob
 from scrubjay.training.augmentation import Augmentation
+from scrubjay.training.frames import record_frames
 from scrubjay.training.hiding_buffer import FinishedGames, HidingBuffer
 from scrubjay.training.hiding_reward import place_values
 from scrubjay.training.path_teacher import PathTeacher
@@ -104,11 +105,13 @@ class Collector:
         hiding_value: bool = False,
         hiding: bool = False,
         cuda_graph: bool = False,
+        record_frames: bool = False,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
         `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games
         that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
+        `record_frames`: `frames` holds what the last rollout's images were rendered from.
         """
         self.agent, self.games, self.on_step = agent, list(games), on_step
         self.device = next(agent.parameters()).device
@@ -129,6 +132,9 @@ class Collector:
         self.finished_games = FinishedGames()
         several = self.device.type == "cuda" and len(self.games) > 1
         self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
+        self.record_frames = record_frames
+        self.frames: np.ndarray | None = None
+        """(T, B): what the last rollout's images were rendered from, if recorded."""
         self.steps = 0
         """Environment steps taken so far."""
 
@@ -146,6 +152,8 @@ class Collector:
                         part.step(*actions[number])
                         actions[number] = part.decide(last=t == length - 1)
         self.steps += length * sum(len(game) for game in self.games)
+        if self.record_frames:
+            self.frames = np.concatenate([np.stack(part.frames) for part in parts], 1)
         return _concatenate([part.rollout() for part in parts])
 
     @contextmanager
@@ -191,6 +199,7 @@ class _Unroll:
         self.hiding_rewards: list[torch.Tensor] = []
         """(B,) each: E&M's rewards for the value of the states that its steps led to."""
         self.stages: set[int] = set()
+        self.frames: list[np.ndarray] = []
 
     def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Renders and samples actions (B,), and places (B, 4) in PS; does not wait for the device."""
@@ -199,6 +208,8 @@ class _Unroll:
         # The observation after the last step is the next rollout's first: the state is not updated by it twice.
         observation, step = collector.actors[number](observe(game), is_first, update_state=not last)
         self.observations.append(observation)
+        if collector.record_frames and not last:
+            self.frames.append(record_frames(game.world, collector.augmentations[number]))
         with collector.autocast():
             if collector.hiding_rewards:
                 values = place_values(collector.agent, step.state.metric_map, observation.place)

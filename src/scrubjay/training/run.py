@@ -1,8 +1,9 @@
 """A training run's folder: its config, its logs, its checkpoints and its milestones.
 
-A checkpoint is a folder: the agent's weights, the optimizers' state, and the run's progress with their digests. It is
-written under a temporary name and then renamed, so a killed run leaves the last checkpoint intact. A milestone is the
-agent alone, after a number of games; unlike checkpoints, milestones are never deleted.
+A checkpoint is a folder: the agent's weights, the state of the optimizers and of the replay buffer, and the run's
+progress with their digests. It is written under a temporary name and then renamed, so a killed run leaves the last
+checkpoint intact. A milestone is the agent alone, after a number of games; unlike checkpoints, milestones are never
+deleted.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import nn
 
@@ -35,6 +37,8 @@ VERSION = 6
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
+REPLAY = "replay.safetensors"
+"""A checkpoint's replay buffer without images; without one the buffer starts empty."""
 VALIDATION_LOG = "validation.jsonl"
 """Metrics of the agent and of scripted players in the validation rooms."""
 MILESTONES = "milestones"
@@ -117,14 +121,24 @@ class Run:
                 kept = [line for line in path.read_text().splitlines() if _update_of(line) <= progress.update]
                 write_atomically(path, "".join(line + "\n" for line in kept))
 
-    def save(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer], progress: Progress) -> Path:
-        """Writes a checkpoint and deletes the oldest ones, except the best."""
+    def save(
+        self,
+        agent: Agent,
+        optimizers: Mapping[str, torch.optim.Optimizer],
+        progress: Progress,
+        replays: Sequence[Mapping[str, torch.Tensor]] = (),
+    ) -> Path:
+        """Writes a checkpoint and deletes the oldest ones, except the best. `replays` has one buffer per process."""
         final = checkpoint_folder(self.folder, progress)
+        files = {OPTIMIZERS: safetensors.save(_flatten(optimizers))}
+        if any(replays):
+            buffers = {f"{rank}.{name}": t for rank, replay in enumerate(replays) for name, t in replay.items()}
+            files[REPLAY] = safetensors.save(buffers)
         with _new_folder(final) as draft:
             weights.save(agent, agent.config, draft)
-            data = safetensors.save(_flatten(optimizers))
-            write_atomically(draft / OPTIMIZERS, data)
-            _write_progress(draft, progress, **{OPTIMIZERS: hashlib.sha256(data).hexdigest()})
+            for name, data in files.items():
+                write_atomically(draft / name, data)
+            _write_progress(draft, progress, **{name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
         best = best_checkpoint(self.folder)
         for old in checkpoints(self.folder)[:-KEPT]:
             if old != best:
@@ -154,6 +168,29 @@ class Run:
         """Loads the newest checkpoint, if there is one, into agent and optimizers."""
         saved = checkpoints(self.folder)
         return load_checkpoint(saved[-1], agent, optimizers) if saved else Progress()
+
+    def restore_replay(self, restore: Callable[[Sequence[Mapping[str, torch.Tensor]]], None]) -> None:
+        """Calls `restore` with the newest checkpoint's replay buffers, one per process, if it has any.
+
+        RunError if they are damaged, or if `restore` raises ValueError.
+        """
+        path = [self.folder, *checkpoints(self.folder)][-1]
+        try:
+            digest = json.loads((path / PROGRESS).read_text()).get(REPLAY) if path != self.folder else None
+            if digest is None:
+                return
+            data = (path / REPLAY).read_bytes()
+            if hashlib.sha256(data).hexdigest() != digest:
+                raise ValueError("its digest differs")
+            buffers: dict[int, dict[str, torch.Tensor]] = {}
+            for key, tensor in safetensors.load(data).items():
+                rank, name = key.split(".", 1)
+                buffers.setdefault(int(rank), {})[name] = tensor
+            restore([buffers.get(rank, {}) for rank in range(1 + max(buffers))])
+        except (OSError, ValueError, SafetensorError) as error:
+            raise RunError(
+                f"{path / REPLAY}: damaged: {error}. Delete the checkpoint's folder to continue from the one before it"
+            ) from error
 
 
 def read_config(folder: str | os.PathLike[str]) -> TrainConfig:

@@ -87,6 +87,17 @@ class Trainer:
         processes = physics_processes(config.task, self.group)
         self.physics = PhysicsProcesses(processes) if processes else None
         self.worlds = [World(self.rooms, count, size=size, device=device, physics=self.physics) for count in copies]
+        self.replay = self._make_replay()
+
+    def _make_replay(self) -> Replay | None:
+        """An empty buffer, or None if nothing is replayed."""
+        c = self.config
+        if not c.replay_batches or not self.agent.encoder.has_skips:
+            return None
+        return Replay(
+            c.agent.image_size, c.replay_size, self.device,
+            max_age=c.replay_max_age, batch_size=c.replay_batch_size,
+        )  # fmt: skip
 
     def close(self) -> None:
         for world in self.worlds:
@@ -100,7 +111,7 @@ class Trainer:
         return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
 
     def start_segment(self) -> tuple[Collector, Replay | None]:
-        """New games, staggered, and an empty replay buffer, seeded by the number of updates."""
+        """New games, staggered, and the replay buffer, both seeded by the number of updates."""
         seeds = np.random.SeedSequence([self.config.seed, self.progress.update, self.group.rank]).generate_state(5)
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
@@ -113,14 +124,19 @@ class Trainer:
         whole = self.config.task == "cache"
         collector = Collector(
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
-            cuda_graph=self.device.startswith("cuda") and not whole,
+            cuda_graph=self.device.startswith("cuda") and not whole, record_frames=self.replay is not None,
         )  # fmt: skip
-        if not self.config.replay_batches or not self.agent.encoder.has_skips:
-            return collector, None
-        c = self.config
-        return collector, Replay(
-            c.agent.image_size, c.replay_size, self.device, int(seeds[3]), c.replay_max_age, c.replay_batch_size
-        )
+        if self.replay is not None:
+            self.replay.rng = np.random.default_rng(int(seeds[3]))
+        return collector, self.replay
+
+    def restore_replay(self, states: Sequence[Mapping[str, torch.Tensor]]) -> None:
+        """Restores the replay buffer from the states of all processes; ValueError if this one's does not fit.
+
+        Other numbers of processes have other rooms each: their buffers start empty.
+        """
+        if self.replay is not None and len(states) == self.group.size and states[self.group.rank]:
+            self.replay.restore(states[self.group.rank], self.worlds[0], self.config.augment)
 
     def _sampler(self, seed: int) -> EpisodeSampler:
         return self.task.sampler(seed)
@@ -148,7 +164,8 @@ class Trainer:
         if collector.hiding_buffers:
             metrics |= self.train_hiding(collector)
         if replay is not None:
-            replay.add(sample_triplets(rollout, replay.rng, replay.wanted, self.config.replay_group_share))
+            share = self.config.replay_group_share
+            replay.add(sample_triplets(rollout, replay.rng, replay.wanted, share, collector.frames))
             metrics |= self.train_dynamics(replay)
         losses = to_floats(metrics)
         now = time.perf_counter()
@@ -367,6 +384,7 @@ def train(
     pretrained = not checkpoints(run.folder)
     with contextlib.closing(Trainer(run.config, device, group, run.folder / SPOTS, pretrained)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimizers)
+        run.restore_replay(trainer.restore_replay)
         games = trainer.progress.games
         if group.rank == 0:
             run.rewind(trainer.progress)
@@ -374,8 +392,9 @@ def train(
                 run.save_milestones(trainer.agent, trainer.progress, games_before=-1)
 
         def save() -> None:
+            replays = group.gather(trainer.replay.state() if trainer.replay else {})
             if group.rank == 0:
-                run.save(trainer.agent, trainer.optimizers, trainer.progress)
+                run.save(trainer.agent, trainer.optimizers, trainer.progress, replays)
                 if run.config.validation_games:
                     run_validation()
 
