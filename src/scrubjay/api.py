@@ -35,6 +35,7 @@ from scrubjay.spots.episodes import SpotEpisodes
 from scrubjay.spots.spots import DIFFICULTIES, load_spots, make_spots, spots_path
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import VALIDATION, TrainConfig
+from scrubjay.training.named_agents import name_folders
 from scrubjay.training.run import Run
 from scrubjay.training.trainer import train as train_run
 
@@ -208,4 +209,4 @@ def _player(
 
 def _name(player: AnyPlayer) -> str:
     """A player's name in a record."""
-    return Path(player).name if isinstance(player, str | os.PathLike) else type(player).__name__
+    return next(iter(name_folders([player]))) if isinstance(player, str | os.PathLike) else type(player).__name__

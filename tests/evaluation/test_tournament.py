@@ -10,10 +10,11 @@ import pytest
 from PIL import Image
 
 from scrubjay.errors import RecordError, RoomError, SpotError
-from scrubjay.evaluation.journal import GAMES_FILE, HIDINGS_FILE, Journal, SearchResult
+from scrubjay.evaluation.journal import AGENTS_FILE, GAMES_FILE, HIDINGS_FILE, Journal, SearchResult
 from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.scores import Score
-from scrubjay.evaluation.tournament import Hiding, TournamentPlan, hiding_specs, play_tournament
+from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
+from scrubjay.evaluation.trials import Hiding, hiding_specs
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
@@ -265,3 +266,18 @@ def test_results_by_hand(tmp_path):
         assert plot.format == "PNG" and plot.width > 400
         colors = {color for _, color in plot.convert("RGB").getcolors(1 << 20)}
         assert {(0xB9, 0xB3, 0xA6), (0xDF, 0xA0, 0x4F)} <= colors, "a bar for each seeker"
+
+
+def test_games_of_other_agents_under_the_same_name_are_refused(played, tmp_path):
+    one = dict(hiders=("dropper",), seekers=("claimer",), scenes=SCENES[:1], games=1)
+    play_tournament(plan(**one), HIDERS, SEEKERS, tmp_path, agents={"dropper": "weights-1"})
+    before = (tmp_path / GAMES_FILE).read_text()
+    with pytest.raises(RecordError, match="games of another agent named dropper: choose another folder"):
+        play_tournament(plan(**one), HIDERS, SEEKERS, tmp_path, agents={"claimer": "weights-3", "dropper": "weights-2"})
+    agents = {"dropper": "weights-1", "idler": "weights-3"}
+    play_tournament(plan(**one | {"seekers": ("claimer", "idler")}), HIDERS, SEEKERS, tmp_path, agents=agents)
+    assert (tmp_path / GAMES_FILE).read_text().startswith(before)
+    assert json.loads((tmp_path / AGENTS_FILE).read_text()) == agents
+    (tmp_path / AGENTS_FILE).write_text("[1]")
+    with pytest.raises(RecordError, match=r"agents\.json: not a list of agents"):
+        Journal(tmp_path, 56)

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -271,7 +270,8 @@ def tournament(
         rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
         games: Hidings of each hider in each room.
         spots: Folder of hiding spots, filled by `scrubjay spots`.
-        agents: Folders of training runs or weights; their names can be hiders and seekers.
+        agents: Folders of runs, milestones or weights, which can be hiders and seekers by name: out/cache is cache,
+            its milestone after 1,000,000 games cache-1000000; equal names are preceded by their parent folders.
         seed: The same seed samples the same games.
         size: Image size in pixels.
         at_once: Games in parallel; on a GPU use many.
@@ -282,13 +282,15 @@ def tournament(
     from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.rooms.generate import expand_scenes
-    from scrubjay.training.agent_player import load_player
+    from scrubjay.spots.spots import DIFFICULTIES
+    from scrubjay.training.named_agents import load_agents, name_folders
     from scrubjay.viz.tournament import write_results
 
-    trained = {folder.name: partial(load_player, folder, device=device) for folder in agents}
+    trained = load_agents(name_folders(agents, (*HIDERS, *SEEKERS, *DIFFICULTIES)), device)
+    digests = {name: agent.digest for name, agent in trained.items()}
     plan = TournamentPlan(hiders, seekers, expand_scenes(rooms), games, seed, spots, size, renderer, device, at_once)
     with _progress("Games") as update:
-        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update)
+        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update, digests)
     text, results = write_results(hidings, out)
     print(text)
     print_json(results)

@@ -35,14 +35,15 @@ def serve(
         renderer: The renderer.
     """
     from scrubjay.players.by_name import HIDERS, SEEKERS
-    from scrubjay.training.agent_player import load_player
+    from scrubjay.training.named_agents import load_agents, name_folders
     from scrubjay.web.opponents import Opponents
     from scrubjay.web.server import Settings
     from scrubjay.web.server import serve as run
     from scrubjay.web.thinking import ThinkingPlayer
 
     # Agents are loaded once and shared by their games; an invalid folder is an error before the server starts.
-    trained = {folder.name: partial(ThinkingPlayer, load_player(folder).agent) for folder in agents}
+    folders = name_folders(agents, (*HIDERS, *SEEKERS))
+    trained = {name: partial(ThinkingPlayer, named.agent) for name, named in load_agents(folders).items()}
     opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})
 
     def show_progress(done: int, total: int) -> None:

@@ -1,24 +1,25 @@
-"""A tournament's journal: a folder of two files to which finished games are appended line by line."""
+"""A journal of trials: a folder of two files to which finished games are appended line by line, and one of agents."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from scrubjay.errors import RecordError
+from scrubjay.errors import RecordError, explain
 from scrubjay.evaluation.matches import Match
 from scrubjay.evaluation.scores import Score
+from scrubjay.files import write_atomically
 from scrubjay.game import metrics
 from scrubjay.game.record import Record
 
-GAMES_FILE, HIDINGS_FILE = "games.jsonl", "hidings.jsonl"
+GAMES_FILE, HIDINGS_FILE, AGENTS_FILE = "games.jsonl", "hidings.jsonl", "agents.json"
 
 
 class SearchResult(NamedTuple):
@@ -52,9 +53,16 @@ class HidingLine(BaseModel):
 class Journal:
     """Finished games by match, and the scores of the hidings."""
 
-    def __init__(self, folder: Path, size: int) -> None:
-        """Reads the folder; RecordError if a file is broken, or its games have another image size."""
+    def __init__(self, folder: Path, size: int, agents: Mapping[str, str] = {}) -> None:
+        """Reads the folder; RecordError if a file is broken, or its games have another image size.
+
+        `agents` are the digests of trained players, by name. Games of others under the same names are refused.
+        """
         self.folder = folder
+        stored = _read_agents(folder)
+        if other := [name for name, digest in agents.items() if stored.get(name, digest) != digest]:
+            raise RecordError(f"{folder} has games of another agent named {other[0]}: choose another folder")
+        self._new_agents = {**stored, **agents} if agents.keys() - stored.keys() else {}
         self.hidings: dict[Match, Record] = {}
         self.results: dict[Match, SearchResult] = {}
         """Of searches."""
@@ -81,6 +89,9 @@ class Journal:
 
     def add_game(self, match: Match, record: Record) -> None:
         """Appends a finished game."""
+        if self._new_agents:
+            write_atomically(self.folder / AGENTS_FILE, json.dumps(self._new_agents, indent=1) + "\n")
+            self._new_agents = {}
         _append(self.folder / GAMES_FILE, record.to_dict())
         self._keep(match, record)
 
@@ -103,6 +114,14 @@ class Journal:
 def match_of(record: Record) -> Match:
     """The match that a record is of."""
     return Match(record.scene, record.players.get("hider", ""), record.players.get("seeker", ""), record.spec)
+
+
+def _read_agents(folder: Path) -> dict[str, str]:
+    path = folder / AGENTS_FILE
+    try:
+        return TypeAdapter(dict[str, str]).validate_json(path.read_bytes()) if path.exists() else {}
+    except ValidationError as error:
+        raise RecordError(f"{path}: not a list of agents: {explain(error)}") from error
 
 
 def _read_record(path: Path, number: int, data: Any) -> Record:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from scrubjay.evaluation.scores import summarize_scores
-from scrubjay.evaluation.tournament import Hiding
+from scrubjay.evaluation.trials import Hiding
 from scrubjay.files import write_atomically
 from scrubjay.game.metrics import Summary, summary
 from scrubjay.viz.palette import INK, PAPER, RULE, SERIES
