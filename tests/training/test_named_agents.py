@@ -12,6 +12,7 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.named_agents import checkpoint, load_agents, milestone_folder, name_folders
 from scrubjay.training.run import Progress, Run
 
+
 @pytest.mark.parametrize(
     ("folders", "names"),
     [
