@@ -1,12 +1,14 @@
 """Learning with a CUDA graph: the same losses and gradients as without."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
 
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import commit_norms, running_norms
+from scrubjay.game.actions import Stage
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
@@ -19,35 +21,47 @@ TINY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("task", ["explore", "manipulate", "seek"])
+SHORT = (6, 1, 3, 4, 8)
+"""Stage limits of whole games, so that rollouts of 8 steps differ in their stages."""
+autocast = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
+
+
+@pytest.mark.parametrize("task", ["explore", "manipulate", "seek", "cache"])
 def test_a_captured_step_equals_a_plain_one(task, tmp_path):
-    trainer = Trainer(TrainConfig.preset(task, spot_candidates=4, **TINY), "cuda", folder=tmp_path)
+    limits = {"stage_limits": SHORT} if task == "cache" else {}
+    trainer = Trainer(TrainConfig.preset(task, spot_candidates=4, **TINY, **limits), "cuda", folder=tmp_path)
     collector, _ = trainer.start_segment()
-    plain = copy.deepcopy(trainer.learner)
-    captured = None
+    plain, captured = copy.deepcopy(trainer.learner), None
     for turn in range(4):
         part = collector.collect(8).games(torch.arange(4, device="cuda") + turn)
+        if task == "cache":
+            part = replace(part, stages=frozenset(Stage))
+        weights = plain.weights(part)
         plain.zero_grad(set_to_none=True)
         expected, expected_metrics = plain(part)
-        total_loss(expected, plain.objective.weights(part.stages)).backward()
-        expected |= expected_metrics
+        total_loss(expected, weights).backward()
         commit_norms(plain)
-        autocast = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
-        captured = captured or CudaGraphLearner(trainer.learner, autocast, part.games(torch.arange(4, device="cuda")))
-        losses, metrics = captured(part)
-        actual = losses | metrics
-        assert set(actual) == set(expected)
-        for name, loss in actual.items():
-            torch.testing.assert_close(loss, expected[name], rtol=1e-3, atol=1e-4, msg=name)
-        for (name, mine), its in zip(trainer.learner.named_parameters(), plain.parameters(), strict=True):
-            assert (mine.grad is None) == (its.grad is None), name
-            if mine.grad is not None:
-                torch.testing.assert_close(mine.grad, its.grad, rtol=1e-2, atol=1e-4, msg=name)
+        inputs = part.games(torch.arange(4, device="cuda"))
+        captured = captured or CudaGraphLearner(trainer.agent, trainer.learner, weights, autocast, inputs)
+        assert captured.fits(part, weights)
+        assert_same_step(trainer.agent, plain.agent, captured(part), (expected, expected_metrics))
         assert trainer.agent.memory.sir_norm.batches == turn + 1
-        for mine, its in zip(running_norms(trainer.learner), running_norms(plain), strict=True):
-            assert mine.batches == its.batches
-            torch.testing.assert_close(mine.mean, its.mean, rtol=1e-3, atol=1e-4)
-        with torch.no_grad():
-            for mine, its in zip(trainer.learner.parameters(), plain.parameters(), strict=True):
-                mine.mul_(1.01), its.mul_(1.01)
     trainer.close()
+
+
+def assert_same_step(agent, plain, actual, expected):
+    """Losses, diagnostics, gradients and running statistics are those of the plain agent; changes both agents alike."""
+    actual, expected = actual[0] | actual[1], expected[0] | expected[1]
+    assert set(actual) == set(expected)
+    for name, loss in actual.items():
+        torch.testing.assert_close(loss, expected[name], rtol=1e-3, atol=1e-4, msg=name)
+    for (name, mine), its in zip(agent.named_parameters(), plain.parameters(), strict=True):
+        assert (mine.grad is None) == (its.grad is None), name
+        if mine.grad is not None:
+            torch.testing.assert_close(mine.grad, its.grad, rtol=1e-2, atol=1e-4, msg=name)
+    for mine, its in zip(running_norms(agent), running_norms(plain), strict=True):
+        assert mine.batches == its.batches
+        torch.testing.assert_close(mine.mean, its.mean, rtol=1e-3, atol=1e-4)
+    with torch.no_grad():
+        for mine, its in zip(agent.parameters(), plain.parameters(), strict=True):
+            mine.mul_(1.01), its.mul_(1.01)

@@ -544,6 +544,9 @@ def test_whole_games_are_trained_and_a_resumed_run_is_exact(tmp_path):
         "s/policy_loss",
         "s/imitation",
     }
+    for stage in ("em", "s"):
+        occurred = [row["reward"][stage] is not None for row in rows]
+        assert occurred == [f"{stage}/policy_loss" in row["losses"] for row in rows] and any(occurred)
     play = set().union(*(row["play"] for row in rows))
     assert play >= {"placed", "percentile", "found", "seeker_steps"}
     assert rows[-1]["games"] > 2

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import commit_norms
@@ -183,6 +185,64 @@ def test_every_loss_is_finite_and_has_a_gradient(first):
     stem = agent.encoder.stem.weight.grad
     assert stem is not None and stem.abs().sum() > 0
     agent.zero_grad()
+
+
+def test_declared_stages_without_steps_add_no_loss_and_no_gradient():
+    """So that all minibatches of whole games have the same losses."""
+    agent, rollout, _, _ = collect_rollouts(Stage.EM)
+    assert Stage.OM not in rollout.stages or Stage.S not in rollout.stages
+    learner, gradients, losses = Learner(agent, Objective()), [], []
+    for given in (rollout, replace(rollout, stages=frozenset(Stage))):
+        agent.zero_grad()
+        losses.append(learner(given)[0])
+        total_loss(losses[-1], learner.weights(given)).backward()
+        gradients.append({name: p.grad.clone() for name, p in agent.named_parameters() if p.grad is not None})
+    agent.zero_grad()
+    plain, declared = losses
+    assert declared.keys() > plain.keys()
+    for name, loss in declared.items():
+        torch.testing.assert_close(loss, plain.get(name, torch.zeros(())), rtol=1e-4, atol=1e-6, msg=name)
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[1].items():
+        torch.testing.assert_close(gradient, gradients[0][name], rtol=1e-3, atol=1e-5, msg=name)
+
+
+def test_a_learner_of_some_stages_has_their_losses_alone():
+    agent, rollout, _, _ = collect_rollouts(Stage.EM)
+    rollout = replace(rollout, stages=frozenset(Stage))
+    every, _ = Learner(agent, Objective())(rollout)
+    some = Learner(agent, Objective(), {Stage.EM, Stage.S})
+    parts, metrics = some(rollout)
+    assert parts.keys() == some.weights(rollout).keys() == {n for n in every if not n.startswith("om/")}
+    assert all(torch.allclose(loss, every[name], rtol=1e-4, atol=1e-6) for name, loss in parts.items())
+    assert {name.split("/")[0] for name in metrics} == {"em", "s"}
+    alone = Learner(agent, Objective(), {Stage.OM}, shared=False)
+    assert alone(rollout)[0].keys() == alone.weights(rollout).keys() == {n for n in every if n.startswith("om/")}
+
+
+class NoTransfers(TorchDispatchMode):
+    """Refuses copies between devices."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten._to_copy.default:
+            device = (kwargs or {}).get("device")
+            assert device in (None, args[0].device), "a copy from another device"
+        return function(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize("first", [Stage.EM, Stage.OM])
+def test_learning_never_looks_at_values(first, monkeypatch):
+    """On the meta device tensors have none, so nothing can wait for them: a CUDA graph can be captured."""
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: False)  # It does not know this device.
+    agent, rollout, _, _ = collect_rollouts(first)
+    other = Agent(SMALL).to("meta")
+    learner = Learner(other, Objective(clip_coef=0.2, normalize_advantages=True))
+    rollout = replace(tree.map(lambda tensor: tensor.to("meta"), rollout), stages=frozenset(Stage))
+    with NoTransfers():
+        losses, _ = learner(rollout)
+        total_loss(losses, learner.weights(rollout)).backward()
+        commit_norms(other)
+    assert other.encoder.stem.weight.grad is not None
 
 
 def test_shared_losses_weigh_every_stage_alike_however_many_steps_it_has():

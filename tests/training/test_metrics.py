@@ -68,3 +68,11 @@ def test_means_are_over_the_batches_that_have_a_metric():
     static.fill_(4.0)  # As a CUDA graph does with its outputs.
     mean.add({"a": static})
     assert to_floats(mean.means()) == {"a": 2.5, "b": 5.0} and to_floats({}) == {}
+
+
+def test_batches_without_a_stages_steps_are_left_out_of_its_means():
+    mean, yes, no = MeanMetrics(), torch.tensor(True), torch.tensor(False)
+    for seek, occurred in ((3.0, yes), (0.0, no), (5.0, yes)):
+        mean.add({"s/entropy": torch.tensor(seek), "change": torch.tensor(1.5)}, {"s": occurred})
+    mean.add({"change": torch.tensor(5.5)})
+    assert to_floats(mean.means()) == {"s/entropy": 4.0, "change": 2.5}

@@ -52,9 +52,9 @@ class Objective(ActorCriticObjective):
     imitation: Weight = 0.1
     """S: weight of imitating the first action of the shortest path in the mental map."""
 
-    def weights(self, stages: Set[int]) -> Weights:
-        """Loss name -> weight, for rollouts with steps of these stages."""
-        table = {"self_prediction": self.self_prediction, "change": self.change}
+    def weights(self, stages: Set[int], shared: bool = True) -> Weights:
+        """Loss name -> weight, of these stages' losses and of those that all stages share."""
+        table = {"self_prediction": self.self_prediction, "change": self.change} if shared else {}
         for stage in ROLLOUT_STAGES:
             if stage in stages:
                 table |= self.actor_critic_weights(stage.name.lower())
@@ -73,20 +73,32 @@ class Objective(ActorCriticObjective):
 class Learner(nn.Module):
     """An agent and its objective."""
 
-    def __init__(self, agent: Agent, objective: Objective) -> None:
+    def __init__(
+        self, agent: Agent, objective: Objective, stages: Set[int] = frozenset(ROLLOUT_STAGES), shared: bool = True
+    ) -> None:
+        """`stages`: those that are trained; `shared`: so are the losses that all stages share, on all steps."""
         super().__init__()
-        self.agent, self.objective = agent, objective
+        self.agent, self.objective, self.stages, self.shared = agent, objective, frozenset(stages), shared
+
+    def weights(self, rollout: Rollout) -> Weights:
+        """Loss name -> weight of a rollout's losses."""
+        return self.objective.weights(self.stages & rollout.stages, self.shared)
 
     def forward(self, rollout: Rollout) -> tuple[Losses, Metrics]:
-        """Plain losses, one for each of `objective.weights(rollout.stages)`, and detached diagnostics."""
+        """Plain losses, one for each of `weights(rollout)`, and detached diagnostics.
+
+        Those of a stage in `rollout.stages` without steps are 0: declared stages need not occur.
+        """
         terms: Losses = {}
-        if Stage.OM in rollout.stages:
+        if Stage.OM in self.stages & rollout.stages:
             step, terms = self._manipulation(rollout)
         else:
             step = self.agent.evaluate(rollout.state, rollout.observation, rollout.is_first, rollout.stages)
         acting, metrics = self._actor_critic(rollout, step)
-        terms |= acting | self._shared(rollout, step)
-        if Stage.S in rollout.stages:
+        terms |= acting
+        if self.shared:
+            terms |= self._shared(rollout, step)
+        if Stage.S in self.stages & rollout.stages:
             logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
             terms["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
             terms["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
@@ -103,7 +115,7 @@ class Learner(nn.Module):
         terms: Losses = {}
         metrics: Metrics = {}
         for stage in ROLLOUT_STAGES:
-            if stage not in rollout.stages:
+            if stage not in self.stages & rollout.stages:
                 continue
             name, mask = stage.name.lower(), stages == stage
             its_losses, its_metrics = o.stage_losses(

@@ -26,17 +26,30 @@ class MeanMetrics:
     """Running means of scalar tensors by name, on their device."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, torch.Tensor] = {}
-        self._counts: dict[str, int] = {}
+        self._sums: dict[tuple[str, ...], torch.Tensor] = {}
+        """(2, n) for n names that come together: sums of their values and of the values' weights."""
 
-    def add(self, values: Mapping[str, torch.Tensor]) -> None:
-        for name, value in values.items():
-            value = value.detach().float()
-            self._sums[name] = self._sums[name] + value if name in self._sums else value.clone()
-            self._counts[name] = self._counts.get(name, 0) + 1
+    def add(self, values: Mapping[str, torch.Tensor], occurred: Mapping[str, torch.Tensor] | None = None) -> None:
+        """Adds a batch's scalars; `occurred`: stage -> whether the batch has its steps.
+
+        Batches without a stage's steps are left out of the means of its values, which begin with its name.
+        """
+        names = tuple(values)
+        if not names:
+            return
+        one = torch.ones((), device=values[names[0]].device)
+        weights = torch.stack([(occurred or {}).get(name.split("/")[0], one).float() for name in names])
+        # One kernel for all names, not one for each.
+        sums = torch.stack([torch.stack([value.detach().float() for value in values.values()]) * weights, weights])
+        self._sums[names] = self._sums[names] + sums if names in self._sums else sums
 
     def means(self) -> dict[str, torch.Tensor]:
-        return {name: total / self._counts[name] for name, total in self._sums.items()}
+        """The means by name; undefined for a stage that did not occur in any batch."""
+        totals: dict[str, torch.Tensor] = {}
+        for names, sums in self._sums.items():
+            for name, pair in zip(names, sums.unbind(1), strict=True):
+                totals[name] = totals[name] + pair if name in totals else pair
+        return {name: total / weight for name, (total, weight) in totals.items()}
 
 
 def to_floats(values: Mapping[str, torch.Tensor]) -> dict[str, float]:

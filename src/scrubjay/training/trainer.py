@@ -11,6 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +72,14 @@ class Trainer:
         torch.backends.cudnn.benchmark = device.startswith("cuda")
         torch.manual_seed(config.seed)
         self.agent = Agent(config.agent, make_encoder(config.agent, pretrained)).to(device)
+        self.whole_games = config.task == "cache"
         self.learner = Learner(self.agent, config.objective)
         self.distributed = self.group.wrap(self.learner)
         self.hiding = HidingLearner(self.agent, config.hiding)
         self.optimizers = make_optimizers(self.agent, config)
         self.progress = Progress()
-        self.graph: CudaGraphLearner | None = None
+        self.graphs: dict[str, CudaGraphLearner] = {}
+        """By what is learned; see `_play_step`."""
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
         scenes = self.group.shard(config.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
@@ -121,7 +124,7 @@ class Trainer:
         ages = np.random.default_rng(seeds[4])
         for game in games:
             game.stagger(ages)
-        whole = self.config.task == "cache"
+        whole = self.whole_games
         collector = Collector(
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda") and not whole, record_frames=self.replay is not None,
@@ -210,23 +213,52 @@ class Trainer:
         return {"learning_rate": rates["play"], **used}
 
     def train_rollout(self, rollout: Rollout) -> Metrics:
-        """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics."""
+        """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics of stages that occurred."""
         count, mean = rollout.action.shape[1], MeanMetrics()
         # Games lie room by room: shuffled, every minibatch has many rooms.
         orders = [torch.randperm(count) for _ in range(self.config.epochs)]
         for games in [games for order in orders for games in self._minibatches(order)]:
             batch = rollout.games(games.to(rollout.action.device))
-            if self._uses_cuda_graph(batch):
-                losses, metrics = self._replay_cuda_graph(batch)
-                norm = self._clip_gradients("play", losses, batch)
-                self.optimizers["play"].step()
-            else:
-                with self.autocast():
-                    losses, metrics = self.distributed(batch)
-                norm = self._optimizer_step("play", losses, self.learner.objective.weights(batch.stages), batch)
-                self._commit_norms(self.agent)
-            mean.add(losses | metrics | {"play/grad_norm": norm})
-        return mean.means()
+            occurred = {}
+            if self.whole_games:
+                # Whatever stages occur, all minibatches have the same losses, and so the same graph.
+                batch = replace(batch, stages=frozenset(Stage))
+                occurred = {s.name.lower(): (batch.observation.stage == s).any() for s in ROLLOUT_STAGES}
+            full = len(games) == min(self.config.minibatch_games, count)
+            losses, metrics, norm = self._play_step(
+                "rollouts", self.distributed, self.learner.weights(batch), batch, full, self.agent
+            )
+            mean.add(losses | metrics | {"play/grad_norm": norm}, occurred)
+        absent = {s.name.lower() for s in ROLLOUT_STAGES if s not in rollout.stages}
+        return {name: value for name, value in mean.means().items() if name.split("/")[0] not in absent}
+
+    def _play_step(
+        self,
+        name: str,
+        losses: Callable[[Any], tuple[Losses, Metrics]],
+        weights: Weights,
+        batch: Any,
+        full: bool,
+        committed: nn.Module,
+    ) -> tuple[Losses, Metrics, torch.Tensor]:
+        """A step of the `play` optimizer: plain losses, diagnostics, and the gradient's norm before clipping.
+
+        Commits the running statistics of a part of the agent. On a GPU, losses and gradients of `full` batches are one
+        CUDA graph for each `name`, captured on the first batch; smaller ones run without, and so do several processes.
+        """
+        if not (full and self.device.startswith("cuda") and self.group.size == 1):
+            with self.autocast():
+                terms, metrics = losses(batch)
+            norm = self._optimizer_step("play", terms, weights, batch)
+            self._commit_norms(committed)
+            return terms, metrics, norm
+        if name not in self.graphs or not self.graphs[name].fits(batch, weights):
+            self.graphs.pop(name, None)  # Frees its memory.
+            self.graphs[name] = CudaGraphLearner(self.agent, losses, weights, self.autocast, batch, committed)
+        terms, metrics = self.graphs[name](batch)
+        norm = self._clip_gradients("play", terms, batch)
+        self.optimizers["play"].step()
+        return terms, metrics, norm
 
     def _minibatches(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
         """Games of each minibatch: as many minibatches in all processes, even if their numbers of games differ."""
@@ -235,19 +267,6 @@ class Trainer:
         wanted = self.group.max(-(-len(order) // self.config.minibatch_games), self.device)
         fewest = -self.group.max(-len(order), self.device)
         return order.tensor_split(min(wanted, fewest))
-
-    def _uses_cuda_graph(self, batch: Rollout) -> bool:
-        """Whole games vary in stages, and the last minibatch may be smaller: those run without the graph."""
-        alone = self.device.startswith("cuda") and self.group.size == 1 and self.config.task != "cache"
-        return alone and (
-            self.graph.fits(batch) if self.graph else batch.action.shape[1] == self.config.minibatch_games
-        )
-
-    def _replay_cuda_graph(self, batch: Rollout) -> tuple[Losses, Metrics]:
-        """Losses, with the parameters' gradients set, from a CUDA graph captured on the first minibatch."""
-        if self.graph is None:
-            self.graph = CudaGraphLearner(self.learner, self.autocast, batch)
-        return self.graph(batch)
 
     def train_hiding(self, collector: Collector) -> Metrics:
         """Optimizer steps of OH and PS on finished games, in full batches; mean losses and diagnostics."""
