@@ -234,7 +234,7 @@ class NoTransfers(TorchDispatchMode):
 def test_learning_never_looks_at_values(first, monkeypatch):
     """On the meta device tensors have none, so nothing can wait for them: a CUDA graph can be captured."""
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: False)  # It does not know this device.
-    agent, rollout, _, _ = collect_rollouts(first)
+    _, rollout, _, _ = collect_rollouts(first)
     other = Agent(SMALL).to("meta")
     learner = Learner(other, Objective(clip_coef=0.2, normalize_advantages=True))
     rollout = replace(tree.map(lambda tensor: tensor.to("meta"), rollout), stages=frozenset(Stage))

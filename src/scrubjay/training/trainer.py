@@ -213,7 +213,10 @@ class Trainer:
         return {"learning_rate": rates["play"], **used}
 
     def train_rollout(self, rollout: Rollout) -> Metrics:
-        """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics of stages that occurred."""
+        """Optimizer steps on minibatches of the rollout's games; mean losses and diagnostics.
+
+        Those of a stage are means over the minibatches that have its steps, and left out where none has.
+        """
         count, mean = rollout.action.shape[1], MeanMetrics()
         # Games lie room by room: shuffled, every minibatch has many rooms.
         orders = [torch.randperm(count) for _ in range(self.config.epochs)]
