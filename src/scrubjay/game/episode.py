@@ -158,3 +158,15 @@ class RandomEpisodes:
         if self.first == Stage.OM:
             target = (int(rng.integers(len(MODALITIES))), int(rng.integers(CELLS)), int(rng.integers(CELLS)))
         return EpisodeSpec(goal, start, self.first, self.last, place, target)
+
+
+class MixedEpisodes:
+    """Samples from one of two samplers: from the second with probability `share`."""
+
+    def __init__(self, first: EpisodeSampler, second: EpisodeSampler, share: float, seed: int = 0) -> None:
+        self.first, self.second, self.share = first, second, share
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, world: World, number: int) -> EpisodeSpec:
+        sampler = self.second if self.rng.random() < self.share else self.first
+        return sampler(world, number)

@@ -33,7 +33,7 @@ from scrubjay.errors import RunError
 from scrubjay.files import write_atomically
 from scrubjay.training.config import TrainConfig, from_json, to_json
 
-VERSION = 6
+VERSION = 7
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"

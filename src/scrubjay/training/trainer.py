@@ -25,11 +25,11 @@ from scrubjay.agent.agent import Agent
 from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.heads import ACTING_STAGES
 from scrubjay.agent.normalization import commit_norms, running_norms
-from scrubjay.envs.tasks import Task
+from scrubjay.envs.tasks import Explore, Task
 from scrubjay.errors import NotFiniteError, PhysicsError, TrainingError
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
-from scrubjay.game.episode import EpisodeSampler
+from scrubjay.game.episode import EpisodeSampler, MixedEpisodes
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics_pool import PhysicsProcesses
@@ -142,7 +142,13 @@ class Trainer:
             self.replay.restore(states[self.group.rank], self.worlds[0], self.config.augment)
 
     def _sampler(self, seed: int) -> EpisodeSampler:
-        return self.task.sampler(seed)
+        """The task's episodes, and E&M among them if it is rehearsed; validation plays the task alone."""
+        episodes = self.task.sampler(seed)
+        if not self.config.rehearses_exploring:
+            return episodes
+        exploring, mixing = map(int, np.random.SeedSequence(seed).generate_state(2))
+        explore = Explore(turned=self.config.rotate_grid).sampler(exploring)
+        return MixedEpisodes(episodes, explore, self.config.explore_share, mixing)
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
         """Trains to the last update or game or until `stop()`; calls `save` at the end of each segment."""
