@@ -11,12 +11,14 @@ from torch import nn
 from scrubjay import tree
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
 from scrubjay.agent.memory import (
+    ALIGNMENT,
     DynamicRepresentation,
     Memory,
     MemoryState,
     ObservationEmbedding,
     RecurrentState,
     Tiled,
+    from_cells,
 )
 from scrubjay.agent.metric_map import EMPTY, gru_cell
 from scrubjay.agent.normalization import RunningNorm
@@ -94,11 +96,14 @@ def test_the_papers_shapes():
 
 
 def test_a_tiled_convolution_is_a_convolution_of_tiled_numbers():
-    tiled = Tiled(3, 4).double()
-    numbers = torch.randn(2, 5, 3).double()
-    kernel = tiled.taps.weight.view(4, 3, 3, 3).permute(0, 3, 1, 2)
-    plain = nn.functional.conv2d(numbers.view(10, 3, 1, 1).expand(10, 3, 7, 7), kernel, padding=1)
-    torch.testing.assert_close(tiled(numbers), plain.view(2, 5, 4, 7, 7))
+    tiled = Tiled(5, 3 * 2).double()
+    numbers = torch.randn(2, 4, 5).double()
+    kernel = tiled.taps.weight.view(6, 3, 3, 5).permute(0, 3, 1, 2)
+    plain = nn.functional.conv2d(numbers.view(8, 5, 1, 1).expand(8, 5, 7, 7), kernel, padding=1)
+    torch.testing.assert_close(from_cells(tiled(numbers, channels=2)), plain.view(2, 4, 6, 7, 7))
+    padded = from_cells(tiled(numbers, channels=4)).unflatten(2, (3, 4))
+    torch.testing.assert_close(padded[:, :, :, :2], plain.view(2, 4, 3, 2, 7, 7))
+    assert not padded[:, :, :, 2:].any()
 
 
 def test_a_target_puts_the_middle_of_the_learned_tensor_on_its_cell():
@@ -165,7 +170,7 @@ def test_a_step_equals_a_convolutional_gru_and_an_lstm_by_hand():
     entries = state.metric_map.entries
     around, recalled = (
         memory.map_reader.read_around(entries, observation.place[0]),
-        memory.map_reader.attend(entries, pooled),
+        memory.map_reader.attention(entries)(pooled, entries.written),
     )
     read = torch.cat([pooled, around, recalled], 1)
     assert read.shape[1] == TINY.gru_channels + TINY.map_read
@@ -353,6 +358,22 @@ def test_autocast_keeps_states_in_float32():
         rough, after = run(memory, memory.initial_state(2, 4), observation, inputs)
     assert after.recurrent.cell.dtype == after.recurrent.grid.dtype == after.metric_map.values.dtype == torch.float32
     assert 0 < (rough.flat - exact.flat).abs().max() < 0.02
+
+
+def test_padded_channels_change_nothing(monkeypatch):
+    memory = make_memory()
+    observation, inputs = random_observation([[EM, OH], [EM, OM], [PS, OH]]), random_sirs(3, 2)
+
+    def outputs_and_gradients() -> tuple[torch.Tensor, ...]:
+        dirs, state = run(memory, memory.initial_state(2, 3), observation, inputs)
+        gradients = torch.autograd.grad(
+            dirs.flat.sum() + dirs.grid.square().sum() + dirs.change.sum(), memory.parameters(), allow_unused=True
+        )
+        return *tree.leaves((dirs, state)), *(gradient for gradient in gradients if gradient is not None)
+
+    plain = outputs_and_gradients()
+    monkeypatch.setitem(ALIGNMENT, "cpu", 16)
+    torch.testing.assert_close(outputs_and_gradients(), plain)
 
 
 def test_the_memory_compiles_as_one_graph():

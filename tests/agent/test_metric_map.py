@@ -8,7 +8,7 @@ from torch import nn
 
 from scrubjay import tree
 from scrubjay.agent.config import SMALL
-from scrubjay.agent.metric_map import EMPTY, Entries, MapReader, MapState, MetricMap, pack, unpack
+from scrubjay.agent.metric_map import EMPTY, Entries, MapReader, MapState, MetricMap, attend_to, pack, unpack
 
 LENGTH = 3
 
@@ -173,7 +173,7 @@ def test_attention_weighs_entries_by_similarity_to_the_query():
     similarity = torch.exp(torch.tensor([1.0, 6.0, 0.0], dtype=torch.float64) / 3**0.5)
     first = (similarity[:2] / similarity.sum()).tolist()
     expected = torch.tensor([[first[0], 2 * first[1], 0], [1 / 3, 2 / 3, 0]], dtype=torch.float64)
-    read = entries.attend(key)
+    read = attend_to(entries.values)(key, entries.written)
     torch.testing.assert_close(read[0], expected)
     assert not read[1].any(), "an empty map reads as 0"
 
@@ -231,7 +231,7 @@ def test_gradients_equal_finite_differences():
         state = MapState(before.keys, old, before.count)
         entries, after = metric_map.write(state, place, value, writes, resets)
         return (
-            entries.at(3).attend(query),
+            attend_to(entries.values)(query, entries.written[3]),
             entries.egocentric(place, 1),
             entries.value_at(place)[0],
             after.entries.as_tensor()[0].sum((1, 2)),
@@ -259,7 +259,7 @@ def test_the_reader_has_the_configs_output_size():
     )
     around, recalled = (
         reader.read_around(entries, place),
-        reader.attend(entries.at(1), torch.randn(3, SMALL.gru_channels)),
+        reader.attention(entries)(torch.randn(3, SMALL.gru_channels), entries.written[1]),
     )
     assert around.shape == (2, 3, SMALL.gru_channels)
     assert SMALL.gru_channels + recalled.shape[-1] == SMALL.map_read

@@ -21,6 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.fuse import fuse
 from scrubjay.agent.normalization import CenteredConv2d
 from scrubjay.sim.cells import CELLS
 
@@ -130,12 +131,22 @@ class Encoder(nn.Module):
 
     def forward(self, image: torch.Tensor) -> Encoded:
         check_image(image, self.config.image_size)
-        x = F.relu(self.stem(self.normalize(image)))
+        *skips, sir, pooled = self._features(image)
+        return Encoded(image, sir, pooled, tuple(skips))
+
+    @fuse
+    def _features(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The features of all scales, finest first, and the last ones' mean over cells."""
+        # Tensor cores take multiples of 8 channels: zeros make the 12 to 16.
+        missing = 4 if image.is_cuda else 0
+        folded = F.pad(self.normalize(image).permute(0, 2, 3, 1), (0, missing)).permute(0, 3, 1, 2)
+        weight = F.pad(self.stem.weight, (0, 0, 0, 0, 0, missing))
+        x = F.relu(F.conv2d(folded, weight, self.stem.bias, padding=1))
         features = [x]
         for scale in self.scales:
             x = scale(x)
             features.append(x)
-        return Encoded(image, sir=x, pooled=x.mean((2, 3)), skips=tuple(features[:-1]))
+        return *features, x.mean((2, 3))
 
 
 def initialize(module: nn.Module) -> None:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from scrubjay import tree
 from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.deferred import Convolution, DeferredLayer, Linear
+from scrubjay.agent.fuse import compute_dtype, fuse
 from scrubjay.agent.metric_map import CAPACITY, Entries, MapReader, MapState, MetricMap, gru_cell
-from scrubjay.agent.normalization import make_norm
+from scrubjay.agent.normalization import Norm, make_norm
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.rooms.room import GOALS
@@ -25,6 +28,10 @@ NO_STAGE = -1
 # ints: under torch.compile, a tensor compared with an enum member is silently False.
 EM, OH, OM, S = int(Stage.EM), int(Stage.OH), int(Stage.OM), int(Stage.S)
 ALL_STAGES = frozenset(Stage)
+ALIGNMENT = {"cuda": 8}
+"""By device: channels of convolutions, and lengths of products, come in multiples of this."""
+TAPS = 16
+"""A 3 x 3 kernel's nine taps, padded."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +45,9 @@ class RecurrentState:
     cell: torch.Tensor
     """(B, L): the LSTM's cell."""
 
-    def masked(self, mask: torch.Tensor) -> RecurrentState:
-        """The states times a mask (B,) of 0 and 1: resets games where it is 0."""
-        return RecurrentState(
-            self.grid * mask[:, None, None, None], self.hidden * mask[:, None], self.cell * mask[:, None]
-        )
-
-    def where(self, games: torch.Tensor, other: RecurrentState) -> RecurrentState:
-        """These states where `games` (B,) bool, `other` elsewhere."""
-        return RecurrentState(
-            torch.where(games[:, None, None, None], self.grid, other.grid),
-            torch.where(games[:, None], self.hidden, other.hidden),
-            torch.where(games[:, None], self.cell, other.cell),
-        )
+    @property
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self.grid, self.hidden, self.cell
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class DynamicRepresentation:
 
 
 class Tiled(nn.Module):
-    """A zero-padded 3 x 3 convolution of a vector tiled over all 7 x 7 cells.
+    """A zero-padded 3 x 3 convolution of a vector tiled over all 7 x 7 cells, to 3 gates.
 
     A cell's output depends only on which of the kernel's nine taps fall inside the image, so each tap is multiplied
     once instead of 49 times.
@@ -93,12 +90,28 @@ class Tiled(nn.Module):
         nn.init.uniform_(self.taps.weight, -((9 * inputs) ** -0.5), (9 * inputs) ** -0.5)
         along = (torch.arange(CELLS) + torch.arange(-1, 2)[:, None]).clamp(-1, CELLS).remainder(CELLS + 1) < CELLS
         inside = along[:, None, :, None] & along[None, :, None, :]
-        self.register_buffer("inside", inside.reshape(9, CELLS**2).float(), persistent=False)
+        inside = F.pad(inside.reshape(9, CELLS**2).T.float(), (0, TAPS - 9))
+        self.register_buffer("inside", inside, persistent=False)
 
-    def forward(self, vector: torch.Tensor) -> torch.Tensor:
-        """(..., inputs) to (..., outputs, 7, 7)."""
-        taps = self.taps(vector).unflatten(-1, (-1, 9))
-        return (taps @ self.inside.to(taps.dtype)).unflatten(-1, (CELLS, CELLS))
+    def weight(self, channels: int) -> torch.Tensor:
+        """(TAPS * 3 * channels, inputs): the taps' weights, each gate's outputs padded to `channels`."""
+        taps = pad_gates(self.taps.weight.unflatten(0, (-1, 9)).transpose(0, 1), channels, dim=1)
+        return F.pad(taps, (0, 0, 0, 0, 0, TAPS - 9)).flatten(0, 1)
+
+    def spread(self, taps: torch.Tensor) -> torch.Tensor:
+        """Products (..., TAPS * outputs) with the taps to the cells' outputs (..., 49, outputs)."""
+        return self.inside.to(taps.dtype) @ taps.unflatten(-1, (TAPS, -1))
+
+    def forward(self, vector: torch.Tensor, channels: int) -> torch.Tensor:
+        """(..., inputs) to (..., 49, 3 * channels)."""
+        return self.spread(F.linear(vector, self.weight(channels)))
+
+
+def pad_gates(tensor: torch.Tensor, channels: int, dim: int = 0) -> torch.Tensor:
+    """A tensor whose axis `dim` holds three gates, each padded with zeros to `channels`."""
+    gates = tensor.unflatten(dim, (3, -1))
+    missing = channels - gates.shape[dim + 1]
+    return F.pad(gates, (0, 0) * (gates.ndim - dim - 2) + (0, missing)).flatten(dim, dim + 1)
 
 
 class ObservationEmbedding(nn.Module):
@@ -206,50 +219,38 @@ class Memory(nn.Module):
         writes = (stage == EM) | (stage == OH) | (stage == S)
         clears = is_first | entered & ((stage == EM) | (stage == S))
         entries, metric_map = self.metric_map.write(state.metric_map, place, value, writes, clears)
-        around, entries = self.map_reader.read_around(entries, place), _cast_for_autocast(entries)
-        gates = self._input_gates(sir, observation)
+        around, layers = self.map_reader.read_around(entries, place), _Layers(self, entries)
+        gates = self._input_gates(sir, observation, layers.channels)
 
-        recurrent, suspended = state.recurrent, state.suspended
-        continues = (~entered).to(recurrent.cell.dtype)
+        recurrent, suspended = layers.to_cells(state.recurrent), layers.to_cells(state.suspended)
         states, lstm_inputs = [], []
-        for step in range(len(stage)):
-            before, recurrent = recurrent, recurrent.masked(continues[step])
+        # Not indexed step by step: each step's gradient would be as large as that of the whole sequence.
+        for step, inputs in enumerate(zip(gates.unbind(), around.unbind(), entries.written, strict=True)):
             if OH in stages:
-                kept = (~is_first[step]).to(recurrent.cell.dtype)
-                suspended = before.where(suspend[step], suspended).masked(kept)
-                recurrent = suspended.where(resume[step], recurrent)
-            recurrent, lstm_input = self._advance(recurrent, gates[step], around[step], entries.at(step))
+                switches = suspend[step], resume[step], entered[step], is_first[step]
+                recurrent, suspended = _switch_stage(recurrent, suspended, *switches)
+            else:
+                recurrent = RecurrentState(*_reset(*recurrent.tensors, entered[step]))
+            recurrent, lstm_input = layers.advance(recurrent, *inputs)
             states.append(recurrent)
             lstm_inputs.append(lstm_input)
         if self.config.running_norms and torch.is_grad_enabled():
             self.sir_norm.update(sir.movedim(2, -1))
             self.lstm_norm.update(torch.stack(lstm_inputs))
-        grid = torch.stack([state.grid for state in states])
+        grid = from_cells(torch.stack([state.grid for state in states]))
         flat = torch.stack([state.hidden for state in states])
-        dirs = DynamicRepresentation(flat, grid[:, :, :-1], grid[:, :, -1])
+        channels = self.config.gru_channels
+        dirs = DynamicRepresentation(flat, grid[:, :, :channels], grid[:, :, channels])
+        recurrent, suspended = layers.from_cells(recurrent), layers.from_cells(suspended)
         return dirs, MemoryState(recurrent, suspended, stage[-1], metric_map)
 
-    def _input_gates(self, sir: torch.Tensor, observation: Observation) -> torch.Tensor:
-        """The inputs' share of the convolutional GRU's gates, for all steps at once: (T, B, 3 (G + 1), 7, 7)."""
+    def _input_gates(self, sir: torch.Tensor, observation: Observation, channels: int) -> torch.Tensor:
+        """The inputs' share of the convolutional GRU's gates, for all steps at once: (T, B, 49, 3 * channels)."""
         planes = torch.cat([self.sir_norm(sir, dim=2), self.embedding.target_planes(observation).to(sir.dtype)], 2)
-        from_planes = self.sir_conv(planes.flatten(0, 1)).unflatten(0, sir.shape[:2])
-        return from_planes + self.embedding_conv(self.embedding.vector(observation))
-
-    def _advance(
-        self, last: RecurrentState, gates: torch.Tensor, around: torch.Tensor, entries: Entries
-    ) -> tuple[RecurrentState, torch.Tensor]:
-        """One step of the recurrent networks, and the LSTM's input before normalization (B, G + map_read)."""
-        gates = gates + self.hidden_conv(last.hidden[:, : self.config.tiled])
-        grid = gru_cell(gates, self.grid_conv(last.grid), last.grid)
-        pooled = grid[:, :-1].mean((2, 3))
-        parts = (pooled, around, self.map_reader.attend(entries, pooled))
-        lstm_input = torch.cat([part.to(pooled.dtype) for part in parts], 1)
-        gates = self.lstm_gates(torch.cat([self.lstm_norm(lstm_input), last.hidden], 1))
-        if self.gate_norm is not None:
-            gates = self.gate_norm(gates)
-        input_gate, forget_gate, new, output_gate = gates.to(last.cell.dtype).chunk(4, 1)
-        cell = torch.sigmoid(forget_gate) * last.cell + torch.sigmoid(input_gate) * torch.tanh(new)
-        return RecurrentState(grid, torch.sigmoid(output_gate) * torch.tanh(cell), cell), lstm_input
+        weight, bias = pad_gates(self.sir_conv.weight, channels), pad_gates(self.sir_conv.bias, channels)
+        from_planes = F.conv2d(_channels_last(planes.flatten(0, 1)), _channels_last(weight), bias, padding=1)
+        tiled = self.embedding_conv(self.embedding.vector(observation), channels)
+        return _flat_cells(from_planes).unflatten(0, sir.shape[:2]) + tiled
 
     def _check(
         self,
@@ -277,9 +278,263 @@ class Memory(nn.Module):
             raise ValueError(f"is_first: expected torch.bool, got {is_first.dtype}")
 
 
-def _cast_for_autocast(entries: Entries) -> Entries:
-    """Entries in autocast's dtype, so that they are converted once and not at every step."""
-    kind = entries.values.device.type
-    if not torch.is_autocast_enabled(kind):
-        return entries
-    return Entries(entries.keys, entries.values.to(torch.get_autocast_dtype(kind)), entries.written)
+class _Layers:
+    """The memory's recurrent layers, prepared for the steps of one sequence.
+
+    Inside a sequence the grids are (B, 49, P): cells first, as convolutions on a GPU want them, and with their G + 1
+    channels padded to a multiple of 8, without which tensor cores are idle. Padding stays 0.
+    """
+
+    def __init__(self, memory: Memory, entries: Entries) -> None:
+        self.memory, config = memory, memory.config
+        like = memory.grid_conv.weight
+        align = ALIGNMENT.get(like.device.type, 1)
+        self.dtype, self.channels = compute_dtype(like), -(-(config.gru_channels + 1) // align) * align
+
+        def deferred(operation: Linear | Convolution, *weights: torch.Tensor) -> DeferredLayer:
+            return DeferredLayer(operation, *(weight.to(self.dtype) for weight in weights))
+
+        grid_weight = F.pad(like, (0, 0, 0, 0, 0, self.channels - like.shape[1]))
+        self.grid_conv = deferred(
+            Convolution(),
+            _channels_last(pad_gates(grid_weight, self.channels)),
+            pad_gates(memory.grid_conv.bias, self.channels),
+        )
+        self.hidden_taps = deferred(Linear(), memory.hidden_conv.weight(self.channels))
+        from_input, from_hidden = memory.lstm_gates.weight.split(
+            [config.gru_channels + config.map_read, config.lstm], 1
+        )
+        self.lstm_padding = -from_input.shape[1] % align
+        bias = () if memory.lstm_gates.bias is None else (memory.lstm_gates.bias,)
+        lstm_weight = torch.cat([F.pad(from_input, (0, self.lstm_padding)), from_hidden], 1)
+        self.lstm_gates = deferred(Linear(), lstm_weight, *bias)
+        self.read_map = memory.map_reader.attention(entries)
+
+    def to_cells(self, state: RecurrentState) -> RecurrentState:
+        """A state with its grid (B, G + 1, 7, 7) as cells (B, 49, P)."""
+        grid = state.grid.flatten(2).transpose(1, 2)
+        return RecurrentState(F.pad(grid, (0, self.channels - grid.shape[-1])), state.hidden, state.cell)
+
+    def from_cells(self, state: RecurrentState) -> RecurrentState:
+        """The inverse of `to_cells`."""
+        grid = from_cells(state.grid)[:, : self.memory.config.gru_channels + 1]
+        return RecurrentState(grid.contiguous(), state.hidden, state.cell)
+
+    def advance(
+        self, last: RecurrentState, gates: torch.Tensor, around: torch.Tensor, written: torch.Tensor
+    ) -> tuple[RecurrentState, torch.Tensor]:
+        """One step of the recurrent networks, and the LSTM's input before normalization (B, G + map_read)."""
+        memory, dtype = self.memory, self.dtype
+        tiled = memory.hidden_conv.spread(self.hidden_taps(last.hidden[:, : memory.config.tiled].to(dtype)))
+        hidden_gates = _flat_cells(self.grid_conv(from_cells(last.grid.to(dtype))))
+        grid, pooled = _grid_step(gates, tiled, hidden_gates, last.grid, memory.config.gru_channels)
+        read = self.read_map(pooled, written)
+        lstm_input, inputs = _lstm_inputs(memory.lstm_norm, pooled, around, read, last.hidden, self.lstm_padding, dtype)
+        lstm_gates = self.lstm_gates(inputs)
+        if memory.gate_norm is not None:
+            lstm_gates = _normalize_gates(lstm_gates, memory.gate_norm.weight, memory.gate_norm.bias, last.cell.dtype)
+        hidden, cell = _lstm_step(lstm_gates, last.cell)
+        return RecurrentState(grid, hidden, cell), lstm_input
+
+
+def _switch_stage(
+    last: RecurrentState,
+    suspended: RecurrentState,
+    suspend: torch.Tensor,
+    resume: torch.Tensor,
+    entered: torch.Tensor,
+    is_first: torch.Tensor,
+) -> tuple[RecurrentState, RecurrentState]:
+    """States before a step: of its stage, and of a suspended OH. The other arguments are (B,) bool."""
+    pairs = zip(last.tensors, suspended.tensors, strict=True)
+    parts = [_switch_part(*pair, suspend, resume, entered, is_first) for pair in pairs]
+    return RecurrentState(*(part[0] for part in parts)), RecurrentState(*(part[1] for part in parts))
+
+
+@fuse
+def _switch_part(
+    last: torch.Tensor,
+    suspended: torch.Tensor,
+    suspend: torch.Tensor,
+    resume: torch.Tensor,
+    entered: torch.Tensor,
+    is_first: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One tensor (B, ...) of `_switch_stage`."""
+    suspended = torch.where(_like(suspend, last), last, suspended) * ~_like(is_first, last)
+    return torch.where(_like(resume, last), suspended, last * ~_like(entered, last)), suspended
+
+
+@fuse
+def _reset(
+    grid: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor, entered: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """States (B, ...), 0 where `entered` (B,) bool."""
+    return tuple(last * ~_like(entered, last) for last in (grid, hidden, cell))
+
+
+def _like(games: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    """Flags (B,) with as many axes as states (B, ...)."""
+    return games.view(-1, *(1,) * (states.ndim - 1))
+
+
+@fuse
+def _grid_step(
+    gates: torch.Tensor, tiled: torch.Tensor, hidden_gates: torch.Tensor, last: torch.Tensor, channels: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The convolutional GRU's next state (B, 49, P) from three shares of its gates (B, 49, 3 P).
+
+    And the mean of its first channels over cells (B, channels).
+    """
+    inputs = gates.to(last.dtype) + tiled.to(last.dtype)
+    grid = gru_cell(inputs, hidden_gates, last, dim=-1)
+    return grid, grid[..., :channels].mean(1)
+
+
+@fuse
+def _lstm_inputs(
+    norm: Norm,
+    pooled: torch.Tensor,
+    around: torch.Tensor,
+    read: torch.Tensor,
+    hidden: torch.Tensor,
+    padding: int,
+    dtype: torch.dtype,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The LSTM's input (B, G + map_read); and normalized, with padding, followed by the last output."""
+    lstm_input = torch.cat([part.to(pooled.dtype) for part in (pooled, around, read)], 1)
+    return lstm_input, torch.cat([F.pad(norm(lstm_input), (0, padding)), hidden], 1).to(dtype)
+
+
+@fuse
+def _normalize_gates(
+    gates: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype
+) -> torch.Tensor:
+    """The LSTM's gates (B, 4 L), layer-normalized one by one."""
+    normalized = F.layer_norm(gates.to(dtype).unflatten(1, (4, -1)), (gates.shape[1] // 4,))
+    return normalized.flatten(1) * weight + bias
+
+
+@fuse
+def _lstm_step(gates: torch.Tensor, last: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The LSTM's output and cell (B, L) from its gates (B, 4 L)."""
+    input_gate, forget_gate, new, output_gate = gates.to(last.dtype).chunk(4, 1)
+    cell = torch.sigmoid(forget_gate) * last + torch.sigmoid(input_gate) * torch.tanh(new)
+    return torch.sigmoid(output_gate) * torch.tanh(cell), cell
+
+
+def from_cells(self, state: RecurrentState) -> RecurrentState:
+        """The inverse of `to_cells`."""
+        grid = from_cells(state.grid)[:, : self.memory.config.gru_channels + 1]
+        return RecurrentState(grid.contiguous(), state.hidden, state.cell)
+
+    def advance(
+        self, last: RecurrentState, gates: torch.Tensor, around: torch.Tensor, written: torch.Tensor
+    ) -> tuple[RecurrentState, torch.Tensor]:
+        """One step of the recurrent networks, and the LSTM's input before normalization (B, G + map_read)."""
+        memory, dtype = self.memory, self.dtype
+        tiled = memory.hidden_conv.spread(self.hidden_taps(last.hidden[:, : memory.config.tiled].to(dtype)))
+        hidden_gates = _flat_cells(self.grid_conv(from_cells(last.grid.to(dtype))))
+        grid, pooled = _grid_step(gates, tiled, hidden_gates, last.grid, memory.config.gru_channels)
+        read = self.read_map(pooled, written)
+        lstm_input, inputs = _lstm_inputs(memory.lstm_norm, pooled, around, read, last.hidden, self.lstm_padding, dtype)
+        lstm_gates = self.lstm_gates(inputs)
+        if memory.gate_norm is not None:
+            lstm_gates = _normalize_gates(lstm_gates, memory.gate_norm.weight, memory.gate_norm.bias, last.cell.dtype)
+        hidden, cell = _lstm_step(lstm_gates, last.cell)
+        return RecurrentState(grid, hidden, cell), lstm_input
+
+
+def _switch_stage(
+    last: RecurrentState,
+    suspended: RecurrentState,
+    suspend: torch.Tensor,
+    resume: torch.Tensor,
+    entered: torch.Tensor,
+    is_first: torch.Tensor,
+) -> tuple[RecurrentState, RecurrentState]:
+    """States before a step: of its stage, and of a suspended OH. The other arguments are (B,) bool."""
+    pairs = zip(last.tensors, suspended.tensors, strict=True)
+    parts = [_switch_part(*pair, suspend, resume, entered, is_first) for pair in pairs]
+    return RecurrentState(*(part[0] for part in parts)), RecurrentState(*(part[1] for part in parts))
+
+
+@fuse
+def _switch_part(
+    last: torch.Tensor,
+    suspended: torch.Tensor,
+    suspend: torch.Tensor,
+    resume: torch.Tensor,
+    entered: torch.Tensor,
+    is_first: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One tensor (B, ...) of `_switch_stage`."""
+    suspended = torch.where(_like(suspend, last), last, suspended) * ~_like(is_first, last)
+    return torch.where(_like(resume, last), suspended, last * ~_like(entered, last)), suspended
+
+
+@fuse
+def _reset(
+    grid: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor, entered: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """States (B, ...), 0 where `entered` (B,) bool."""
+    return tuple(last * ~_like(entered, last) for last in (grid, hidden, cell))
+
+
+def _like(games: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    """Flags (B,) with as many axes as states (B, ...)."""
+    return games.view(-1, *(1,) * (states.ndim - 1))
+
+
+@fuse
+def _grid_step(
+    gates: torch.Tensor, tiled: torch.Tensor, hidden_gates: torch.Tensor, last: torch.Tensor, channels: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The convolutional GRU's next state (B, 49, P) from three shares of its gates (B, 49, 3 P).
+
+    And the mean of its first channels over cells (B, channels).
+    """
+    inputs = gates.to(last.dtype) + tiled.to(last.dtype)
+    grid = gru_cell(inputs, hidden_gates, last, dim=-1)
+    return grid, grid[..., :channels].mean(1)
+
+
+@fuse
+def _lstm_inputs(
+    norm: Norm,
+    pooled: torch.Tensor,
+    around: torch.Tensor,
+    read: torch.Tensor,
+    hidden: torch.Tensor,
+    padding: int,
+    dtype: torch.dtype,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The LSTM's input (B, G + map_read); and normalized, with padding, followed by the last output."""
+    lstm_input = torch.cat([part.to(pooled.dtype) for part in (pooled, around, read)], 1)
+    return lstm_input, torch.cat([F.pad(norm(lstm_input), (0, padding)), hidden], 1).to(dtype)
+
+
+@fuse
+def _lstm_step(
+    gates: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, last: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The LSTM's output and cell (B, L) from its gates (B, 4 L), which are layer-normalized one by one."""
+    normalized = F.layer_norm(gates.to(last.dtype).unflatten(1, (4, -1)), last.shape[1:])
+    scaled = normalized * weight.view(4, -1) + bias.view(4, -1)
+    input_gate, forget_gate, new, output_gate = scaled.unbind(1)
+    cell = torch.sigmoid(forget_gate) * last + torch.sigmoid(input_gate) * torch.tanh(new)
+    return torch.sigmoid(output_gate) * torch.tanh(cell), cell
+
+
+def from_cells(cells: torch.Tensor) -> torch.Tensor:
+    """Cells (..., 49, C) as images (..., C, 7, 7), a view in channels_last memory format."""
+    return cells.unflatten(-2, (CELLS, CELLS)).movedim(-1, -3)
+
+
+def _flat_cells(image: torch.Tensor) -> torch.Tensor:
+    """Images (N, C, 7, 7) as cells (N, 49, C)."""
+    return image.permute(0, 2, 3, 1).flatten(1, 2)
+
+
+def _channels_last(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous(memory_format=torch.channels_last)

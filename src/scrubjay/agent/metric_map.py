@@ -8,13 +8,17 @@ the map per step, and acting is the case T = 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.deferred import DeferredLayer, Linear, Scores, WeightedSum
+from scrubjay.agent.fuse import compute_dtype, fuse
 
 CAPACITY = 500
 """Places that fit in a map: a step writes at most one new place, and no stage has more steps."""
@@ -91,16 +95,6 @@ class Entries:
         """Values (..., B, C) at places (..., B, 4), 0 where unknown, and whether they are known (..., B)."""
         match = self.written & (self.keys == pack(place)[..., None])
         return torch.einsum("...bm,bmc->...bc", match.to(self.values.dtype), self.values), match.any(-1)
-
-    def attend(self, queries: torch.Tensor) -> torch.Tensor:
-        """Attention of queries (B, H, C) over one step's values: (B, H, C).
-
-        An extra zero logit with value 0 lets an empty map read as 0 and a query match nothing.
-        """
-        scores = torch.einsum("bhc,bmc->bhm", queries, self.values) * queries.shape[-1] ** -0.5
-        scores = scores.masked_fill(~self.written[:, None], -torch.inf)
-        weights = F.pad(scores, (1, 0)).softmax(-1)[..., 1:].to(self.values.dtype)
-        return torch.einsum("bhm,bmc->bhc", weights, self.values)
 
     def egocentric(self, place: torch.Tensor, size: int) -> torch.Tensor:
         """Egocentric windows around places (..., B, 4), 0 where unknown: (..., B, 4, 2, C, size, size).
@@ -200,16 +194,35 @@ def _plan_writes(state: MapState, keys: torch.Tensor, writes: torch.Tensor, clea
     )
 
 
-def gru_cell(input_gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
-    """A GRU's next state (B, C, ...) from the input's and the state's shares of the gates, (B, 3 C, ...) each.
+def gru_cell(input_gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor, dim: int = 1) -> torch.Tensor:
+    """A GRU's next state from the input's and the state's shares of the gates, three times as long along `dim`.
 
     The reset gate acts after the state's weights, so that one product serves all three gates.
     """
     # In the state's precision, also under autocast: states live for hundreds of steps.
-    reset_in, update_in, new_in = input_gates.to(hidden.dtype).chunk(3, 1)
-    reset_hidden, update_hidden, new_hidden = hidden_gates.to(hidden.dtype).chunk(3, 1)
+    reset_in, update_in, new_in = input_gates.to(hidden.dtype).chunk(3, dim)
+    reset_hidden, update_hidden, new_hidden = hidden_gates.to(hidden.dtype).chunk(3, dim)
     new = torch.tanh(new_in + torch.sigmoid(reset_in + reset_hidden) * new_hidden)
     return new + torch.sigmoid(update_in + update_hidden) * (hidden - new)
+
+
+@fuse
+def gru_cell_gradients(
+    gradient: torch.Tensor, input_gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of `gru_cell`'s inputs (B, 3 C), (B, 3 C) and (B, C), given that of its output (B, C)."""
+    reset_in, update_in, new_in = input_gates.to(hidden.dtype).chunk(3, 1)
+    reset_hidden, update_hidden, new_hidden = hidden_gates.to(hidden.dtype).chunk(3, 1)
+    reset, update = torch.sigmoid(reset_in + reset_hidden), torch.sigmoid(update_in + update_hidden)
+    new = torch.tanh(new_in + reset * new_hidden)
+    of_new = gradient * (1 - update) * (1 - new**2)
+    of_reset = of_new * new_hidden * reset * (1 - reset)
+    of_update = gradient * (hidden - new) * update * (1 - update)
+    return (
+        torch.cat([of_reset, of_update, of_new], 1).to(input_gates.dtype),
+        torch.cat([of_reset, of_update, of_new * reset], 1).to(hidden_gates.dtype),
+        gradient * update,
+    )
 
 
 class MetricMap(nn.Module):
@@ -257,16 +270,69 @@ class MetricMap(nn.Module):
         gates = self.input_gates(value)
         old = state.values.gather(1, plan.slot.T[..., None].expand(-1, -1, self.length)).transpose(0, 1)
         initial = torch.where(plan.known[..., None], old, self.initial_hidden)
-        row = plan.previous.clamp(min=0) * len(state.count) + torch.arange(len(state.count), device=value.device)
-        # One tensor filled in place: with a list, each step's gradient would be a sum over all earlier steps.
-        written = torch.zeros_like(initial)
-        for step, previous in enumerate(plan.previous):
-            hidden = initial[step]
-            if step:
-                earlier = written.flatten(0, 1).index_select(0, row[step])
-                hidden = torch.where(previous[:, None] >= 0, earlier, hidden)
-            written[step] = gru_cell(gates[step], self.hidden_gates(hidden), hidden)
-        return written
+        weight, bias = (tensor.to(compute_dtype(initial)) for tensor in self.hidden_gates.parameters())
+        return _WriteSequence.apply(gates, initial, weight, bias, plan.previous)
+
+
+class _WriteSequence(torch.autograd.Function):
+    """A GRU along the writes to each place, over T steps of B games: the weights' gradients are computed once.
+
+    `previous` (T, B) is the step that wrote to the place before, whose output is the hidden state; where it is -1,
+    `initial` (T, B, C) is. Returns the outputs (T, B, C).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        gates: torch.Tensor,
+        initial: torch.Tensor,
+        weight: torch.Tensor,
+        bias: torch.Tensor,
+        previous: torch.Tensor,
+    ) -> torch.Tensor:
+        steps, games = previous.shape
+        # Rows of a table of all outputs; one more row takes what nobody reads.
+        row = previous * games + torch.arange(games, device=previous.device)
+        table = initial.new_zeros(steps * games + 1, initial.shape[-1])
+        hidden, hidden_gates = torch.empty_like(initial), []
+        for step in range(steps):
+            hidden[step] = _hidden_state(table, row[step], previous[step], initial[step])
+            hidden_gates.append(F.linear(hidden[step].to(weight.dtype), weight, bias))
+            table[step * games : (step + 1) * games] = _write(gates[step], hidden_gates[step], hidden[step])
+        ctx.save_for_backward(gates, hidden, torch.stack(hidden_gates), weight, row, previous)
+        return table[:-1].view_as(initial)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        gates, hidden, hidden_gates, weight, row, previous = ctx.saved_tensors
+        steps, games = previous.shape
+        table = F.pad(gradients[0].flatten(0, 1), (0, 0, 0, 1))
+        row = torch.where(previous < 0, steps * games, row)
+        of_gates, of_hidden_gates, of_hidden = [], [], torch.empty_like(hidden)
+        for step in reversed(range(steps)):
+            gradient = table[step * games : (step + 1) * games]
+            of_input, of_product, direct = gru_cell_gradients(gradient, gates[step], hidden_gates[step], hidden[step])
+            of_hidden[step] = direct + (of_product @ weight).to(direct.dtype)
+            table.index_add_(0, row[step], of_hidden[step])
+            of_gates.append(of_input)
+            of_hidden_gates.append(of_product)
+        product = torch.stack(of_hidden_gates[::-1]).flatten(0, 1)
+        of_weight = product.T @ hidden.flatten(0, 1).to(product.dtype)
+        of_initial = of_hidden * (previous < 0)[..., None]
+        return torch.stack(of_gates[::-1]), of_initial, of_weight, product.sum(0), None
+
+
+@fuse
+def _hidden_state(
+    table: torch.Tensor, row: torch.Tensor, previous: torch.Tensor, initial: torch.Tensor
+) -> torch.Tensor:
+    """Rows (B,) of a table, or `initial` (B, C) where there is no previous write."""
+    return torch.where(previous[:, None] >= 0, table[row.clamp(min=0)], initial)
+
+
+@fuse
+def _write(gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+    return gru_cell(gates, hidden_gates, hidden)
 
 
 class MapReader(nn.Module):
@@ -300,6 +366,40 @@ class MapReader(nn.Module):
         features = self.local_net(window.flatten(-5, -3).flatten(0, -4))
         return features.unflatten(0, place.shape[:-1])
 
-    def attend(self, entries: Entries, state: torch.Tensor) -> torch.Tensor:
-        """Attention with states (B, gru_channels) as queries, at one step: (B, map_read - gru_channels)."""
-        return self.output(entries.attend(self.query(state).unflatten(-1, (NUM_HEADS, -1))).flatten(1))
+    def attention(self, entries: Entries) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        """Reads entries at the steps of one sequence by attention.
+
+        A function of states (B, gru_channels), which query, and of the entries in the map (B, M) bool, to features (B,
+        map_read - gru_channels).
+        """
+        dtype = compute_dtype(entries.values)
+
+        def deferred(layer: nn.Linear) -> DeferredLayer:
+            return DeferredLayer(Linear(), layer.weight.to(dtype), layer.bias.to(dtype))
+
+        query, output, read = deferred(self.query), deferred(self.output), attend_to(entries.values.to(dtype))
+
+        def features(state: torch.Tensor, written: torch.Tensor) -> torch.Tensor:
+            return output(read(query(state.to(dtype)).unflatten(-1, (NUM_HEADS, -1)), written).flatten(1))
+
+        return features
+
+
+def attend_to(values: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Attention to values (B, M, C): a function of queries (B, H, C) and of the valid values (B, M) bool, to (B, H, C).
+
+    An extra zero logit with value 0 lets an empty map read as 0 and a query match nothing.
+    """
+    scores, weighted_sum = DeferredLayer(Scores(), values), DeferredLayer(WeightedSum(), values)
+    return lambda queries, written: weighted_sum(attention_weights(scores(queries), written, values.shape[-1]))
+
+
+@fuse
+def attention_weights(scores: torch.Tensor, written: torch.Tensor, length: int) -> torch.Tensor:
+    """Weights (B, H, M) from products of queries and values of a length; 0 where not `written` (B, M)."""
+    scaled = scores.to(torch.promote_types(scores.dtype, torch.float32)) * length**-0.5
+    masked = scaled.masked_fill(~written[:, None], -torch.inf)
+    # The zero logit is not a column of its own: columns would lose their alignment.
+    top = masked.amax(-1, keepdim=True).clamp(min=0)
+    exponentials = torch.exp(masked - top)
+    return (exponentials / (exponentials.sum(-1, keepdim=True) + torch.exp(-top))).to(scores.dtype)

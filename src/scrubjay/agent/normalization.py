@@ -13,6 +13,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from scrubjay.agent.fuse import fuse
+
 MIN_RATE = 0.02
 """Least weight of a batch in the running statistics. Before, the k-th batch weighs 1 / k: a plain average."""
 MIN_STD = 1e-3
@@ -50,8 +52,7 @@ class RunningNorm(nn.Module):
         """Standardizes x, whose features lie along `dim`, and clips it."""
         shape = [1] * x.ndim
         shape[dim] = -1
-        standardized = (x - self.mean.view(shape)) / self.std.view(shape)
-        return standardized.clamp(-CLIP, CLIP).to(x.dtype)
+        return standardize(x, self.mean.view(shape), self.std.view(shape))
 
     def denormalize(self, x: torch.Tensor) -> torch.Tensor:
         """The inverse for x (..., n), without clipping."""
@@ -105,6 +106,12 @@ Norm = RunningNorm | IdentityNorm
 def make_norm(features: int, running: bool) -> Norm:
     """A RunningNorm of n features, or one that does nothing."""
     return RunningNorm(features) if running else IdentityNorm()
+
+
+@fuse
+def standardize(x: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
+    """(x - mean) / std, clipped to +-CLIP, in x's dtype."""
+    return ((x - mean) / std).clamp(-CLIP, CLIP).to(x.dtype)
 
 
 class CenteredConv2d(nn.Conv2d):

@@ -11,6 +11,7 @@ import math
 import torch
 from torch.nn import functional as F
 
+from scrubjay.agent.fuse import fuse
 from scrubjay.game import actions
 from scrubjay.game.actions import action_index
 from scrubjay.sim.cells import CELLS
@@ -50,6 +51,7 @@ def self_prediction(
     return torch.stack([mean_where(loss, mask & follows) for mask in masks]).sum()
 
 
+@fuse
 def changed_cells(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
     """Cells (..., 7, 7) that changed between two images, from their features (..., C, H, W) of the first block."""
     # The norm is accumulated in float32 without a float32 copy of the features.

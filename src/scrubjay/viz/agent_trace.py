@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from scrubjay import tree
+from scrubjay.agent import metric_map
 from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.memory import EM, MemoryState, S
@@ -134,17 +134,13 @@ def trace_agent(
 
 
 def attention_weights(agent: Agent, before: MemoryState, output: AgentOutput) -> tuple[Entries, torch.Tensor]:
-    """The map entries of B games that a step could read, and the heads' weights (B, 4, M) over them.
-
-    `Entries.attend` computes the same weights but returns only the weighted sum.
-    """
+    """The map entries of B games that a step could read, and the heads' weights (B, 4, M) over them."""
     entries, stage = before.metric_map.entries, output.state.stage
     emptied = (stage != before.stage) & ((stage == EM) | (stage == S))
     entries = replace(entries, written=entries.written & ~emptied[:, None])
-    keys = agent.memory.map_reader.query(output.dirs.grid.mean((-2, -1))).unflatten(-1, (NUM_HEADS, -1))
-    scores = torch.einsum("bhc,bmc->bhm", keys, entries.values) * keys.shape[-1] ** -0.5
-    scores = scores.masked_fill(~entries.written[:, None], -torch.inf)
-    return entries, F.pad(scores, (1, 0)).softmax(-1)[..., 1:]
+    queries = agent.memory.map_reader.query(output.dirs.grid.mean((-2, -1))).unflatten(-1, (NUM_HEADS, -1))
+    scores = queries @ entries.values.transpose(1, 2)
+    return entries, metric_map.attention_weights(scores, entries.written, queries.shape[-1])
 
 
 def to_room_frame(start: AgentPose, steps: np.ndarray) -> np.ndarray:

@@ -1,0 +1,54 @@
+"""Fusing pointwise operations on a GPU: one kernel instead of a dozen small ones.
+
+Recurrent networks are mostly small operations, and a GPU spends longer starting them than computing. `torch.compile`
+fuses them. It needs Triton and a C compiler; without either, and on a CPU, functions run as written. PyTorch's own
+TORCH_COMPILE_DISABLE=1 switches it off.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+
+P, R = ParamSpec("P"), TypeVar("R")
+RECOMPILE_LIMIT = 64
+"""Shapes that each function is compiled for: acting, learning, hindsight and validation differ in theirs."""
+
+
+@functools.cache
+def can_fuse() -> bool:
+    """Is there what `torch.compile` needs on this machine's GPU?"""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    return bool(compiler) and importlib.util.find_spec("triton") is not None
+
+
+def fuse(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function or method of tensors: compiled on a GPU, once for each combination of shapes."""
+
+    @functools.cache
+    def compiled() -> Callable[..., Any]:
+        import torch._dynamo.config as dynamo
+
+        dynamo.recompile_limit = max(dynamo.recompile_limit, RECOMPILE_LIMIT)
+        return torch.compile(function, dynamic=False)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in args)
+        if on_gpu and not torch.compiler.is_compiling() and can_fuse():
+            return compiled()(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def compute_dtype(like: torch.Tensor) -> torch.dtype:
+    """The dtype of matrix products: autocast's, or that of a tensor."""
+    kind = like.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else like.dtype
