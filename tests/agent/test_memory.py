@@ -213,7 +213,7 @@ def test_without_norms_the_lstm_is_a_plain_one():
         read = [
             pooled,
             memory.map_reader.read_around(entries, step.place[0]),
-            memory.map_reader.attend(entries, pooled),
+            memory.map_reader.attention(entries)(pooled, entries.written),
         ]
         output, content = cell(torch.cat(read, 1), (state.recurrent.hidden, state.recurrent.cell))
         _, state = run(memory, state, step, tuple(20 * tensor for tensor in inputs_now))

@@ -50,7 +50,8 @@ class Convolution:
     """A 3 x 3 convolution of x (B, n, H, W) with a weight (m, n, 3, 3) and a bias (m,), zero-padded."""
 
     def forward(self, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        return F.conv2d(x, *weights, padding=1)
+        weight, bias = weights
+        return F.conv2d(x, weight, bias, padding=1)
 
     def input_gradient(self, gradient: torch.Tensor, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
         return self._backward(gradient, x, weights[0], [True, False, False])[0]

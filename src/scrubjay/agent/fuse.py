@@ -16,7 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 RECOMPILE_LIMIT = 64
 """Shapes that each function is compiled for: acting, learning, hindsight and validation differ in theirs."""
 

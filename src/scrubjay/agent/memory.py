@@ -247,7 +247,7 @@ class Memory(nn.Module):
     def _input_gates(self, sir: torch.Tensor, observation: Observation, channels: int) -> torch.Tensor:
         """The inputs' share of the convolutional GRU's gates, for all steps at once: (T, B, 49, 3 * channels)."""
         planes = torch.cat([self.sir_norm(sir, dim=2), self.embedding.target_planes(observation).to(sir.dtype)], 2)
-        weight, bias = pad_gates(self.sir_conv.weight, channels), pad_gates(self.sir_conv.bias, channels)
+        weight, bias = (pad_gates(parameter, channels) for parameter in self.sir_conv.parameters())
         from_planes = F.conv2d(_channels_last(planes.flatten(0, 1)), _channels_last(weight), bias, padding=1)
         tiled = self.embedding_conv(self.embedding.vector(observation), channels)
         return _flat_cells(from_planes).unflatten(0, sir.shape[:2]) + tiled
@@ -294,12 +294,9 @@ class _Layers:
         def deferred(operation: Linear | Convolution, *weights: torch.Tensor) -> DeferredLayer:
             return DeferredLayer(operation, *(weight.to(self.dtype) for weight in weights))
 
-        grid_weight = F.pad(like, (0, 0, 0, 0, 0, self.channels - like.shape[1]))
-        self.grid_conv = deferred(
-            Convolution(),
-            _channels_last(pad_gates(grid_weight, self.channels)),
-            pad_gates(memory.grid_conv.bias, self.channels),
-        )
+        grid_weight, grid_bias = (pad_gates(parameter, self.channels) for parameter in memory.grid_conv.parameters())
+        grid_weight = F.pad(grid_weight, (0, 0, 0, 0, 0, self.channels - like.shape[1]))
+        self.grid_conv = deferred(Convolution(), _channels_last(grid_weight), grid_bias)
         self.hidden_taps = deferred(Linear(), memory.hidden_conv.weight(self.channels))
         from_input, from_hidden = memory.lstm_gates.weight.split(
             [config.gru_channels + config.map_read, config.lstm], 1
@@ -407,9 +404,7 @@ def _lstm_inputs(
 
 
 @fuse
-def _normalize_gates(
-    gates: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype
-) -> torch.Tensor:
+def _normalize_gates(gates: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The LSTM's gates (B, 4 L), layer-normalized one by one."""
     normalized = F.layer_norm(gates.to(dtype).unflatten(1, (4, -1)), (gates.shape[1] // 4,))
     return normalized.flatten(1) * weight + bias
@@ -419,109 +414,6 @@ def _normalize_gates(
 def _lstm_step(gates: torch.Tensor, last: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The LSTM's output and cell (B, L) from its gates (B, 4 L)."""
     input_gate, forget_gate, new, output_gate = gates.to(last.dtype).chunk(4, 1)
-    cell = torch.sigmoid(forget_gate) * last + torch.sigmoid(input_gate) * torch.tanh(new)
-    return torch.sigmoid(output_gate) * torch.tanh(cell), cell
-
-
-def from_cells(self, state: RecurrentState) -> RecurrentState:
-        """The inverse of `to_cells`."""
-        grid = from_cells(state.grid)[:, : self.memory.config.gru_channels + 1]
-        return RecurrentState(grid.contiguous(), state.hidden, state.cell)
-
-    def advance(
-        self, last: RecurrentState, gates: torch.Tensor, around: torch.Tensor, written: torch.Tensor
-    ) -> tuple[RecurrentState, torch.Tensor]:
-        """One step of the recurrent networks, and the LSTM's input before normalization (B, G + map_read)."""
-        memory, dtype = self.memory, self.dtype
-        tiled = memory.hidden_conv.spread(self.hidden_taps(last.hidden[:, : memory.config.tiled].to(dtype)))
-        hidden_gates = _flat_cells(self.grid_conv(from_cells(last.grid.to(dtype))))
-        grid, pooled = _grid_step(gates, tiled, hidden_gates, last.grid, memory.config.gru_channels)
-        read = self.read_map(pooled, written)
-        lstm_input, inputs = _lstm_inputs(memory.lstm_norm, pooled, around, read, last.hidden, self.lstm_padding, dtype)
-        lstm_gates = self.lstm_gates(inputs)
-        if memory.gate_norm is not None:
-            lstm_gates = _normalize_gates(lstm_gates, memory.gate_norm.weight, memory.gate_norm.bias, last.cell.dtype)
-        hidden, cell = _lstm_step(lstm_gates, last.cell)
-        return RecurrentState(grid, hidden, cell), lstm_input
-
-
-def _switch_stage(
-    last: RecurrentState,
-    suspended: RecurrentState,
-    suspend: torch.Tensor,
-    resume: torch.Tensor,
-    entered: torch.Tensor,
-    is_first: torch.Tensor,
-) -> tuple[RecurrentState, RecurrentState]:
-    """States before a step: of its stage, and of a suspended OH. The other arguments are (B,) bool."""
-    pairs = zip(last.tensors, suspended.tensors, strict=True)
-    parts = [_switch_part(*pair, suspend, resume, entered, is_first) for pair in pairs]
-    return RecurrentState(*(part[0] for part in parts)), RecurrentState(*(part[1] for part in parts))
-
-
-@fuse
-def _switch_part(
-    last: torch.Tensor,
-    suspended: torch.Tensor,
-    suspend: torch.Tensor,
-    resume: torch.Tensor,
-    entered: torch.Tensor,
-    is_first: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """One tensor (B, ...) of `_switch_stage`."""
-    suspended = torch.where(_like(suspend, last), last, suspended) * ~_like(is_first, last)
-    return torch.where(_like(resume, last), suspended, last * ~_like(entered, last)), suspended
-
-
-@fuse
-def _reset(
-    grid: torch.Tensor, hidden: torch.Tensor, cell: torch.Tensor, entered: torch.Tensor
-) -> tuple[torch.Tensor, ...]:
-    """States (B, ...), 0 where `entered` (B,) bool."""
-    return tuple(last * ~_like(entered, last) for last in (grid, hidden, cell))
-
-
-def _like(games: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
-    """Flags (B,) with as many axes as states (B, ...)."""
-    return games.view(-1, *(1,) * (states.ndim - 1))
-
-
-@fuse
-def _grid_step(
-    gates: torch.Tensor, tiled: torch.Tensor, hidden_gates: torch.Tensor, last: torch.Tensor, channels: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The convolutional GRU's next state (B, 49, P) from three shares of its gates (B, 49, 3 P).
-
-    And the mean of its first channels over cells (B, channels).
-    """
-    inputs = gates.to(last.dtype) + tiled.to(last.dtype)
-    grid = gru_cell(inputs, hidden_gates, last, dim=-1)
-    return grid, grid[..., :channels].mean(1)
-
-
-@fuse
-def _lstm_inputs(
-    norm: Norm,
-    pooled: torch.Tensor,
-    around: torch.Tensor,
-    read: torch.Tensor,
-    hidden: torch.Tensor,
-    padding: int,
-    dtype: torch.dtype,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The LSTM's input (B, G + map_read); and normalized, with padding, followed by the last output."""
-    lstm_input = torch.cat([part.to(pooled.dtype) for part in (pooled, around, read)], 1)
-    return lstm_input, torch.cat([F.pad(norm(lstm_input), (0, padding)), hidden], 1).to(dtype)
-
-
-@fuse
-def _lstm_step(
-    gates: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, last: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The LSTM's output and cell (B, L) from its gates (B, 4 L), which are layer-normalized one by one."""
-    normalized = F.layer_norm(gates.to(last.dtype).unflatten(1, (4, -1)), last.shape[1:])
-    scaled = normalized * weight.view(4, -1) + bias.view(4, -1)
-    input_gate, forget_gate, new, output_gate = scaled.unbind(1)
     cell = torch.sigmoid(forget_gate) * last + torch.sigmoid(input_gate) * torch.tanh(new)
     return torch.sigmoid(output_gate) * torch.tanh(cell), cell
 
