@@ -5,8 +5,10 @@ Each process runs this file under torchrun.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,8 @@ from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.distributed import Group, make_group
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.replay import Triplets
-from scrubjay.training.trainer import Trainer
+from scrubjay.training.run import Run, checkpoints
+from scrubjay.training.trainer import Trainer, train
 
 SCENES = ("FloorPlan401", "FloorPlan402")
 # Three rooms for two processes: one has twice as many games.
@@ -29,7 +32,7 @@ EXPLORE = TrainConfig.preset(
 )  # fmt: skip
 CACHE = TrainConfig.preset(
     "demo", task="cache", scenes=SCENES, copies=3, unroll_length=8, minibatch_games=3, updates=8,
-    checkpoint_interval=4, replay_size=64,
+    checkpoint_interval=4, replay_size=256,
     stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
 )  # fmt: skip
 
@@ -114,6 +117,23 @@ def test_two_processes_that_play_whole_games_end_with_the_same_agent(early, tmp_
     assert bool(hid) == (early == 2) and all(games >= early for games in hid)
 
 
+@pytest.mark.slow
+def test_every_process_gets_its_own_replay_buffer_back(tmp_path):
+    config = replace(EXPLORE, updates=4, augment=True, replay_size=40, replay_batch_size=4, replay_group_share=1.0)
+    whole, again = tmp_path / "whole", tmp_path / "again"
+    Run.begin(whole, config).close()
+    run_two_processes("resume", str(whole))
+    shutil.copytree(whole, again)
+    shutil.rmtree(checkpoints(again)[-1])
+    run_two_processes("resume", str(again))
+    for name in ("replay.safetensors", "optimizers.safetensors"):
+        assert (checkpoints(whole)[-1] / name).read_bytes() == (checkpoints(again)[-1] / name).read_bytes()
+    buffers = safetensors.load_file(checkpoints(whole)[-1] / "replay.safetensors")
+    assert {name.split(".")[0] for name in buffers} == {"0", "1"}
+    assert (buffers["0.room"] <= 1).all() and (buffers["1.room"] == 0).all(), "two rooms and one"
+    assert all("dynamics/inverse" in json.loads(line)["losses"] for line in (again / "metrics.jsonl").open())
+
+
 class Uneven(Trainer):
     """A trainer whose replay buffer starts with one or two batches, by rank."""
 
@@ -155,8 +175,15 @@ def learn(group: Group, out: Path) -> None:
     (out / f"{group.rank}.json").write_text(json.dumps(rows))
 
 
+def resume(group: Group, folder: Path) -> None:
+    """Trains a run to its end."""
+    run = group.open_run(lambda: Run.open(folder))
+    train(run, group=group)
+    run.close()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     mine, _ = make_group("cpu")
-    {"agree": agree, "learn": learn}[sys.argv[1]](mine, Path(sys.argv[2]))
+    {"agree": agree, "learn": learn, "resume": resume}[sys.argv[1]](mine, Path(sys.argv[2]))
     mine.close()
