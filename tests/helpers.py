@@ -1,10 +1,17 @@
-"""What several tests share: small rooms worked out by hand, and the renderers that work here."""
+"""What several tests share: small rooms worked out by hand, the renderers that work here, an agent for whole games."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+import torch
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import SMALL
 from scrubjay.errors import RendererError
+from scrubjay.game.actions import action_index
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.rooms.room import Lamp, Room, Thing
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.render.make import make_renderer
@@ -49,3 +56,21 @@ def renderers() -> list:
 def drawn(name: str) -> bool:
     """Does a renderer on the CPU's side work here?"""
     return not any(mark.name == "skip" for how in renderers() if how.id == f"{name}-cpu" for mark in how.marks)
+
+
+class Anywhere(RandomEpisodes):
+    """Games in which every drop counts as a placement, so that random hiders succeed."""
+
+    def __call__(self, world, number):
+        return replace(super().__call__(world, number), anywhere=True)
+
+
+def eager_agent() -> Agent:
+    """An agent that drops, claims, closes and says it is ready more often than an untrained one."""
+    torch.manual_seed(0)
+    agent = Agent(SMALL)
+    for stage, name in (("OM", "DropObject"), ("S", "ClaimVisible"), ("OH", "ReadyForSeeker"), ("OH", "CloseObjects")):
+        head = agent.heads.stages[stage]
+        with torch.no_grad():
+            head.actor.bias[head.actions.tolist().index(action_index(name))] = 3.0
+    return agent

@@ -95,7 +95,7 @@ def test_hiders_choose_among_visited_places(agent, chest):
             game.step(*player(game, np.ones(3, bool)))
         here = game.relative_place()
         places, choice, explored = agent.choose_place(
-            state, observe(game), torch.arange(3), torch.Generator().manual_seed(3)
+            state.metric_map, observe(game).place, torch.Generator().manual_seed(3)
         )
         assert explored.visited.flatten(1).sum(1).tolist() == [len(each) for each in visited]
         assert choice.valid.any(1).all()

@@ -418,3 +418,35 @@ def test_forgiven_actions_fail_and_take_a_step(world):
     result = game.step(one("ClaimVisible"))
     assert not result.success[0] and result.action[0] == -1
     assert game.time[0, Stage.EM] == 1 and world.agent_pose(0) == before
+
+
+def test_games_in_ps_can_wait(chest):
+    """Two games reach PS; one chooses at once, the other waits two steps and then chooses the same."""
+    with World([chest], copies=2) as world:
+        spec = EpisodeSpec("Tomato", AgentPose(0.0, 0.0, 0.0, True))
+        game = CacheGame(world, lambda *_: spec, np.array([2, 1, 15, 50, 500]))
+        for _ in range(2):
+            game.step(np.full(2, action_index("RotateRight")))
+        assert (game.stage == Stage.PS).all()
+        before, place = game.look(("rgb",)).rgb.clone(), np.array([[1, 1, 2, 1]] * 2)
+        first = game.step(np.array([-1, -1]), place, np.array([False, True]))
+        assert first.waited.tolist() == [False, True] and first.success.tolist() == [True, False]
+        assert first.ended.tolist() == [True, False] and not first.finished.any() and not first.full[1]
+        assert game.stage.tolist() == [Stage.OH, Stage.PS] and game.time[1].tolist() == [2, 0, 0, 0, 0]
+        assert game.last_action[1] == action_index("RotateRight") and game.last_success[1]
+        second = game.step(np.array([action_index("Crouch"), -1]), waiting=np.array([False, True]))
+        assert second.success.tolist() == [True, False] and game.time[1, Stage.PS] == 0
+        assert torch.equal(game.look(("rgb",)).rgb[1], before[1])
+        third = game.step(np.array([action_index("Stand"), -1]), place)
+        assert third.success.all() and game.stage.tolist() == [Stage.OH, Stage.OH]
+        for result, b in ((first, 0), (third, 1)):
+            assert result.place[b].tolist() == [1, 1, 2, 1] and result.ended[b] and game.time[b, Stage.PS] == 1
+        np.testing.assert_array_equal(third.pose[0], third.pose[1])
+
+
+@pytest.mark.parametrize("waiting", [np.ones(1, bool), np.zeros(1, int), np.zeros(2, bool)])
+def test_only_games_in_ps_can_wait(game, waiting):
+    before = game.time.copy()
+    with pytest.raises(ValueError, match="waiting must be a bool array"):
+        game.step(one("Crouch"), NO_PLACE, waiting)
+    assert (game.time == before).all() and game.world.state.standing[0]

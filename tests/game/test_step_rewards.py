@@ -21,7 +21,8 @@ from scrubjay.game.rewards import (
     total,
 )
 
-FLAGS = ("success", "hit", "placed", "placed_before", "visible", "full", "ended", "truncated", "finished", "found")
+FLAGS = ("success", "hit", "placed", "placed_before", "visible", "waited", "full", "ended", "truncated",
+         "finished", "found")  # fmt: skip
 
 
 def step(stage: Stage, action: str, **what) -> dict:

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 import pytest
 import torch
+from helpers import Anywhere, eager_agent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,24 +49,6 @@ OH_LOSSES = {
 }  # fmt: skip
 EARLY_LOSSES = {"oh/modality", "oh/spatial"}
 PS_LOSSES = {f"ps/{name}" for name in ("outcome", "ranking", "mental_policy", "mental_success", "mental_claim")}
-
-
-class Anywhere(RandomEpisodes):
-    """Games in which every drop counts as a placement, so that random hiders succeed."""
-
-    def __call__(self, world, number):
-        return replace(super().__call__(world, number), anywhere=True)
-
-
-def eager_agent() -> Agent:
-    """An agent that drops, claims, closes and says it is ready more often than an untrained one."""
-    torch.manual_seed(0)
-    agent = Agent(SMALL)
-    for stage, name in (("OM", "DropObject"), ("S", "ClaimVisible"), ("OH", "ReadyForSeeker"), ("OH", "CloseObjects")):
-        head = agent.heads.stages[stage]
-        with torch.no_grad():
-            head.actor.bias[head.actions.tolist().index(action_index(name))] = 3.0
-    return agent
 
 
 @pytest.fixture(scope="module")

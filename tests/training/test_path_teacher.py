@@ -21,7 +21,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.learner import Learner, Objective
-from scrubjay.training.path_teacher import UNREACHABLE, PathTeacher, claimable, distances, first_actions
+from scrubjay.training.path_teacher import UNREACHABLE, PathTeacher, claimable, distances, first_actions, teach
 from scrubjay.training.rollout import Collector
 
 CPU = torch.device("cpu")
@@ -144,7 +144,7 @@ def test_actions_by_hand(place, action, steps):
         assert away[0, 1 - place[1], place[0], place[2], place[3]] == steps
 
 
-def test_actions_survive_a_larger_window_and_end_with_the_game():
+def test_actions_survive_a_larger_window():
     teacher, _ = l_shaped_teacher()
     here = torch.tensor([[0, 0, NORTH, 1]] * 3)
     larger = torch.full((2, 2, 5, 4, 2), action_index("Stand"))
@@ -155,8 +155,7 @@ def test_actions_survive_a_larger_window_and_end_with_the_game():
     assert teacher.action(here).tolist() == [NOTHING, action_index("MoveAhead"), NOTHING], (
         "nothing is left of the previous game"
     )
-    teacher.stop(torch.tensor([False, True, False]))
-    assert teacher.action(here).tolist() == [NOTHING] * 3
+    assert teacher.action(torch.stack([here, here + 9])).tolist() == [teacher.action(here).tolist(), [NOTHING] * 3]
 
 
 CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
@@ -214,10 +213,15 @@ def write_random_walks(agent_map, games: int, seed: int) -> tuple[MapState, torc
 
 
 def teacher_inputs(maps: MapState, place: torch.Tensor, outcome: torch.Tensor) -> tuple:
-    """The arguments of `PathTeacher.start` for objects hidden at places (n, 4) as observed."""
+    """The arguments of `start` for objects hidden at places (n, 4) as observed."""
     explored, origin = explored_maps(maps.entries)
     row, column = origin[:, 1] - place[:, 1], place[:, 0] - origin[:, 0]
     return explored, origin, torch.stack([row, column, place[:, 2]], -1), outcome
+
+
+def start(teacher: PathTeacher, perspective, games, explored, origin, place, outcome) -> None:
+    """Starts to teach games (n,), given by index."""
+    teacher.set(games, teach(perspective, explored, place, outcome), origin)
 
 
 @torch.no_grad()
@@ -228,12 +232,12 @@ def test_a_game_in_a_batch_is_taught_as_if_alone():
     outcome = torch.tensor([0, 17, 200, NOT_HIDDEN])
     together = PathTeacher(6, CPU)
     numbers = torch.tensor([5, 0, 3, 2])
-    together.start(perspective, numbers, *teacher_inputs(maps, place[-1], outcome))
+    start(together, perspective, numbers, *teacher_inputs(maps, place[-1], outcome))
     seen = set()
     for b in range(4):
         alone = PathTeacher(1, CPU)
         one = tree.index(maps, slice(b, b + 1))
-        alone.start(perspective, torch.tensor([0]), *teacher_inputs(one, place[-1, b : b + 1], outcome[b : b + 1]))
+        start(alone, perspective, torch.tensor([0]), *teacher_inputs(one, place[-1, b : b + 1], outcome[b : b + 1]))
         for there in place[:, b]:
             everywhere = there.expand(6, 4)
             action = together.action(everywhere)[numbers[b]].item()
@@ -249,7 +253,7 @@ def test_actions_follow_the_imagined_map_of_each_hiding():
     perspective, (maps, place) = simulation(), write_random_walks(Agent(CONFIG).memory.metric_map, 2, 1)
     teacher, outcome = PathTeacher(2, CPU), torch.tensor([40, 7])
     explored, origin, at, _ = known = teacher_inputs(maps, place[3], outcome)
-    teacher.start(perspective, torch.arange(2), *known)
+    start(teacher, perspective, torch.arange(2), *known)
     survey = perspective.encode_maps(explored)
     for b in range(2):
         one = slice(b, b + 1)
@@ -274,8 +278,8 @@ def test_teaching_works_in_bfloat16():
     for bfloat16 in (False, True):
         teacher = PathTeacher(4, CPU)
         with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
-            teacher.start(
-                perspective, torch.arange(4), *teacher_inputs(maps, place[2], torch.tensor([3, 60, 150, 290]))
+            start(
+                teacher, perspective, torch.arange(4), *teacher_inputs(maps, place[2], torch.tensor([3, 60, 150, 290]))
             )
         actions.append(teacher.actions)
     assert (actions[0] == actions[1]).float().mean() > 0.9
@@ -289,15 +293,7 @@ def test_seekers_are_taught_in_whole_games_and_imitate(chest):
         agent.perspective.seeker.success.bias[SEEKER_CLAIM] = 100
     with World([chest], copies=2, size=SMALL.image_size) as world:
         game = CacheGame(world, RandomEpisodes(3), np.array([3, 1, 2, 2, 4]))
-
-        def start_teachers(number, game, result):
-            begun = torch.from_numpy(np.flatnonzero((result.stage != Stage.S) & (game.stage == Stage.S)))
-            if len(begun):
-                maps = tree.index(collector.actors[number].state.metric_map, begun)
-                known = teacher_inputs(maps, torch.from_numpy(result.place)[begun], torch.full_like(begun, NOT_HIDDEN))
-                collector.teachers[number].start(agent.perspective, begun, *known)
-
-        collector = Collector(agent, [game], seed=1, on_step=start_teachers)
+        collector = Collector(agent, [game], seed=1, hiding=True)
         rollout = collector.collect(16)
     seeking = rollout.observation.stage == Stage.S
     assert seeking.any() and (rollout.teacher_action[~seeking] == NOTHING).all()

@@ -19,7 +19,7 @@ from scrubjay.agent.encoder import Encoded, ImageEncoder
 from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.heads import Decision, Heads
 from scrubjay.agent.memory import ALL_STAGES, DynamicRepresentation, Memory, MemoryState
-from scrubjay.agent.metric_map import CAPACITY, Entries
+from scrubjay.agent.metric_map import CAPACITY, Entries, MapState
 from scrubjay.agent.perspective import ExploredMaps, PerspectiveSimulation, PlaceChoice, Uniforms
 from scrubjay.agent.visual_dynamics import VisualDynamics
 from scrubjay.game.actions import NAMES, PLACE_ACTIONS
@@ -131,21 +131,16 @@ class Agent(nn.Module):
         return self.placement_recall(flat).unflatten(-1, (2, len(PLACE_ACTIONS)))
 
     def choose_place(
-        self,
-        state: MemoryState,
-        observation: Observation,
-        games: torch.Tensor,
-        generator: torch.Generator | None = None,
+        self, metric_map: MapState, here: torch.Tensor, generator: torch.Generator | None = None
     ) -> tuple[torch.Tensor, PlaceChoice, ExploredMaps]:
-        """PS: chooses hiding places for games (n,), by index, and returns them with the simulation behind the choice.
+        """PS: chooses hiding places for n games, and returns them with the simulation behind the choice.
 
-        Places (n, 4) are in the game's action format: steps right and ahead of the hider, quarter turns from the
-        start's heading, standing.
+        `here` (n, 4) are the hiders' places, as observed. Those chosen (n, 4) are in the game's action format: steps
+        right and ahead of the hider, quarter turns from the start's heading, standing.
         """
-        explored, origin = explored_maps(tree.index(state.metric_map, games).entries)
+        explored, origin = explored_maps(metric_map.entries)
         choice = self.perspective.choose_place(explored, Uniforms.sample(explored, generator))
         row, column, quarter, standing = choice.place.unbind(-1)
-        here = observation.place[games]
         right, ahead = origin[:, 0] + column - here[:, 0], origin[:, 1] - row - here[:, 1]
         return torch.stack([right, ahead, quarter, standing], -1), choice, explored
 

@@ -37,12 +37,12 @@ def measure(config: TrainConfig, device: str, updates: int, console: Console) ->
             trainer.update(collector, replay)
         parts: dict[str, float] = {}
         _wait(device)
-        start = time.perf_counter()
+        start, before = time.perf_counter(), trainer.progress.steps
         for _ in range(updates):
             trainer.update(collector, replay)
         _wait(device)
         seconds = (time.perf_counter() - start) / updates
-        steps = config.games * config.unroll_length
+        steps = (trainer.progress.steps - before) / updates
         # Parts one after another, each synchronized: what overlaps in training is counted in full here.
         with _timed(parts, "collect", device):
             rollout = collector.collect(config.unroll_length)

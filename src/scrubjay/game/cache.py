@@ -59,6 +59,8 @@ class StepResult:
     visible: np.ndarray
     """(B,) bool: a claim, and the object had enough pixels, at whatever distance."""
     novelty: Novelty
+    waited: np.ndarray
+    """(B,) bool: the game waited in PS. Nothing happened, and no step was taken."""
     full: np.ndarray
     """(B,) bool: the last step that the stage allows."""
     ended: np.ndarray
@@ -173,24 +175,30 @@ class CacheGame:
 
     # A step.
 
-    def step(self, action: np.ndarray, place: np.ndarray | None = None) -> StepResult:
+    def step(
+        self, action: np.ndarray, place: np.ndarray | None = None, waiting: np.ndarray | None = None
+    ) -> StepResult:
         """Takes one action (B,) in every game.
 
         Games in PS take a place (B, 4) instead, and action -1: steps right and ahead of where the hider is, quarter
-        turns from the start's heading, standing.
+        turns from the start's heading, standing. Those among them that are `waiting` (B,) bool take no step: their
+        hiders have not chosen yet.
         """
-        action = self._check(action, place)
+        waited = np.zeros(len(self), bool) if waiting is None else np.asarray(waiting)
+        action = self._check(action, place, waited)
         stage, target, placed_before, open_before = (
             values.copy() for values in (self.stage, self.target, self.placed, self.world.state.open)
         )
         found, visible = self._claim(action)
-        success = self._act(action) | self._choose(place) | found
+        success = self._act(action) | self._choose(place, (self.stage == Stage.PS) & ~waited) | found
         self._view = None
         opened = self.world.state.open & ~open_before & (actions.OPEN_CELL[action] != NOTHING)[:, None]
         here = self.relative_place()
         novelty = self.novelty_tracker.update(stage, here, opened)
-        full = self._count_step()
-        self.last_action, self.last_success = action.copy(), success.copy()
+        full = self._count_step(~waited)
+        self.last_action, self.last_success = (
+            np.where(waited, before, now) for before, now in ((self.last_action, action), (self.last_success, success))
+        )
 
         transition = advance(stage, self.last, action, success, self.time, self.limits)
         hit, counts = self._judge(transition.manipulated)
@@ -207,6 +215,7 @@ class CacheGame:
             target=target,
             visible=visible,
             novelty=novelty,
+            waited=waited,
             full=full,
             ended=transition.ended,
             truncated=transition.truncated,
@@ -224,8 +233,8 @@ class CacheGame:
     def before_reset(self, result: StepResult) -> None:
         """Hook for subclasses that need the final states: called after every step, before new games begin."""
 
-    def _check(self, action: np.ndarray, place: np.ndarray | None) -> np.ndarray:
-        """Raises ValueError, before anything changes, unless every game's stage has its action.
+    def _check(self, action: np.ndarray, place: np.ndarray | None, waited: np.ndarray) -> np.ndarray:
+        """Raises ValueError, before anything changes, unless every game's stage has its action, and can wait.
 
         If forgiving, actions that a stage does not have become -1.
         """
@@ -234,7 +243,9 @@ class CacheGame:
             raise ValueError(f"one action's number for each of {len(self)} games is needed, not {action.shape}")
         if (action < NOTHING).any() or (action >= len(actions.NAMES)).any():
             raise ValueError(f"actions are numbers from 0 to {len(actions.NAMES) - 1}, or -1 in PS")
-        if choosing.any() and (place is None or np.shape(place) != (len(self), 4)):
+        if waited.shape != (len(self),) or waited.dtype != bool or (waited & ~choosing).any():
+            raise ValueError(f"waiting must be a bool array ({len(self)},), True only for games in PS")
+        if (choosing & ~waited).any() and (place is None or np.shape(place) != (len(self), 4)):
             raise ValueError(f"games in PS need places ({len(self)}, 4): right, ahead, quarter turns, standing")
         known = actions.ALLOWED[self.stage, action] & (action != NOTHING)
         if self.forgiving:
@@ -270,10 +281,10 @@ class CacheGame:
         success |= (actions.PLACE_AT[action] != NOTHING) & ~self.placed
         return success | (actions.READY[action] != NOTHING) & self.placed
 
-    def _choose(self, place: np.ndarray | None) -> np.ndarray:
-        """Moves hiders in PS to the places they chose; an unreachable place fails, and the hider stays."""
+    def _choose(self, place: np.ndarray | None, games: np.ndarray) -> np.ndarray:
+        """Moves hiders of games (B,) bool to the places they chose; an unreachable place fails, and the hider stays."""
         success = np.zeros(len(self), bool)
-        for b in np.flatnonzero(self.stage == Stage.PS).tolist():
+        for b in np.flatnonzero(games).tolist():
             assert place is not None
             right, onward, quarters, standing = place[b]
             heading = self.start[b, 2]
@@ -296,10 +307,10 @@ class CacheGame:
             reachable = floor.positions(self.start[b, :2], self.start[b, 2] % 90)
         return _is_among(position, reachable)
 
-    def _count_step(self) -> np.ndarray:
-        """Counts a step of each game's stage; was it the last allowed, (B,) bool."""
+    def _count_step(self, games: np.ndarray) -> np.ndarray:
+        """Counts a step of each game's stage, in games (B,) bool; was it the last allowed, (B,) bool."""
         current = np.arange(len(self)), self.stage
-        self.time[current] += 1
+        self.time[current] += games
         return self.time[current] >= self.limits[self.stage]
 
     # The stages.

@@ -152,6 +152,8 @@ class Recorder:
         """Adds a step, and the places (B, 4) chosen in PS; returns the records of the games that it finished."""
         finished = []
         for b, record in enumerate(self._records):
+            if result.waited[b]:
+                continue
             if result.stage[b] == Stage.PS:
                 assert place is not None
                 record.actions.append(" ".join([CHOICE, *(str(int(number)) for number in place[b])]))

@@ -58,7 +58,7 @@ def advance(
     """
     full = steps >= limits
     explored = (stage == EM) & full[:, EM]
-    chose = stage == PS
+    chose = (stage == PS) & full[:, PS]  # A hider that waits has taken no step.
     placing = (stage == OH) & success & (actions.PLACE_AT[action] != NOTHING)
     dropped = success & (actions.DROP[action] != NOTHING)
     manipulated = (stage == OM) & (dropped | full[:, OM])

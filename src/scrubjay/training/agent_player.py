@@ -47,7 +47,9 @@ class AgentPlayer:
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
                 index = torch.from_numpy(choosing).to(self.device)
-                places, self.choice, _ = self.agent.choose_place(step.state, observation, index, self.generator)
+                places, self.choice, _ = self.agent.choose_place(
+                    tree.index(step.state.metric_map, index), observation.place[index], self.generator
+                )
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 

@@ -99,6 +99,9 @@ class TrainConfig:
     """Largest share of one group of actions, such as OpenAt, in the triplets that a rollout adds."""
     hiding_minibatch: PositiveInt = 64
     """Whole games: finished games that make one step of the optimizers of hiding and perspective simulation."""
+    think_every: PositiveInt = 16
+    """Whole games: every so many steps all games that have reached PS run perspective simulation in one batch. Until
+    then they wait, which takes no environment step; with 1 they never do."""
     stage_limits: Annotated[tuple[PositiveInt, ...], Field(min_length=len(Stage), max_length=len(Stage))] = tuple(
         LIMITS.tolist()
     )

@@ -8,18 +8,18 @@ game that waits for training takes as much again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, explored_maps
+from scrubjay.agent.agent import Agent
 from scrubjay.agent.heads import Decision
 from scrubjay.agent.hiding_outcomes import OUTCOME_SAMPLES, outcome_index
 from scrubjay.agent.mental_seeker import SEEKER_ACTIONS, SEEKER_INDEX
 from scrubjay.agent.metric_map import MapState
-from scrubjay.agent.perspective import CANDIDATES, ExploredMaps, PlaceChoice
+from scrubjay.agent.perspective import CANDIDATES
 from scrubjay.game import actions
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
@@ -184,6 +184,7 @@ class HidingBuffer:
 
     def __init__(self, agent: Agent, game: CacheGame) -> None:
         self.game, self.device = game, next(agent.parameters()).device
+        self._place_at, self._seeker_actions = PLACE_AT.to(self.device), torch.tensor(SEEKER_ACTIONS).to(self.device)
         games, hide, seek = len(game), int(game.limits[Stage.OH]), int(game.limits[Stage.S])
 
         def zeros(*shape: int, kind: torch.dtype = torch.int64) -> torch.Tensor:
@@ -206,14 +207,13 @@ class HidingBuffer:
         self._place = zeros(seek, 4, kind=torch.int16)
         self._policy = zeros(seek, len(SEEKER_ACTIONS), kind=torch.float16)
 
-    def start(self, games: torch.Tensor, metric_map: MapState, choice: PlaceChoice) -> None:
-        """Starts recording games (n,), given by index, in PS; the maps are all (B, ...), the choice is (n, ...)."""
-        for field in fields(ChoiceBatch):
-            getattr(self.choice, field.name)[games] = getattr(choice, field.name)
-        tree.index_put_(self.metric_map, games, tree.index(metric_map, games))
-        index = games.cpu().numpy()
-        self.active[index] = True
-        self._hider.count[index] = self._seeker.count[index] = 0
+    def start(self, games: np.ndarray, metric_map: MapState, choice: ChoiceBatch) -> None:
+        """Starts recording games (n,), given by index, in PS, with their maps and choices (n, ...)."""
+        index = self._to_device(games)
+        tree.index_put_(self.choice, index, choice)
+        tree.index_put_(self.metric_map, index, metric_map)
+        self.active[games] = True
+        self._hider.count[games] = self._seeker.count[games] = 0
 
     def record_decision(self, observation: Observation, decision: Decision, action: torch.Tensor) -> None:
         """Records observations and policies (B,) of the next step, in OH and in S."""
@@ -226,14 +226,14 @@ class HidingBuffer:
                 self._observation = tree.map(lambda tensor: tensor.new_zeros(*shape, *tensor.shape[1:]), observation)
             tree.index_put_(self._observation, (games, step), tree.index(observation, games))
             self._log_probs[games, step] = log_prob(logits[games], action[games])
-            place_at = PLACE_AT.to(self.device)[action[games, None]].clamp(min=0)
+            place_at = self._place_at[action[games, None]].clamp(min=0)
             hittable = decision.hittable[games].float().flatten(1)
             self._hit_probability[games, step] = hittable.gather(-1, place_at)[:, 0].sigmoid()
         seeking = np.flatnonzero(self.active & (self.game.stage == Stage.S))
         if len(seeking):
             games, step = self._indices(seeking, self._seeker)
             self._place[games, step] = observation.place[games].to(self._place.dtype)
-            policy = logits[games][:, list(SEEKER_ACTIONS)].softmax(-1)
+            policy = logits[games][:, self._seeker_actions].softmax(-1)
             self._policy[games, step] = policy.to(self._policy.dtype)
 
     def record_step(self, result: StepResult, claimable: np.ndarray) -> FinishedBatch | None:
@@ -257,20 +257,26 @@ class HidingBuffer:
         self.seeking_begun = np.flatnonzero(self.active & (stage != Stage.S) & (self.game.stage == Stage.S))
         return batch
 
-    def hidden(self, games: np.ndarray) -> tuple[ExploredMaps, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Of games (n,), given by index, whose OH has ended: maps, steps right and ahead of their first cells (n, 2),
-        the hiders' places (n, 3) as row, column and quarter, and the outcomes of hiding (n,)."""
-        index = torch.from_numpy(games).to(self.device)
-        assert self._observation is not None
-        explored, origin = explored_maps(tree.index(self.metric_map, index).entries)
+    def hidden(self, games: np.ndarray) -> tuple[MapState, torch.Tensor, torch.Tensor]:
+        """Of games (n,), given by index, whose OH has ended: the maps in PS, the hiders' places there (n, 3) as row,
+        column and quarter, and the outcomes of hiding (n,)."""
+        index = self._to_device(games)
         action, success, _, _ = self._hider.tensors(games, self.device)
-        outcome = hiding_outcome(PLACE_AT.to(self.device)[action], success, self._observation.standing[index])
-        return explored, origin, self.choice.place[index], outcome
+        if self._observation is None:  # Nobody has hidden anything yet.
+            standing = torch.zeros_like(success)
+        else:
+            standing = self._observation.standing[index]
+        outcome = hiding_outcome(self._place_at[action], success, standing)
+        return tree.index(self.metric_map, index), self.choice.place[index], outcome
 
     def _indices(self, games: np.ndarray, log: _StepLog) -> tuple[torch.Tensor, torch.Tensor]:
         """Games and the steps that they record next."""
-        at = torch.from_numpy(np.stack([games, log.count[games]])).to(self.device)
+        at = self._to_device(np.stack([games, log.count[games]]))
         return at[0], at[1]
+
+    def _to_device(self, values: np.ndarray) -> torch.Tensor:
+        """Without waiting for the device, which may be busy with the agent's step."""
+        return torch.from_numpy(values).to(self.device, non_blocking=True)
 
     def _batch(self, games: np.ndarray, found: np.ndarray) -> FinishedBatch:
         """A copy of the records of games (n,)."""

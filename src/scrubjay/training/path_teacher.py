@@ -40,54 +40,43 @@ DOWN, RIGHT = torch.tensor([-1, 0, 1, 0]), torch.tensor([0, 1, 0, -1])
 
 
 class PathTeacher:
-    """The teacher's actions in B games, from the end of hiding to the end of the search."""
+    """The teacher's actions at every place of B games."""
 
     def __init__(self, games: int, device: torch.device) -> None:
-        self.active = torch.zeros(games, dtype=torch.bool, device=device)
         self.origin = torch.zeros(games, 2, dtype=torch.int64, device=device)
         """(B, 2): steps right and ahead of the window's first position."""
         self.actions = torch.full((games, 1, 1, QUARTERS, 2), NOTHING, dtype=torch.int16, device=device)
         """(B, h, w, 4, 2): by row, column, quarter and standing; the window grows with the largest map."""
-
-    @torch.no_grad()
-    def start(
-        self,
-        perspective: PerspectiveSimulation,
-        games: torch.Tensor,
-        explored: ExploredMaps,
-        origin: torch.Tensor,
-        place: torch.Tensor,
-        outcome: torch.Tensor,
-    ) -> None:
-        """Starts to teach games (n,), given by index, whose hiders hid at places (n, 3) with outcomes (n,).
-
-        `explored` are their maps in PS, `origin` (n, 2) the steps right and ahead of the maps' first cells; places are
-        row, column and quarter on these maps.
-        """
-        survey = perspective.encode_maps(explored)
-        imagined = perspective.imagine(survey, explored.inside, place[:, None], outcome[:, None, None])[:, 0]
-        targets = claimable(perspective.seeker, imagined, explored.floor)
-        self.set(games, first_actions(distances(targets, explored.floor)), origin)
 
     def set(self, games: torch.Tensor, actions: torch.Tensor, origin: torch.Tensor) -> None:
         """Sets the actions (n, h, w, 4, 2) and origins (n, 2) of games (n,), given by index."""
         height, width = (max(mine, new) for mine, new in zip(self.actions.shape[1:3], actions.shape[1:3], strict=True))
         self.actions = _pad_window(self.actions, height, width)
         self.actions[games] = _pad_window(actions.to(self.actions.dtype), height, width)
-        self.origin[games], self.active[games] = origin, True
-
-    def stop(self, games: torch.Tensor) -> None:
-        """Stops teaching where `games` (B,) bool: new ones begin."""
-        self.active = self.active & ~games
+        self.origin[games] = origin
 
     def action(self, place: torch.Tensor) -> torch.Tensor:
-        """The teacher's actions (B,) int64 at places (B, 4) like the observation's; -1 without a path."""
+        """The teacher's actions (..., B) int64 at places (..., B, 4) like the observation's; -1 without a path."""
         height, width = self.actions.shape[1:3]
-        column, row = place[:, 0] - self.origin[:, 0], self.origin[:, 1] - place[:, 1]
+        column, row = place[..., 0] - self.origin[:, 0], self.origin[:, 1] - place[..., 1]
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        index = ((row.clamp(0, height - 1) * width + column.clamp(0, width - 1)) * QUARTERS + place[:, 2]) * 2
-        action = self.actions.flatten(1).gather(1, (index + place[:, 3])[:, None])[:, 0].long()
-        return torch.where(self.active & inside, action, NOTHING)
+        position = row.clamp(0, height - 1) * width + column.clamp(0, width - 1)
+        index = (position * QUARTERS + place[..., 2]) * 2 + place[..., 3]
+        action = self.actions.flatten(1).gather(1, index.reshape(-1, len(self.origin)).T).T.reshape(index.shape)
+        return torch.where(inside, action.long(), NOTHING)
+
+
+@torch.no_grad()
+def teach(
+    perspective: PerspectiveSimulation, explored: ExploredMaps, place: torch.Tensor, outcome: torch.Tensor
+) -> torch.Tensor:
+    """The teacher's actions (n, h, w, 4, 2) in maps of PS whose hiders hid at places (n, 3) with outcomes (n,).
+
+    Places are row, column and quarter on the maps.
+    """
+    survey = perspective.encode_maps(explored)
+    imagined = perspective.imagine(survey, explored.inside, place[:, None], outcome[:, None, None])[:, 0]
+    return first_actions(distances(claimable(perspective.seeker, imagined, explored.floor), explored.floor))
 
 
 @torch.no_grad()

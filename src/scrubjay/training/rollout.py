@@ -2,6 +2,9 @@
 
 Games are split over two worlds: while the GPU renders one, the CPU steps the other. A rollout starts with the agent's
 recurrent state at that time, so that learning can evaluate the sequence again.
+
+Perspective simulation takes as long for one game as for dozens. Games that reach PS therefore wait, and every few steps
+all that wait think together. A waiting game's steps are in the rollout, as steps of PS, which nothing is learned from.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.memory import MemoryState
+from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
@@ -26,9 +30,9 @@ from scrubjay.training.actor import Actor
 from scrubjay.training.actor_critic import log_prob
 from scrubjay.training.augmentation import Augmentation
 from scrubjay.training.frames import record_frames
-from scrubjay.training.hiding_buffer import FinishedGames, HidingBuffer
+from scrubjay.training.hiding_buffer import ChoiceBatch, FinishedGames, HidingBuffer
 from scrubjay.training.hiding_reward import place_values
-from scrubjay.training.path_teacher import PathTeacher
+from scrubjay.training.lessons import Lessons
 
 SIMULATION_BATCH = 64
 """Games that run perspective simulation at once; each imagines 30 maps."""
@@ -106,12 +110,14 @@ class Collector:
         hiding: bool = False,
         cuda_graph: bool = False,
         record_frames: bool = False,
+        think_every: int = 1,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
         `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games
         that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         `record_frames`: `frames` holds what the last rollout's images were rendered from.
+        `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         """
         self.agent, self.games, self.on_step = agent, list(games), on_step
         self.device = next(agent.parameters()).device
@@ -126,35 +132,75 @@ class Collector:
             Actor(agent, len(game), self.autocast, augmentation, cuda_graph)
             for game, augmentation in zip(self.games, self.augmentations, strict=True)
         ]
-        self.teachers = [PathTeacher(len(game), self.device) for game in self.games]
         self.hiding_rewards = [HidingReward(len(game), self.device) for game in self.games] if hiding_value else []
         self.hiding_buffers = [HidingBuffer(agent, game) for game in self.games] if hiding else []
+        self.lessons = Lessons(agent.perspective, self.hiding_buffers) if hiding else None
         self.finished_games = FinishedGames()
+        self.think_every, self._time = think_every, 0
         several = self.device.type == "cuda" and len(self.games) > 1
         self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
         self.record_frames = record_frames
         self.frames: np.ndarray | None = None
         """(T, B): what the last rollout's images were rendered from, if recorded."""
         self.steps = 0
-        """Environment steps taken so far."""
+        """Environment steps taken so far, without those that games waited in PS."""
 
     def collect(self, length: int) -> Rollout:
         """The next T steps of all games; the worlds' games are concatenated along B."""
-        with torch.no_grad(), self._stream_per_world() as stream:
-            parts, actions = [], []
-            for number in range(len(self.games)):
-                with stream(number):
-                    parts.append(_Unroll(self, number))
-                    actions.append(parts[number].decide())
-            for t in range(length):
-                for number, part in enumerate(parts):
+        with torch.no_grad():
+            with self._stream_per_world() as stream:
+                parts = []
+                for number in range(len(self.games)):
                     with stream(number):
-                        part.step(*actions[number])
-                        actions[number] = part.decide(last=t == length - 1)
-        self.steps += length * sum(len(game) for game in self.games)
+                        parts.append(_Unroll(self, number))
+                        parts[number].decide()
+                for t in range(length):
+                    # If all wait, there is nothing to wait for.
+                    if self._time % self.think_every == 0 or all((g.stage == Stage.PS).all() for g in self.games):
+                        self._think(parts)
+                    self._time += 1
+                    for number, part in enumerate(parts):
+                        with stream(number):
+                            part.step()
+                            part.decide(last=t == length - 1)
+            if self.lessons:
+                with self.autocast():
+                    taught = self.lessons.take()
+            else:
+                taught = [torch.full((length, len(game)), NOTHING, device=self.device) for game in self.games]
         if self.record_frames:
             self.frames = np.concatenate([np.stack(part.frames) for part in parts], 1)
-        return _concatenate([part.rollout() for part in parts])
+        return _concatenate([part.rollout(actions) for part, actions in zip(parts, taught, strict=True)])
+
+    def _think(self, parts: list[_Unroll]) -> None:
+        """Perspective simulation for the games in PS of all worlds."""
+        choosing = [np.flatnonzero(game.stage == Stage.PS) for game in self.games]
+        if not any(map(len, choosing)):
+            return
+        with self._joined_streams(), self.autocast():
+            index = [torch.from_numpy(games).to(self.device) for games in choosing]
+            maps = [tree.index(a.state.metric_map, games) for a, games in zip(self.actors, index, strict=True)]
+            here = [part.observations[-1].place[games] for part, games in zip(parts, index, strict=True)]
+            place, choice = self._choose_places(tree.cat(maps), torch.cat(here))
+            ends = np.cumsum([len(games) for games in choosing])
+            for number, (games, end) in enumerate(zip(choosing, ends, strict=True)):
+                rows = slice(end - len(games), end)
+                parts[number].place = np.zeros((len(self.games[number]), 4), int)
+                parts[number].place[games] = place[rows]
+                if self.lessons:
+                    self.lessons.keep(number, games)
+                    self.hiding_buffers[number].start(games, maps[number], tree.index(choice, rows))
+
+    def _choose_places(self, maps: MapState, here: torch.Tensor) -> tuple[np.ndarray, ChoiceBatch]:
+        """The places (n, 4) that n games choose in PS, and what they considered."""
+        places, choices = [], []
+        # Imagined maps are large: simulate in batches.
+        for first in range(0, len(here), SIMULATION_BATCH):
+            some = slice(first, first + SIMULATION_BATCH)
+            place, choice, _ = self.agent.choose_place(tree.index(maps, some), here[some], self.generator)
+            places.append(place)
+            choices.append(ChoiceBatch(*(getattr(choice, field.name) for field in fields(ChoiceBatch))))
+        return torch.cat(places).cpu().numpy(), tree.cat(choices)
 
     @contextmanager
     def _stream_per_world(self) -> Iterator[Callable[[int], AbstractContextManager]]:
@@ -172,18 +218,22 @@ class Collector:
         for stream in self.streams:
             main.wait_stream(stream)
 
+    @contextmanager
+    def _joined_streams(self) -> Iterator[None]:
+        """Work that needs all worlds: it waits for their streams, and they wait for it."""
+        for stream in self.streams:
+            torch.cuda.current_stream(self.device).wait_stream(stream)
+        yield
+        for stream in self.streams:
+            stream.wait_stream(torch.cuda.current_stream(self.device))
+
     def record_hiding(self, number: int, result: StepResult, claimable: np.ndarray) -> None:
-        """Adds a step to a hiding buffer; keeps finished games, and starts the teachers of seekers that begin."""
-        buffer = self.hiding_buffers[number]
-        finished = buffer.record_step(result, claimable)
+        """Adds a step to a hiding buffer and to the lessons of its seekers; keeps finished games."""
+        finished = self.hiding_buffers[number].record_step(result, claimable)
         if finished:
             self.finished_games.add(finished)
-        begun = buffer.seeking_begun
-        for games in np.split(begun, range(SIMULATION_BATCH, len(begun), SIMULATION_BATCH)):
-            if len(games):
-                with self.autocast():
-                    index = torch.from_numpy(games).to(self.device)
-                    self.teachers[number].start(self.agent.perspective, index, *buffer.hidden(games))
+        if self.lessons:
+            self.lessons.update(number, result)
 
 
 class _Unroll:
@@ -194,6 +244,10 @@ class _Unroll:
         self.game = collector.games[number]
         self.state = collector.actors[number].state_snapshot()
         self.observations: list[Observation] = []
+        self.action = torch.empty(0)
+        """(B,): sampled for the next step."""
+        self.place: np.ndarray | None = None
+        """(B, 4): chosen in PS for the next step; None while games in PS wait."""
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
         self.bootstrap_value = torch.empty(0)
         self.hiding_rewards: list[torch.Tensor] = []
@@ -201,8 +255,8 @@ class _Unroll:
         self.stages: set[int] = set()
         self.frames: list[np.ndarray] = []
 
-    def decide(self, last: bool = False) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Renders and samples actions (B,), and places (B, 4) in PS; does not wait for the device."""
+    def decide(self, last: bool = False) -> None:
+        """Renders and samples actions; does not wait for the device."""
         collector, number, game = self.collector, self.number, self.game
         is_first = collector.is_first[number]
         # The observation after the last step is the next rollout's first: the state is not updated by it twice.
@@ -218,37 +272,26 @@ class _Unroll:
                 self.hiding_rewards += [reward] if self.rows["reward"] else []
         if last:
             self.bootstrap_value = step.decision.value.float().clone()
-            return self.bootstrap_value, None
+            return
         logits = step.decision.logits.float()
-        action = sample_categorical(logits, collector.generator)
-        collector.teachers[number].stop(is_first)
-        self.rows["teacher_action"].append(collector.teachers[number].action(observation.place))
+        self.action = sample_categorical(logits, collector.generator)
         self.rows["is_first"].append(is_first)
-        self.rows["log_probs"].append(log_prob(logits, action))
-        choosing = game.stage == Stage.PS
-        place = None
-        if choosing.any():
-            games = torch.from_numpy(np.flatnonzero(choosing)).to(collector.device)
-            place = torch.zeros(len(game), 4, dtype=torch.int64, device=collector.device)
-            # Imagined maps are large: simulate in batches.
-            for index in games.split(SIMULATION_BATCH):
-                with collector.autocast():
-                    place[index], choice, _ = collector.agent.choose_place(
-                        step.state, observation, index, collector.generator
-                    )
-                if collector.hiding_buffers:
-                    collector.hiding_buffers[number].start(index, step.state.metric_map, choice)
+        self.rows["log_probs"].append(log_prob(logits, self.action))
         if collector.hiding_buffers:
-            collector.hiding_buffers[number].record_decision(observation, step.decision, action)
-        return action, place
+            collector.hiding_buffers[number].record_decision(observation, step.decision, self.action)
+        if collector.lessons:
+            collector.lessons.record_step(number, observation.place)
 
-    def step(self, action: torch.Tensor, place: torch.Tensor | None) -> None:
-        """Steps the games."""
+    def step(self) -> None:
+        """Steps the games; those in PS wait unless places were chosen."""
         collector, game = self.collector, self.game
         self.stages |= set(np.unique(game.stage).tolist())
         visible, near = game.in_sight() if (game.stage == Stage.S).any() else (np.zeros(len(game), bool),) * 2
-        actions = np.where(game.stage == Stage.PS, NOTHING, action.cpu().numpy())
-        result = game.step(actions, np.zeros((len(game), 4), int) if place is None else place.cpu().numpy())
+        choosing = game.stage == Stage.PS
+        actions = np.where(choosing, NOTHING, self.action.cpu().numpy())
+        result = game.step(actions, self.place, choosing if self.place is None else None)
+        self.place = None
+        collector.steps += int((~result.waited).sum())
         if collector.on_step:
             collector.on_step(self.number, game, result)
         for name, value in (
@@ -272,8 +315,8 @@ class _Unroll:
             augmentation.resample(result.finished)
         collector.is_first[self.number] = torch.from_numpy(result.finished.copy()).to(collector.device)
 
-    def rollout(self) -> Rollout:
-        """The recorded steps as tensors on the agent's device."""
+    def rollout(self, teacher_action: torch.Tensor) -> Rollout:
+        """The recorded steps as tensors on the agent's device, with the teacher's actions (T, B)."""
         *observations, last = self.observations
         stacked = {
             name: torch.stack(values) if isinstance(values[0], torch.Tensor) else torch.from_numpy(np.stack(values))
@@ -284,14 +327,13 @@ class _Unroll:
             tensors["reward"] = tensors["reward"] + torch.stack(self.hiding_rewards)
         return Rollout(
             tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
-            stages=frozenset(self.stages), **tensors,
+            stages=frozenset(self.stages), teacher_action=teacher_action, **tensors,
         )  # fmt: skip
 
 
 _ROWS = (
     "is_first", "action", "log_probs", "reward", "success", "dones", "truncated", "hit", "landed", "opened",
     "claimable",
-    "teacher_action",
 )  # fmt: skip
 
 _BATCH_ONLY = ("bootstrap_value", "state", "last")

@@ -127,7 +127,8 @@ class Trainer:
         whole = self.whole_games
         collector = Collector(
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
-            cuda_graph=self.device.startswith("cuda") and not whole, record_frames=self.replay is not None,
+            cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
+            think_every=self.config.think_every,
         )  # fmt: skip
         if self.replay is not None:
             self.replay.rng = np.random.default_rng(int(seeds[3]))
@@ -167,6 +168,7 @@ class Trainer:
         """Collects one rollout and trains on it; returns a row of metrics."""
         start = time.perf_counter()
         self._schedule_learning_rates()
+        before = collector.steps
         rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
         metrics = self.train_rollout(rollout)
@@ -178,7 +180,7 @@ class Trainer:
             metrics |= self.train_dynamics(replay)
         losses = to_floats(metrics)
         now = time.perf_counter()
-        steps = rollout.action.numel() * self.group.size
+        steps = self.group.sum(collector.steps - before, self.device)
         self.returns.add(rollout, ROLLOUT_STAGES, self.episodes)
         self.progress = Progress(
             self.progress.update + 1,

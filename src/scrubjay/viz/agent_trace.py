@@ -187,7 +187,7 @@ def _simulate_perspectives(
     agent: Agent, state: MemoryState, observation: Observation, generator: torch.Generator
 ) -> tuple[np.ndarray, HidingDecision]:
     """Runs PS: the chosen pose (1, 4), and what led to it."""
-    place, choice, explored = agent.choose_place(state, observation, torch.tensor([0]), generator)
+    place, choice, explored = agent.choose_place(state.metric_map, observation.place, generator)
     other_starts = []
     for row, column in _distant_positions(explored):
         moved = replace(explored, start=torch.tensor([[row, column, 0, 1]]))
