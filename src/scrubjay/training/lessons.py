@@ -88,7 +88,8 @@ class _World:
         self.pending = np.zeros(games, bool)
         """(B,): games whose search began after the last tables were computed, finished or not."""
         self._places: list[torch.Tensor] = []
-        self._by_last, self._by_next = [], []
+        self._by_last: list[np.ndarray] = []
+        self._by_next: list[np.ndarray] = []
         """(B,) bool each: taught at that step, by the tables of the last computation and of the next."""
         self._filled = [torch.zeros(0, games, dtype=torch.int64, device=device)]
 

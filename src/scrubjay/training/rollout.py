@@ -185,8 +185,8 @@ class Collector:
             ends = np.cumsum([len(games) for games in choosing])
             for number, (games, end) in enumerate(zip(choosing, ends, strict=True)):
                 rows = slice(end - len(games), end)
-                parts[number].place = np.zeros((len(self.games[number]), 4), int)
-                parts[number].place[games] = place[rows]
+                chosen = parts[number].place = np.zeros((len(self.games[number]), 4), int)
+                chosen[games] = place[rows]
                 if self.lessons:
                     self.lessons.keep(number, games)
                     self.hiding_buffers[number].start(games, maps[number], tree.index(choice, rows))
