@@ -379,8 +379,7 @@ def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.
     replayed = trainable_parameters(agent.encoder, agent.dynamics)
 
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
-        on_gpu = next(agent.parameters()).is_cuda
-        return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True, fused=on_gpu or None)
+        return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True)
 
     return {
         "play": adam(played, config.learning_rate),
