@@ -40,6 +40,10 @@ class PlacementError(ScrubjayError, ValueError):
     """An invalid file of placements, or placements of another room."""
 
 
+class PlanError(ScrubjayError, ValueError):
+    """An invalid evaluation plan, or one that lacks what it needs."""
+
+
 class WeightsError(ScrubjayError, ValueError):
     """Weights of another version or config, or a damaged file."""
 

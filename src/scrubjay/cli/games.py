@@ -1,18 +1,15 @@
-"""Commands that play, record and replay games: demo, play, replay, games, story, spots, placements, tournament."""
+"""Commands that play, record and replay games: demo, play, replay, games, story, spots, placements."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from scrubjay.cli.terminal import Renderer, err, print_json
+from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
 def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
@@ -131,7 +128,7 @@ def games(
         raise ValueError("count: 1 or more; seed: 0 or more")
     players = HiderAndSeeker(make_hider(hider, seed), make_seeker(seeker, seed))
     records, sampler = [], RandomEpisodes(seed)
-    with World([scene], renderer=renderer) as world, _progress("Games", count) as update:
+    with World([scene], renderer=renderer) as world, progress_bar("Games", count) as update:
         matches = [Match(scene, hider, seeker, sampler(world, 0)) for _ in range(count)]
         for _, record in play_matches(world, matches, players):
             records.append(record)
@@ -203,7 +200,7 @@ def spots(
         save_spots(make_spots(scenes[0], goal[0], candidates, seed), out)
     else:
         wanted = expand_scenes(scenes or ("train", "validation", "test"))
-        with _progress("Spots") as update:
+        with progress_bar("Spots") as update:
             make_spot_files(wanted, goal or GOALS, out, update, candidates, seed, processes)
     print(out)
 
@@ -235,7 +232,7 @@ def placements(
     from scrubjay.rooms.room import GOALS
 
     wanted = expand_scenes(scenes or ("train", "validation", "test"))
-    with _progress("Placements") as tell:
+    with progress_bar("Placements") as tell:
         make_placement_files(wanted, goal or GOALS, out, tell, count, seed, processes)
     print(out)
     if page:
@@ -244,62 +241,3 @@ def placements(
         with err.status("drawing"):
             write_placements_page(load_placement_files(out, wanted, goal or GOALS), page)
         print(page)
-
-
-def tournament(
-    hiders: tuple[str, ...] = ("random", "heuristic", "easy", "medium", "hard"),
-    seekers: tuple[str, ...] = ("random", "frontier", "bfs", "oracle"),
-    rooms: tuple[str, ...] = ("test:kitchen", "test:living_room"),
-    games: int = 5,
-    spots: Path | None = None,
-    agents: tuple[Path, ...] = (),
-    seed: int = 0,
-    size: int = 224,
-    at_once: int = 4,
-    renderer: Renderer = "auto",
-    device: str = "cpu",
-    out: Path = Path("out/tournament"),
-) -> None:
-    """Plays hiders and sets of spots against seekers; an interrupted tournament continues where it stopped.
-
-    Writes games.jsonl, table.md, results.json and plot.png; prints the table, then one JSON object.
-
-    Args:
-        hiders: Players, and easy, medium or hard for spots of that difficulty.
-        seekers: Players.
-        rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
-        games: Hidings of each hider in each room.
-        spots: Folder of hiding spots, filled by `scrubjay spots`.
-        agents: Folders of runs, milestones or weights, which can be hiders and seekers by name: out/cache is cache,
-            its milestone after 1,000,000 games cache-1000000; equal names are preceded by their parent folders.
-        seed: The same seed samples the same games.
-        size: Image size in pixels.
-        at_once: Games in parallel; on a GPU use many.
-        renderer: The renderer.
-        device: cpu, cuda or cuda:N.
-        out: Output folder.
-    """
-    from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
-    from scrubjay.players.by_name import HIDERS, SEEKERS
-    from scrubjay.rooms.generate import expand_scenes
-    from scrubjay.spots.spots import DIFFICULTIES
-    from scrubjay.training.named_agents import load_agents, name_folders
-    from scrubjay.viz.tournament import write_results
-
-    trained = load_agents(name_folders(agents, (*HIDERS, *SEEKERS, *DIFFICULTIES)), device)
-    digests = {name: agent.digest for name, agent in trained.items()}
-    plan = TournamentPlan(hiders, seekers, expand_scenes(rooms), games, seed, spots, size, renderer, device, at_once)
-    with _progress("Games") as update:
-        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update, digests)
-    text, results = write_results(hidings, out)
-    print(text)
-    print_json(results)
-
-
-@contextmanager
-def _progress(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar, and a callback `(done, total)` that updates it."""
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(TextColumn("{task.description}"), *columns, console=err) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

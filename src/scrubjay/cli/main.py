@@ -9,14 +9,14 @@ import tyro
 from pydantic import ValidationError
 from rich.markup import escape
 
-from scrubjay.cli import bench, games, rooms, training, web
+from scrubjay.cli import bench, evaluation, games, rooms, training, web
 from scrubjay.cli.terminal import err
 from scrubjay.errors import ScrubjayError, explain
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
-    games.placements, games.tournament, training.evaluate, training.watch, training.curves, web.serve,
-    web.participants, web.human,
+    games.placements, evaluation.tournament, evaluation.plan, training.evaluate, training.watch,
+    training.curves, web.serve, web.participants, web.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
     bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.learning,

@@ -11,6 +11,7 @@ from pathlib import Path
 from scrubjay.agent import weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.errors import RunError
+from scrubjay.evaluation.plan_file import EvaluationPlan
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.run import CONFIG, MILESTONES, best_checkpoint, newest
 
@@ -85,6 +86,21 @@ def checkpoint(run: str | os.PathLike[str], which: str) -> Path:
     if found is None:
         raise RunError(f"{run} has no best checkpoint, since it had no validation: use its newest")
     return found
+
+
+def plan_folders(plan: EvaluationPlan, run: str | os.PathLike[str] | None, base: Path) -> dict[str, Path]:
+    """The folders of the agents of a plan, whose own folders are relative to `base`; RunError if one does not exist."""
+    folders = {}
+    for name, source in plan.agents.items():
+        if source.folder is not None:
+            folders[name] = base / source.folder
+        elif run is None:
+            raise RunError(f"the plan's {name} is an agent of a run: name its folder with --run")
+        elif source.milestone is not None:
+            folders[name] = milestone_folder(run, source.milestone)
+        else:
+            folders[name] = checkpoint(run, source.checkpoint or "newest")
+    return folders
 
 
 def _check_run(run: str | os.PathLike[str]) -> None:

@@ -93,21 +93,22 @@ def format_tables(results: dict[str, Any]) -> str:
     for hider, seekers in results["searches"].items():
         for seeker, row in seekers.items():
             searches.add_row(
-                hider, seeker, str(row["found"].games), _cell(row["found"], 100),
-                _cell(row["steps"], 1), _cell(row["false_claims"], 1),
+                hider, seeker, str(row["found"].games), format_summary(row["found"], 100),
+                format_summary(row["steps"], 1), format_summary(row["false_claims"], 1),
             )  # fmt: skip
     hidings = Table("hider", box=MARKDOWN)
     for title in HIDING_METRICS.values():
         hidings.add_column(f"{title}, %", justify="right")
     for hider, row in results["hidings"].items():
-        hidings.add_row(hider, *(_cell(row[name], 100) for name in HIDING_METRICS))
+        hidings.add_row(hider, *(format_summary(row[name], 100) for name in HIDING_METRICS))
     buffer = io.StringIO()
     console = Console(file=buffer, width=200, color_system=None)
     console.print("Searches: mean [95 % interval]", searches, "Hidings: mean [95 % interval]", hidings, sep="\n")
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
-def _cell(value: Summary, scale: float) -> str:
+def format_summary(value: Summary, scale: float = 1) -> str:
+    """The mean and its 95 % interval, if it has one."""
     if not value.games:
         return "-"
     interval = "" if math.isnan(value.low) else f" [{scale * value.low:.1f}, {scale * value.high:.1f}]"
@@ -116,27 +117,34 @@ def _cell(value: Summary, scale: float) -> str:
 
 def write_plot(results: dict[str, Any], path: Path, title: str = "") -> None:
     """Writes a PNG of how often each seeker finds what each hider hid, with 95 % intervals."""
-    searches = results["searches"]
-    seekers = list(dict.fromkeys(seeker for row in searches.values() for seeker in row))
-    width = 0.82 / len(seekers)
-    chart = Figure(figsize=(2.2 + 1.5 * len(searches), 4.4), dpi=120, facecolor=PAPER, layout="constrained")
+    found = {
+        hider: {seeker: row["found"] for seeker, row in rows.items()} for hider, rows in results["searches"].items()
+    }
+    write_atomically(path, draw_bars(found, "found (%)", "seeker", title))
+
+
+def draw_bars(rows: dict[str, dict[str, Summary]], ylabel: str, legend: str, title: str = "") -> bytes:
+    """A PNG of bars with 95 % intervals, in percent: a group for each hider, in it a bar for each series."""
+    series = list(dict.fromkeys(name for row in rows.values() for name in row))
+    width = 0.82 / len(series)
+    chart = Figure(figsize=(2.2 + 1.5 * len(rows), 4.4), dpi=120, facecolor=PAPER, layout="constrained")
     FigureCanvasAgg(chart)
     axes = chart.subplots()
     axes.set_facecolor(PAPER)
-    for number, seeker in enumerate(seekers):
-        rows = [searches[hider][seeker]["found"] for hider in searches]
-        at = np.arange(len(rows)) + (number - (len(seekers) - 1) / 2) * width
-        mean = 100 * np.array([row.mean for row in rows])
-        ends = [100 * np.array([row.low for row in rows]), 100 * np.array([row.high for row in rows])]
+    for number, name in enumerate(series):
+        values = [row[name] for row in rows.values()]
+        at = np.arange(len(values)) + (number - (len(series) - 1) / 2) * width
+        mean = 100 * np.array([value.mean for value in values])
+        ends = [100 * np.array([value.low for value in values]), 100 * np.array([value.high for value in values])]
         color = SERIES[number % len(SERIES)]
-        axes.bar(at, mean, 0.9 * width, color=color, label=seeker)
+        axes.bar(at, mean, 0.9 * width, color=color, label=name)
         axes.errorbar(at, mean, [mean - ends[0], ends[1] - mean], fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5)
-    axes.set(ylim=(0, 100), ylabel="found (%)", xlabel="hider, or difficulty of the spots", title=title)
-    axes.set_xticks(range(len(searches)), list(searches))
+    axes.set(ylim=(0, 100), ylabel=ylabel, xlabel="hider, or difficulty of the spots", title=title)
+    axes.set_xticks(range(len(rows)), list(rows))
     axes.spines[["top", "right"]].set_visible(False)
     axes.yaxis.grid(True, color=RULE, lw=0.8)
     axes.set_axisbelow(True)
-    axes.legend(title="seeker", frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), alignment="left")
+    axes.legend(title=legend, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), alignment="left")
     buffer = io.BytesIO()
     chart.savefig(buffer, format="png", facecolor=PAPER)
-    write_atomically(path, buffer.getvalue())
+    return buffer.getvalue()

@@ -14,7 +14,7 @@ import numpy as np
 
 from scrubjay.game.metrics import Summary, summary
 from scrubjay.game.stages import SEEKER_STEPS
-from scrubjay.rooms.generate import SCENES, split
+from scrubjay.rooms.generate import split_of
 from scrubjay.web.database import Database
 from scrubjay.web.study_protocol import stored_study
 from scrubjay.web.trial import GIVE_UP, HIDE, HIDE_HERE, NO_ACTION, SEEK, WALK
@@ -184,11 +184,6 @@ def read_progress(data: str | os.PathLike[str]) -> list[Row]:
 def _columns(name: str, values: Summary) -> Row:
     numbers = {name: values.mean, f"{name}_low": values.low, f"{name}_high": values.high}
     return {key: None if np.isnan(value) else round(value, 4) for key, value in numbers.items()}
-
-
-def split_of(scene: str) -> str:
-    """The data split of one of the 150 rooms, "other" for rooms generated from a seed."""
-    return split(scene) if scene in SCENES else "other"
 
 
 def _optional_bool(value: int | None) -> bool | None:

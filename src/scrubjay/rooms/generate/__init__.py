@@ -39,6 +39,11 @@ def split(scene: str) -> str:
     return "train" if number <= 20 else "validation" if number <= 25 else "test"
 
 
+def split_of(scene: str) -> str:
+    """The split of a fixed room, "other" for one generated from a seed."""
+    return split(scene) if scene in SCENES else "other"
+
+
 def expand_scenes(names: Iterable[str]) -> tuple[str, ...]:
     """Replaces splits (`train`) and their rooms of one type (`train:kitchen`) by the fixed rooms; keeps other names."""
     rooms: dict[str, list[str]] = {}

@@ -1,0 +1,122 @@
+"""Commands that measure players against each other: tournament, plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
+
+
+def tournament(
+    hiders: tuple[str, ...] = ("random", "heuristic", "easy", "medium", "hard"),
+    seekers: tuple[str, ...] = ("random", "frontier", "bfs", "oracle"),
+    rooms: tuple[str, ...] = ("test:kitchen", "test:living_room"),
+    games: int = 5,
+    spots: Path | None = None,
+    agents: tuple[Path, ...] = (),
+    seed: int = 0,
+    size: int = 224,
+    at_once: int = 4,
+    renderer: Renderer = "auto",
+    device: str = "cpu",
+    out: Path = Path("out/tournament"),
+) -> None:
+    """Plays hiders and sets of spots against seekers; an interrupted tournament continues where it stopped.
+
+    Writes games.jsonl, table.md, results.json and plot.png; prints the table, then one JSON object.
+
+    Args:
+        hiders: Players, and easy, medium or hard for spots of that difficulty.
+        seekers: Players.
+        rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
+        games: Hidings of each hider in each room.
+        spots: Folder of hiding spots, filled by `scrubjay spots`.
+        agents: Folders of runs, milestones or weights, which can be hiders and seekers by name: out/cache is cache,
+            its milestone after 1,000,000 games cache-1000000; equal names are preceded by their parent folders.
+        seed: The same seed samples the same games.
+        size: Image size in pixels.
+        at_once: Games in parallel; on a GPU use many.
+        renderer: The renderer.
+        device: cpu, cuda or cuda:N.
+        out: Output folder.
+    """
+    from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
+    from scrubjay.players.by_name import HIDERS, SEEKERS
+    from scrubjay.rooms.generate import expand_scenes
+    from scrubjay.spots.spots import DIFFICULTIES
+    from scrubjay.training.named_agents import load_agents, name_folders
+    from scrubjay.viz.tournament import write_results
+
+    trained = load_agents(name_folders(agents, (*HIDERS, *SEEKERS, *DIFFICULTIES)), device)
+    digests = {name: agent.digest for name, agent in trained.items()}
+    plan = TournamentPlan(hiders, seekers, expand_scenes(rooms), games, seed, spots, size, renderer, device, at_once)
+    with progress_bar("Games") as update:
+        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update, digests)
+    text, results = write_results(hidings, out)
+    print(text)
+    print_json(results)
+
+
+def plan(
+    plan: Annotated[str, tyro.conf.Positional] = "",
+    /,
+    run: Path | None = None,
+    spots: Path | None = None,
+    people: Path | None = None,
+    people_searches: Path | None = None,
+    at_once: int = 4,
+    renderer: Renderer = "auto",
+    device: str = "cpu",
+    trust_code: bool = False,
+    out: Path = Path("out/trials"),
+) -> None:
+    """Plays an evaluation plan, such as the paper's; without one, lists those that are ready.
+
+    Hiders hide, then every seeker searches for every object; an interrupted plan continues where it stopped. Games are
+    in the output folder, which plans can share; tables, CSV and a page are in a folder there of the plan's name.
+
+    Args:
+        plan: paper-hiding (appendix E.1), paper-seeking (E.2), small, or a file.
+        run: The run whose milestones and checkpoints are the plan's agents.
+        spots: Folder of hiding spots, filled by `scrubjay spots`.
+        people: Records of people's hidings: records.jsonl of a hiding study.
+        people_searches: The table of people's searches: table.json of a seeking study.
+        at_once: Games in parallel; on a GPU use many.
+        renderer: The renderer.
+        device: cpu, cuda or cuda:N.
+        trust_code: Allow agents whose encoder is python:... to import that code.
+        out: Output folder.
+    """
+    from scrubjay.evaluation.plan_file import load_plan, plan_path, ready_plans
+
+    if not plan:
+        for name, ready in ready_plans():
+            print(f"{name:>14}  {ready.title}: {ready.about}\n{'':>14}  {plan_path(name)}")
+        return
+
+    from scrubjay.evaluation.plan_trials import play_plan, prepare
+    from scrubjay.game.record import save_records
+    from scrubjay.sim.render.make import check_device
+    from scrubjay.training.named_agents import load_agents, plan_folders
+    from scrubjay.viz.plan_results import write_plan_results
+
+    path = plan_path(plan)
+    loaded = load_plan(path)
+    check_device(device)
+    agents = load_agents(plan_folders(loaded, run, path.parent), device, trust_code)
+    planned = prepare(loaded, spots, people, people_searches)
+    for sentence in planned.skipped:
+        err.print(sentence, soft_wrap=True)
+    digests = {name: agent.digest for name, agent in agents.items()}
+    with progress_bar("Games") as update:
+        hidings, records = play_plan(planned, agents, out, update, digests, renderer, device, at_once)
+    results = out / path.stem
+    for name, hidden in records.items():
+        save_records(hidden, results / "records" / f"{name}.jsonl")
+    facts = [f"{name} is {agent.folder} ({agent.digest})." for name, agent in agents.items()]
+    text, _ = write_plan_results(planned, hidings, results, facts)
+    print(text)
+    print(results / "index.html")
