@@ -205,7 +205,10 @@ BAD = {
     "two sources": (TOY.replace('"nowhere"', '"nowhere", milestone = 3'), "a milestone, a checkpoint or a folder"),
     "a negative milestone": (TOY.replace('folder = "nowhere"', "milestone = -1"), "milestone"),
     "no games": (TOY.replace("count = 2", "count = 0"), "count: input should be greater than or equal to 1"),
-    "people at random": (TOY.replace('["people"]\nstarts = "people"', '["people"]\nrooms = ["test"]'), "people hid once"),
+    "people at random": (
+        TOY.replace('["people"]\nstarts = "people"', '["people"]\nrooms = ["test"]'),
+        "people hid once",
+    ),
     "spots at people's starts": (TOY.replace('["people"]', '["hard"]'), r"spots \(hard\) have random starts"),
     "printed of nobody": (TOY.replace("size", 'paper = [{ split = "all", hider = "easy" }]\nsize'), "easy  is nobody"),
 }
