@@ -33,7 +33,7 @@ EXPLORE = TrainConfig.preset(
 CACHE = TrainConfig.preset(
     "demo", task="cache", scenes=SCENES, copies=3, unroll_length=8, minibatch_games=3, updates=8,
     checkpoint_interval=4, replay_size=256,
-    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
+    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2,
 )  # fmt: skip
 
 

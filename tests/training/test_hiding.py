@@ -511,7 +511,7 @@ def bytes_of(thing) -> int:
 TINY = TrainConfig.preset(
     "demo", task="cache", scenes=("FloorPlan401",), copies=3, unroll_length=8, minibatch_games=3, updates=8,
     checkpoint_interval=4, replay_size=64,
-    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
+    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2,
 )  # fmt: skip
 
 

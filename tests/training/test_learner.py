@@ -20,7 +20,6 @@ from scrubjay.training.learner import (
     Learner,
     Objective,
     at_episode_end,
-    begun_within,
     episode_ends,
     episode_ids,
     opened_before,
@@ -40,7 +39,10 @@ def test_episodes_by_hand():
     stage = column(0, 0, 1, 2, 3, 3, 2, 0, 0)
     is_first = column(False, False, False, False, False, False, False, True, False)
     assert episode_ids(stage, is_first).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
-    assert begun_within(stage, is_first).flatten().tolist() == [False, False, *[True] * 7]
+    begun_within = episode_ids(stage, is_first) > 0
+    assert begun_within.flatten().tolist() == [False, False, *[True] * 7]
+    assert episode_ids(stage, is_first, torch.tensor([0])).flatten().tolist() == [0, 0, 1, 2, 3, 3, 4, 5, 5]
+    assert episode_ids(stage, is_first, torch.tensor([4])).flatten().tolist() == [1, 1, 2, 3, 4, 4, 5, 6, 6]
     manipulating = stage == 3
     ended = column(False, True, True, False, False, True, False, False, False)
     assert episode_ends(manipulating, ended).flatten().tolist() == [-1, -1, -1, -1, 5, 5, -1, -1, -1]

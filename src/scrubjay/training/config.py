@@ -102,6 +102,8 @@ class TrainConfig:
     think_every: PositiveInt = 16
     """Whole games: every so many steps all games that have reached PS run perspective simulation in one batch. Until
     then they wait, which takes no environment step; with 1 they never do."""
+    manipulation_minibatch: PositiveInt = 20
+    """Whole games: manipulations, from first to last step, that make one step of the optimizer."""
     stage_limits: Annotated[tuple[PositiveInt, ...], Field(min_length=len(Stage), max_length=len(Stage))] = tuple(
         LIMITS.tolist()
     )
@@ -172,6 +174,10 @@ class TrainConfig:
         largest = (MAX_ELEMENTS - 1) // (self.stage_limits[Stage.OH] * self._image_elements)
         if self.hiding_minibatch > largest:
             raise ValueError(f"hiding_minibatch: at most {largest}, not {self.hiding_minibatch}")
+
+        largest = (MAX_ELEMENTS - 1) // (self.stage_limits[Stage.OM] * self._image_elements)
+        if self.task == "cache" and self.manipulation_minibatch > largest:
+            raise ValueError(f"manipulation_minibatch: at most {largest}, not {self.manipulation_minibatch}")
 
     @property
     def games(self) -> int:

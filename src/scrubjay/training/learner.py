@@ -153,16 +153,17 @@ class Learner(nn.Module):
         """The agent's step, and OM's own losses: hindsight, opening before placing in, and attainable targets."""
         o, observation, games = self.objective, rollout.observation, rollout.action.shape[1]
         mask = observation.stage == Stage.OM
+        ids = episode_ids(observation.stage, rollout.is_first, rollout.state.stage)
         ends = episode_ends(mask, rollout.dones)
         landed, hit = at_episode_end(rollout.landed, ends), at_episode_end(rollout.hit, ends) & (ends >= 0)
-        whole = mask & (ends >= 0) & begun_within(observation.stage, rollout.is_first)
+        whole = mask & (ends >= 0) & (ids > 0)
         missed = whole & (landed >= 0) & ~hit
         # Hindsight: the same images, with the target where the object landed, evaluated in the same pass as more games.
         other = relabel_targets(observation.target, torch.where(missed, landed, -1)) if o.hindsight else None
         both = self.agent.evaluate(rollout.state, observation, rollout.is_first, rollout.stages, other)
         step, again = both.games(slice(games)), both.decision.logits[:, games:].float()
         logits, hittable = step.decision.logits.float(), step.decision.hittable.float()
-        opened = opened_before(rollout.opened, episode_ids(observation.stage, rollout.is_first))
+        opened = opened_before(rollout.opened, ids)
         terms = {
             "om/opening": losses.opening(logits, observation.target, opened, mask),
             "om/attainable": losses.attainable(hittable, observation.target, hit, mask & (ends >= 0)),
@@ -176,17 +177,17 @@ def _zero(like: torch.Tensor) -> torch.Tensor:
     return torch.zeros((), device=like.device)
 
 
-def episode_ids(stage: torch.Tensor, is_first: torch.Tensor) -> torch.Tensor:
-    """Ids (T, B) of the steps' episodes: a new one where a game or a stage begins."""
+def episode_ids(stage: torch.Tensor, is_first: torch.Tensor, before: torch.Tensor | None = None) -> torch.Tensor:
+    """Ids (T, B) of the steps' episodes: a new one where a game or a stage begins.
+
+    0 is the episode that began before the sequence; at its first step a stage begins only if `before` (B,), the stage
+    of the step before, is known.
+    """
     new = is_first.clone()
     new[1:] |= stage[1:] != stage[:-1]
+    if before is not None:
+        new[0] |= stage[0] != before
     return new.long().cumsum(0)
-
-
-def begun_within(stage: torch.Tensor, is_first: torch.Tensor) -> torch.Tensor:
-    """Steps (T, B) whose episode began within the sequence."""
-    ids = episode_ids(stage, is_first)
-    return (ids > ids[0]) | is_first[0]
 
 
 def episode_ends(mask: torch.Tensor, dones: torch.Tensor) -> torch.Tensor:

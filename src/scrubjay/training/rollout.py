@@ -111,6 +111,7 @@ class Collector:
         cuda_graph: bool = False,
         record_frames: bool = False,
         think_every: int = 1,
+        on_decision: Callable[[int, MemoryState], None] | None = None,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
@@ -118,8 +119,10 @@ class Collector:
         that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         `record_frames`: `frames` holds what the last rollout's images were rendered from.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
+        `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
+        it.
         """
-        self.agent, self.games, self.on_step = agent, list(games), on_step
+        self.agent, self.games, self.on_step, self.on_decision = agent, list(games), on_step, on_decision
         self.device = next(agent.parameters()).device
         self.autocast = autocast or (lambda: torch.autocast(self.device.type, enabled=False))
         self.generator = torch.Generator(self.device).manual_seed(seed)
@@ -273,6 +276,8 @@ class _Unroll:
         if last:
             self.bootstrap_value = step.decision.value.float().clone()
             return
+        if collector.on_decision:
+            collector.on_decision(number, step.state)
         logits = step.decision.logits.float()
         self.action = sample_categorical(logits, collector.generator)
         self.rows["is_first"].append(is_first)

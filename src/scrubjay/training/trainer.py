@@ -43,6 +43,7 @@ from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
+from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, to_floats
 from scrubjay.training.replay import Replay, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
@@ -73,7 +74,11 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.agent = Agent(config.agent, make_encoder(config.agent, pretrained)).to(device)
         self.whole_games = config.task == "cache"
-        self.learner = Learner(self.agent, config.objective)
+        # The manipulations of whole games are trained as whole episodes, which rollouts seldom hold.
+        stages = {Stage.EM, Stage.S} if self.whole_games else set(ROLLOUT_STAGES)
+        self.learner = Learner(self.agent, config.objective, stages)
+        self.manipulation = Learner(self.agent, config.objective, {Stage.OM}, shared=False)
+        self.manipulations: ManipulationBuffer | None = None
         self.distributed = self.group.wrap(self.learner)
         self.hiding = HidingLearner(self.agent, config.hiding)
         self.optimizers = make_optimizers(self.agent, config)
@@ -125,10 +130,12 @@ class Trainer:
         for game in games:
             game.stagger(ages)
         whole = self.whole_games
+        self.manipulations = ManipulationBuffer(self.agent, games) if whole else None
         collector = Collector(
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every,
+            on_decision=self.manipulations.observe if self.manipulations is not None else None,
         )  # fmt: skip
         if self.replay is not None:
             self.replay.rng = np.random.default_rng(int(seeds[3]))
@@ -172,6 +179,8 @@ class Trainer:
         rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
         metrics = self.train_rollout(rollout)
+        if self.manipulations is not None:
+            metrics |= self.train_manipulations(self.manipulations, rollout)
         if collector.hiding_buffers:
             metrics |= self.train_hiding(collector)
         if replay is not None:
@@ -278,6 +287,23 @@ class Trainer:
         wanted = self.group.max(-(-len(order) // self.config.minibatch_games), self.device)
         fewest = -self.group.max(-len(order), self.device)
         return order.tensor_split(min(wanted, fewest))
+
+    def train_manipulations(self, buffer: ManipulationBuffer, rollout: Rollout) -> Metrics:
+        """Optimizer steps of OM on the manipulations that end in a rollout, in full minibatches; mean losses.
+
+        As many passes over them as over rollouts.
+        """
+        buffer.add(rollout)
+        count, mean = self.config.manipulation_minibatch, MeanMetrics()
+        batches = -self.group.max(-(len(buffer) // count), self.device)
+        for batch in buffer.minibatches(batches, count, self.config.epochs):
+            weights = self.manipulation.weights(batch.rollout)
+            # Only the returns are committed: as of OH, sequences are padded with steps that were never taken.
+            losses, metrics, norm = self._play_step(
+                "manipulations", lambda each: self.manipulation(each.rollout), weights, batch, True, self.agent.heads
+            )
+            mean.add(losses | metrics | {"om/grad_norm": norm})
+        return mean.means()
 
     def train_hiding(self, collector: Collector) -> Metrics:
         """Optimizer steps of OH and PS on finished games, in full batches; mean losses and diagnostics."""

@@ -1,0 +1,217 @@
+"""Whole manipulations of whole games: OM's steps are kept until their episode ends, and then trained on together.
+
+Rollouts of whole games are shorter than a manipulation, and hindsight needs where it ended. Only steps taken are kept,
+each about 150 KB with the paper's images on the agent's device: 7.5 MB for a manipulation of 50 steps, and 0.3 MB for
+its map. There is room for as many as are in progress or wait for training, whatever the number of games.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+
+from scrubjay import tree
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.memory import MemoryState
+from scrubjay.agent.metric_map import MapState
+from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.observation import Observation
+from scrubjay.training.rollout import Rollout
+
+OM, PS = int(Stage.OM), int(Stage.PS)
+GROWTH = 1.5
+"""A pool that is full becomes so many times as large."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ManipulationBatch:
+    """Whole manipulations, padded to OM's step limit: one in each game of a rollout, from its first step on."""
+
+    rollout: Rollout
+    """(T, n): padding has the stage PS, which no loss is about."""
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Steps of OM, (N, ...): see `Rollout`."""
+
+    observation: Observation
+    action: torch.Tensor
+    log_probs: torch.Tensor
+    reward: torch.Tensor
+    success: torch.Tensor
+    dones: torch.Tensor
+    truncated: torch.Tensor
+    hit: torch.Tensor
+    landed: torch.Tensor
+    opened: torch.Tensor
+
+
+@dataclass(frozen=True)
+class _Episodes:
+    """Finished manipulations, on the host."""
+
+    rows: np.ndarray
+    """(n, T): their steps in the pool; undefined after the last."""
+    length: np.ndarray
+    """(n,)."""
+    slot: np.ndarray
+    """(n,): their maps in the pool."""
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    @property
+    def within(self) -> np.ndarray:
+        """(n, T) bool: False for padding."""
+        return np.arange(self.rows.shape[1]) < self.length[:, None]
+
+
+class _Pool(Generic[T]):
+    """A tree of tensors (N, ...) whose rows are taken, filled and freed; N grows with the demand."""
+
+    def __init__(self) -> None:
+        self.tensors: T | None = None
+        self._free = np.zeros(0, int)
+        self._size = 0
+
+    def __len__(self) -> int:
+        """N: rows taken and free."""
+        return self._size
+
+    def take(self, count: int) -> np.ndarray:
+        """Rows (count,) that are free until now."""
+        if count > len(self._free):
+            size = max(self._size + count - len(self._free), int(GROWTH * self._size))
+            self._free = np.concatenate([self._free, np.arange(self._size, size)])
+            self._size = size
+        taken, self._free = self._free[:count], self._free[count:]
+        return taken
+
+    def put(self, rows: np.ndarray, values: T) -> None:
+        """Writes values (count, ...) to rows (count,)."""
+        first = tree.leaves(values)[0]
+        old = 0 if self.tensors is None else len(tree.leaves(self.tensors)[0])
+        if old < self._size:
+            # Not zeros: rows are only read after they were written.
+            grown = tree.map(lambda value: value.new_empty(self._size, *value.shape[1:]), values)
+            if self.tensors is not None:
+                tree.index_put_(grown, slice(old), self.tensors)
+            self.tensors = grown
+        tree.index_put_(self.tensors, torch.from_numpy(rows).to(first.device), values)
+
+    def free(self, rows: np.ndarray) -> None:
+        self._free = np.concatenate([self._free, rows])
+
+
+class ManipulationBuffer:
+    """Keeps the manipulations of all games of a collector. Those that began before it was there are left out."""
+
+    def __init__(self, agent: Agent, games: Sequence[CacheGame]) -> None:
+        self.agent, self.games = agent, list(games)
+        self.limit = int(self.games[0].limits[OM])
+        count = sum(map(len, self.games))
+        self._steps: _Pool[_Steps] = _Pool()
+        self._maps: _Pool[MapState] = _Pool()
+        self._begun: list[list[np.ndarray]] = [[] for _ in self.games]
+        """By world and step since the last `add`, (B,) bool: the step is a manipulation's first."""
+        self._begun_maps: list[list[MapState]] = [[] for _ in self.games]
+        """By world: the maps of these manipulations, in the order of steps and games."""
+        self._rows = np.zeros((count, self.limit), int)
+        self._length = np.full(count, NOTHING)
+        """(B,): steps so far of each game's manipulation; -1 for none."""
+        self._slot = np.zeros(count, int)
+        self._finished = _Episodes(np.zeros((0, self.limit), int), np.zeros(0, int), np.zeros(0, int))
+
+    def __len__(self) -> int:
+        """Finished manipulations that wait for training."""
+        return len(self._finished)
+
+    def observe(self, number: int, state: MemoryState) -> None:
+        """Before each step of a world's games, with the agent's state: keeps the maps of manipulations that begin.
+
+        A manipulation reads its map and does not write to it.
+        """
+        game = self.games[number]
+        begun = (game.stage == OM) & (game.time[:, OM] == 0)
+        self._begun[number].append(begun)
+        if begun.any():
+            index = torch.from_numpy(np.flatnonzero(begun)).to(state.stage.device)
+            self._begun_maps[number].append(tree.index(state.metric_map, index))
+
+    def add(self, rollout: Rollout) -> None:
+        """Adds the steps of a rollout, all of which were observed."""
+        begun = np.concatenate([np.stack(rows) for rows in self._begun], 1)
+        if begun.shape != rollout.action.shape:
+            raise ValueError(f"rollout: {tuple(rollout.action.shape)} steps, but {begun.shape} were observed")
+        slots = self._keep_maps(begun)
+        stage, dones = torch.stack([rollout.observation.stage, rollout.dones.long()]).cpu().numpy()
+        finished, kept = [self._finished], []
+        for t in range(len(begun)):
+            self._length[begun[t]], self._slot[begun[t]] = 0, slots[t, begun[t]]
+            acting = np.flatnonzero((stage[t] == OM) & (self._length >= 0))
+            rows = self._steps.take(len(acting))
+            kept.append(np.stack([rows, np.full_like(rows, t), acting]))
+            self._rows[acting, self._length[acting]] = rows
+            self._length[acting] += 1
+            ended = acting[dones[t, acting] > 0]
+            finished.append(_Episodes(self._rows[ended], self._length[ended], self._slot[ended]))
+            self._length[ended] = NOTHING
+        self._finished = tree.map(lambda *parts: np.concatenate(parts), *finished)
+        rows, t, b = np.concatenate(kept, 1)
+        if len(rows):
+            at = torch.from_numpy(np.stack([t, b])).to(rollout.action.device)
+            steps = _Steps(**{f.name: getattr(rollout, f.name) for f in fields(_Steps)})
+            self._steps.put(rows, tree.index(steps, (at[0], at[1])))
+
+    def _keep_maps(self, begun: np.ndarray) -> np.ndarray:
+        """Moves the maps of manipulations that began (T, B) to the pool: their slots (T, B), elsewhere undefined."""
+        slots, first = np.zeros(begun.shape, int), 0
+        for number, game in enumerate(self.games):
+            mine = begun[:, first : first + len(game)]
+            taken = self._maps.take(int(mine.sum()))
+            slots[:, first : first + len(game)][mine] = taken
+            if len(taken):
+                self._maps.put(taken, tree.cat(self._begun_maps[number]))
+            self._begun[number], self._begun_maps[number] = [], []
+            first += len(game)
+        return slots
+
+    def minibatches(self, batches: int, count: int, epochs: int) -> Iterator[ManipulationBatch]:
+        """Removes the oldest manipulations, `batches` times `count`, and yields each once per epoch, shuffled."""
+        taken, self._finished = (
+            tree.index(self._finished, part) for part in (slice(batches * count), slice(batches * count, None))
+        )
+        for _ in range(epochs if batches else 0):
+            for part in torch.randperm(len(taken)).split(count):
+                yield self._batch(tree.index(taken, part.numpy()))
+        self._steps.free(taken.rows[taken.within])
+        self._maps.free(taken.slot)
+
+    def _batch(self, episodes: _Episodes) -> ManipulationBatch:
+        """A copy of manipulations, on the agent's device."""
+        assert self._steps.tensors is not None and self._maps.tensors is not None
+        # Any step of the episode can stand for padding.
+        rows = np.where(episodes.within, episodes.rows, episodes.rows[:, :1])
+        arrays, device = (rows.T.copy(), episodes.within.T.copy(), episodes.slot), self._steps.tensors.action.device
+        index, mask, slot = (torch.from_numpy(array).to(device) for array in arrays)
+        steps = tree.index(self._steps.tensors, index)
+        observation = replace(steps.observation, stage=torch.where(mask, steps.observation.stage, PS))
+        empty = self.agent.memory.initial_state(len(episodes), capacity=1)
+        before, maps = torch.full_like(empty.stage, Stage.OH), tree.index(self._maps.tensors, slot)
+        state = MemoryState(empty.recurrent, empty.suspended, before, maps)
+        never = torch.zeros_like(mask)
+        flags = {name: getattr(steps, name) & mask for name in ("success", "dones", "truncated", "hit", "opened")}
+        return ManipulationBatch(Rollout(
+            observation=observation, is_first=never, action=steps.action, log_probs=steps.log_probs,
+            reward=torch.where(mask, steps.reward, 0), landed=torch.where(mask, steps.landed, NOTHING),
+            claimable=never, teacher_action=torch.full_like(steps.action, NOTHING),
+            bootstrap_value=torch.zeros_like(steps.reward[0]), state=state, last=tree.index(observation, -1),
+            stages=frozenset({OM}), **flags,
+        ))  # fmt: skip
