@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from scrubjay import tree
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.game.actions import Stage
@@ -17,10 +18,8 @@ from scrubjay.training.trainer import Trainer
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
 TINY = {
     "agent": SMALL, "scenes": ("FloorPlan401",), "copies": 8, "unroll_length": 8, "minibatch_games": 4,
-    "validation_games": 0, "explore_share": 0.0,
+    "validation_games": 0, "explore_share": 0.5,
 }  # fmt: skip
-
-
 SHORT = (6, 1, 3, 4, 8)
 """Stage limits of whole games, so that rollouts of 8 steps differ in their stages."""
 autocast = lambda: torch.autocast("cuda", torch.bfloat16, enabled=False)  # noqa: E731
@@ -34,8 +33,8 @@ def test_a_captured_step_equals_a_plain_one(task, tmp_path):
     plain, captured = copy.deepcopy(trainer.learner), None
     for turn in range(4):
         part = collector.collect(8).games(torch.arange(4, device="cuda") + turn)
-        if task == "cache":
-            part = replace(part, stages=frozenset(Stage))
+        if trainer.stages is not None:
+            part = replace(part, stages=trainer.stages)
         weights = plain.weights(part)
         plain.zero_grad(set_to_none=True)
         expected, expected_metrics = plain(part)
@@ -46,6 +45,45 @@ def test_a_captured_step_equals_a_plain_one(task, tmp_path):
         assert captured.fits(part, weights)
         assert_same_step(trainer.agent, plain.agent, captured(part), (expected, expected_metrics))
         assert trainer.agent.memory.sir_norm.batches == turn + 1
+    trainer.close()
+
+
+def test_a_captured_step_on_whole_manipulations_equals_a_plain_one():
+    config = TrainConfig.preset("cache", **TINY, stage_limits=(4, 1, 4, 6, 8))
+    trainer = Trainer(config, "cuda")
+    collector, _ = trainer.start_segment()
+    plain, captured, turns = copy.deepcopy(trainer.manipulation), None, 0
+    for _ in range(12):
+        trainer.manipulations.add(collector.collect(8))
+        for batch in trainer.manipulations.minibatches(len(trainer.manipulations) // 3, 3, 1):
+            weights = plain.weights(batch.rollout)
+            plain.zero_grad(set_to_none=True)
+            expected = plain(batch.rollout)
+            total_loss(expected[0], weights).backward()
+            commit_norms(plain.agent.heads)
+            captured = captured or CudaGraphLearner(
+                trainer.agent, lambda each: trainer.manipulation(each.rollout), weights, autocast,
+                tree.map(torch.clone, batch), trainer.agent.heads,
+            )  # fmt: skip
+            assert captured.fits(batch, weights)
+            assert_same_step(trainer.agent, plain.agent, captured(batch), expected)
+            turns += 1
+            assert trainer.agent.memory.sir_norm.batches == 0
+            assert trainer.agent.heads[Stage.OM].return_norm.batches == turns
+    assert turns > 2
+    trainer.close()
+
+
+def test_whole_games_learn_with_graphs():
+    config = TrainConfig.preset(
+        "cache", **TINY, stage_limits=(4, 1, 4, 6, 8), manipulation_minibatch=2, hiding_minibatch=2, replay_batches=0
+    )
+    trainer = Trainer(config, "cuda")
+    collector, replay = trainer.start_segment()
+    rows = [trainer.update(collector, replay) for _ in range(16)]
+    assert set(trainer.graphs) >= {"rollouts", "manipulations"}
+    logged = set().union(*(row["losses"] for row in rows))
+    assert logged >= {"em/policy_loss", "s/policy_loss", "om/hindsight", "oh/policy_loss", "ps/outcome"}
     trainer.close()
 
 

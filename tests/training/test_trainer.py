@@ -467,7 +467,9 @@ def test_benchmarks_use_the_presets_hyperparameters_or_the_papers(name):
 @pytest.mark.parametrize("task", ["explore", "cache"])
 def test_benchmarks_measure_an_update_and_its_parts(task):
     result = measure(replace(TINY, task=task), "cpu", 1, Console(quiet=True))
-    parts = {"collect", "learn", "replay", "render", "act", "game"} | ({"hiding"} if task == "cache" else set())
+    parts = {"collect", "learn", "replay", "render", "act", "game"} | (
+        {"manipulation", "hiding"} if task == "cache" else set()
+    )
     assert {name.removesuffix("_ms") for name in result if name.endswith("_ms")} == {"update", *parts}
     assert all(result[f"{name}_ms"] > 0 for name in ("update", "collect", "learn", "render", "act", "game"))
     assert result["steps_per_s"] == pytest.approx(1000 * 2 * 4 / result["update_ms"], rel=0.02)

@@ -48,6 +48,9 @@ def measure(config: TrainConfig, device: str, updates: int, console: Console) ->
             rollout = collector.collect(config.unroll_length)
         with _timed(parts, "learn", device):
             trainer.train_rollout(rollout)
+        if trainer.manipulations is not None:
+            with _timed(parts, "manipulation", device):
+                trainer.train_manipulations(trainer.manipulations, rollout)
         if collector.hiding_buffers:
             with _timed(parts, "hiding", device):
                 trainer.train_hiding(collector)

@@ -79,6 +79,12 @@ class Trainer:
         self.learner = Learner(self.agent, config.objective, stages)
         self.manipulation = Learner(self.agent, config.objective, {Stage.OM}, shared=False)
         self.manipulations: ManipulationBuffer | None = None
+        self.stages: frozenset[int] | None = None
+        """The stages that rollouts may have, where that differs from rollout to rollout."""
+        if self.whole_games:
+            self.stages = frozenset(Stage)
+        elif config.rehearses_exploring:
+            self.stages = frozenset({Stage.EM, Stage.OM})
         self.distributed = self.group.wrap(self.learner)
         self.hiding = HidingLearner(self.agent, config.hiding)
         self.optimizers = make_optimizers(self.agent, config)
@@ -240,9 +246,9 @@ class Trainer:
         for games in [games for order in orders for games in self._minibatches(order)]:
             batch = rollout.games(games.to(rollout.action.device))
             occurred = {}
-            if self.whole_games:
+            if self.stages is not None:
                 # Whatever stages occur, all minibatches have the same losses, and so the same graph.
-                batch = replace(batch, stages=frozenset(Stage))
+                batch = replace(batch, stages=self.stages)
                 occurred = {s.name.lower(): (batch.observation.stage == s).any() for s in ROLLOUT_STAGES}
             full = len(games) == min(self.config.minibatch_games, count)
             losses, metrics, norm = self._play_step(
