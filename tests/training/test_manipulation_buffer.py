@@ -1,4 +1,4 @@
-"""Whole manipulations of whole games in their buffer against the games themselves, and the losses computed from them."""
+"""Whole manipulations in their buffer against the games they come from, and the losses computed from them."""
 
 from dataclasses import fields, replace
 
@@ -81,7 +81,7 @@ def taken(buffer: ManipulationBuffer, count: int, monkeypatch) -> list[Rollout]:
 
 def test_kept_manipulations_equal_the_step_results(played, monkeypatch):
     _, rollouts, results, buffer = played
-    expected, kept = manipulations_by_hand(results), taken(played[3], 1, monkeypatch)
+    expected, kept = manipulations_by_hand(results), taken(buffer, 1, monkeypatch)
     assert len(kept) == len(expected) > 10
     assert {len(steps) for _, steps in expected} > {1, int(LIMITS[Stage.OM])}, "some are cut by the limit, some at once"
     for rollout, (b, steps) in zip(kept, expected, strict=True):

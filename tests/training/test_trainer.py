@@ -367,8 +367,8 @@ def test_every_parameter_has_its_optimizer():
 @pytest.mark.parametrize("task", ["explore", "manipulate", "cache"])
 def test_a_run_learns_with_all_stability_switches_on(task, tmp_path):
     config = replace(
-        TINY, task=task, updates=2, unroll_length=24, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2,
-        learning_rate_schedule="linear", explore_reward_rotations=False,
+        TINY, task=task, updates=2, unroll_length=24, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2,
+        manipulation_minibatch=2, learning_rate_schedule="linear", explore_reward_rotations=False,
         agent=replace(SMALL, separate_openable_head=True, critic_sees_time=True),
         objective=replace(TINY.objective, bootstrap_time_limits=True, gae_lambda=0.95),
         hiding=replace(TINY.hiding, bootstrap_time_limits=True),
