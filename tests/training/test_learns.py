@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
+from scrubjay.training.run import read_config
 from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.slow
@@ -117,6 +119,21 @@ def test_an_explorer_covers_more_than_random():
     trainer.close()
 
 
+def test_an_explorer_with_the_papers_numbers_covers_more_than_random():
+    """Plain A3C, nothing normalized: at the paper's learning rate it takes hundreds of gradients, of one game each."""
+    ours = {
+        name: TOY[name] for name in ("agent", "scenes", "copies", "checkpoint_interval", "updates", "replay_batches")
+    }
+    config = TrainConfig.preset("explore", numbers="paper", unroll_length=16, minibatch_games=1, **ours)
+    assert (config.learning_rate, config.epochs, config.agent.running_norms) == (1e-4, 1, False)
+    trainer = Trainer(config)
+    train_updates(trainer, 90)
+    agent, random = compare_with_random(trainer, 16)
+    # Seeds 1 and 2 after 100 updates: 0.16 and 0.18, random 0.03.
+    assert agent["coverage"] > 2 * random["coverage"], (agent, random)
+    trainer.close()
+
+
 def test_a_manipulator_hits_its_target_more_often_than_random():
     trainer = Trainer(TrainConfig.preset("manipulate", **TOY | {"unroll_length": 16}))
     trainer.task = OneTarget()
@@ -171,22 +188,37 @@ def test_a_hider_places_its_object_more_often_than_random():
 @pytest.mark.parametrize("how", ["in step", "unsynchronized", "two processes"])
 def test_every_mode_of_training_learns(how, tmp_path):
     out = tmp_path / "run"
-    words = ["train", "demo", "--scenes", ROOM, "FloorPlan402", "--copies", "4", "--updates", "80", "--out", str(out)]
+    words = ["--updates", "80"]
     start = [sys.executable, "-m"]
     if how == "two processes":
         start += ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
     words += ["--asynchronous", "2", "--updates", "160"] if how == "unsynchronized" else []
+    coverage, random = train_demo(start, words, out)
+    assert np.mean(coverage[-4:]) > 1.4 * random, coverage
+
+
+def test_hogwild_workers_learn_with_the_papers_numbers(tmp_path):
+    """A gradient of one game at a time, as in A3C. Visual dynamics replay would double the time."""
+    words = ["--numbers", "paper", "--asynchronous", "2", "--minibatch-games", "1", "--replay-batches", "0"]
+    coverage, random = train_demo([sys.executable, "-m"], [*words, "--updates", "200"], tmp_path / "run")
+    config = read_config(tmp_path / "run")
+    assert (config.learning_rate, config.objective.clip_coef, config.agent.running_norms) == (1e-4, 0, False)
+    assert np.mean(coverage[-4:]) > 1.4 * random, coverage
+
+
+def train_demo(start: list[str], words: list[str], out: Path) -> tuple[list[float], float]:
+    """Trains the demo in two rooms: the coverage of the games that ended, in order, and the random player's."""
+    scenes = [ROOM, "FloorPlan402"]
     done = subprocess.run(
-        [*start, "scrubjay", *words], capture_output=True, text=True, timeout=900,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        [*start, "scrubjay", "train", "demo", "--scenes", *scenes, "--copies", "4", "--out", str(out), *words],
+        capture_output=True, text=True, timeout=900, env=os.environ | {"OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     coverage = [row["play"]["coverage"] for row in rows if "coverage" in row["play"]]
     stats = EpisodeStats()
-    with World(build_rooms([ROOM, "FloorPlan402"]), 4, size=112) as world:
+    with World(build_rooms(scenes), 4, size=112) as world:
         game, player = TrackedGame(world, TrainConfig.preset("demo").make_task().sampler(0), stats), RandomPlayer(0)
         while stats.games < 16:
             game.step(*player(game, np.ones(len(game), bool)))
-    random = stats.pop_means()["coverage"]
-    assert np.mean(coverage[-4:]) > 1.4 * random, coverage
+    return coverage, stats.pop_means()["coverage"]

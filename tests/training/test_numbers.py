@@ -103,6 +103,7 @@ def test_every_task_trains_with_the_papers_numbers(name, tmp_path):
     assert {f"{stage.lower()}/policy_loss", "self_prediction", "change"} <= losses.keys()
     assert "dynamics/grad_norm" in losses or name == "manipulate", "few of its short episodes have images after actions"
     assert not any("openable" in loss for loss in losses), "weight 0: not computed"
+    assert losses[f"{stage.lower()}/approx_kl"] == pytest.approx(0, abs=1e-5), "acting and evaluating agree"
     after = trainer.agent.state_dict()
     assert all(torch.isfinite(tensor).all() for tensor in after.values())
     assert not any("norm" in key for key in after) and not running_norms(trainer.agent)

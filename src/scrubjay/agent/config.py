@@ -39,7 +39,8 @@ def explain_errors(cls: Config) -> Config:
 @explain_errors
 @dataclass(frozen=True, config=CHECKED)
 class AgentConfig:
-    """Sizes of the agent's networks. Defaults are the paper's, and ours where the paper gives none."""
+    """Sizes of the agent's networks, by default the paper's, and ours where the paper gives none; and what the networks
+    have beside the paper's parts."""
 
     image_size: Literal[112, 224] = 224
     """Height and width of the images in pixels; four or five halvings bring them to 7 x 7."""
