@@ -37,22 +37,36 @@ class WatchedCollector(Collector):
         games = self.hiding_buffers[number].seeking_begun
         if len(games):
             known = tree.map(torch.clone, self.hiding_buffers[number].hidden(games))
-            self.begun.append((number, self.now[number], torch.from_numpy(games), known))
+            self.begun.append((number, self.now[number], torch.from_numpy(games).to(self.device), known))
 
     def _choose_places(self, maps, here):
         self.together.append(len(here))
         return super()._choose_places(maps, here)
 
 
-@pytest.fixture(scope="module", params=[SHORT, TINY], ids=["short", "tiny"])
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+CASES = [
+    pytest.param((SHORT, "cpu"), id="short"),
+    pytest.param((TINY, "cpu"), id="tiny"),
+    pytest.param((SHORT, "cuda"), id="short-cuda", marks=GPU),
+    pytest.param((TINY, "cuda"), id="tiny-cuda", marks=GPU),
+]
+
+
+@pytest.fixture(scope="module", params=CASES)
 def collected(request, chest):
-    """A collector of two worlds, its rollouts, and each world's step results and recorded games."""
-    agent = eager_agent()
+    """A collector of two worlds, its rollouts, and each world's step results and recorded games.
+
+    On a GPU the worlds have streams of their own, and the agent's step is a CUDA graph.
+    """
+    limits, device = request.param
+    agent = eager_agent().to(device)
     with torch.no_grad():
         agent.perspective.seeker.success.weight[SEEKER_CLAIM] *= 20
     results, records = [[], []], [[], []]
-    with World([chest], copies=2, size=SMALL.image_size) as one, World([chest], size=SMALL.image_size) as other:
-        games = [CacheGame(one, Anywhere(3), request.param), CacheGame(other, Anywhere(4), request.param)]
+    size = SMALL.image_size
+    with World([chest], 2, size=size, device=device) as one, World([chest], size=size, device=device) as other:
+        games = [CacheGame(one, Anywhere(3), limits), CacheGame(other, Anywhere(4), limits)]
         recorders, chosen = [Recorder(game) for game in games], {}
 
         def on_step(number, game, result):
@@ -67,13 +81,17 @@ def collected(request, chest):
                 return step(action, place, waiting)
 
             game.step = noted
-        collector = WatchedCollector(agent, games, 1, on_step=on_step, hiding=True, think_every=THINK_EVERY)
+        collector = WatchedCollector(
+            agent, games, 1, on_step=on_step, hiding=True, hiding_value=True, cuda_graph=device == "cuda",
+            think_every=THINK_EVERY,
+        )  # fmt: skip
         rollouts = [collector.collect(28) for _ in range(2)]
     return collector, rollouts, results, records
 
 
 def test_waiting_steps_are_steps_of_ps_in_which_nothing_happens(collected):
     collector, rollouts, results, _ = collected
+    rollouts = [tree.map(torch.Tensor.cpu, rollout) for rollout in rollouts]
     stage = torch.cat([rollout.observation.stage for rollout in rollouts])
     waited = torch.from_numpy(np.stack([np.concatenate([a.waited, b.waited]) for a, b in zip(*results, strict=True)]))
     assert waited.any() and (stage[waited] == Stage.PS).all()
@@ -113,15 +131,27 @@ def test_waiting_changes_no_loss_and_no_statistics(collected):
     assert returns[0] == returns[1]
 
 
+@torch.no_grad()
+def test_evaluating_a_rollout_gives_the_probabilities_its_actions_were_sampled_with(collected):
+    """From the state before its first step: so snapshots and decisions are those of each step, with a graph too."""
+    collector, rollouts, _, _ = collected
+    tolerance = 1e-4 if collector.device.type == "cpu" else 2e-2  # Convolutions are in TF32.
+    for rollout in rollouts:
+        output = collector.agent.evaluate(rollout.state, rollout.observation, rollout.is_first)
+        logs = output.decision.logits.float().log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0]
+        acting = rollout.observation.stage != Stage.PS
+        torch.testing.assert_close(logs[acting], rollout.log_probs[acting], atol=tolerance, rtol=tolerance)
+
+
 def test_recorded_games_hold_no_waiting_steps_and_replay(collected, chest):
-    _, _, results, records = collected
+    collector, _, results, records = collected
     assert sum(len(each) for each in records) > 3
     for number in range(2):
         finished = sum(int(result.finished.sum()) for result in results[number])
         assert len(records[number]) == finished
         for record in records[number][:4]:
             assert sum(name.startswith("PS") for name in record.actions) == 1
-            with World([chest], size=SMALL.image_size) as world:
+            with World([chest], size=SMALL.image_size, device=str(collector.device)) as world:
                 steps = list(replay(record, world))
             assert len(steps) == len(record.actions)
 
@@ -131,6 +161,13 @@ def test_finished_games_are_those_of_both_worlds(collected):
     count = sum(int(result.finished.sum()) for each in results for result in each)
     # A choice that fails is left out; in an empty room none does.
     assert len(collector.finished_games) == count > 3
+    games = collector.finished_games.take(count)
+    collector.finished_games.add(games)
+    # The hider hid at the place that it chose, on the map of its own game.
+    _, origins = explored_maps(games.metric_map.entries)
+    row, column, quarter = games.choice.place.unbind(-1)
+    there = torch.stack([origins[:, 0] + column, origins[:, 1] - row, quarter], -1)
+    assert torch.equal(games.hiding.observation.place[:, 0, :3], there)
 
 
 @torch.no_grad()
@@ -139,9 +176,10 @@ def test_lessons_equal_those_of_teachers_started_when_a_search_begins(collected)
     sizes = [len(game) for game in collector.games]
     seen = tree.cat([rollout.observation.place for rollout in rollouts])
     is_first = torch.cat([rollout.is_first for rollout in rollouts])
-    expected = torch.full(is_first.shape, NOTHING)
+    expected = torch.full(is_first.shape, NOTHING, device=seen.device)
     for number, columns in enumerate(torch.arange(sum(sizes)).split(sizes)):
-        teacher, active = PathTeacher(sizes[number], seen.device), torch.zeros(sizes[number], dtype=torch.bool)
+        teacher = PathTeacher(sizes[number], seen.device)
+        active = torch.zeros(sizes[number], dtype=torch.bool, device=seen.device)
         for t in range(len(seen)):
             active &= ~is_first[t, columns]
             for world, time, games, (maps, place, outcome) in collector.begun:

@@ -8,6 +8,7 @@ a position that the hider visited, since the map knows no other floor.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 
 from scrubjay import tree
 from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.mental_graphs import SeekerGraphs
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 from scrubjay.rooms.directions import QUARTERS
 
@@ -25,7 +27,7 @@ NO_SEEKER_ACTION = len(SEEKER_ACTIONS)
 """The last action at the first step."""
 POSE_EMBEDDING = 8
 COMPACT_EVERY = 10
-"""Steps between removals of finished trajectories from the batch."""
+"""Steps between removals of finished trajectories from the batch, on a CPU."""
 
 
 def _seeker_table(values: dict[str, int], default: int) -> torch.Tensor:
@@ -72,7 +74,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True)
-class _Batch:
+class SeekerBatch:
     """The trajectories still running, one per row; all (R,) but the LSTM's state."""
 
     index: torch.Tensor
@@ -114,6 +116,7 @@ class MentalSeeker(nn.Module):
         self.success = nn.Linear(config.mental_lstm, len(SEEKER_ACTIONS))
         for name, table in (("moves", MOVES), ("turns", TURNS), ("stands", STANDS)):
             self.register_buffer(name, table, persistent=False)
+        self._graphs = SeekerGraphs()
 
     def predict(
         self, maps: torch.Tensor, places: torch.Tensor, last_action: torch.Tensor, last_success: torch.Tensor
@@ -152,31 +155,42 @@ class MentalSeeker(nn.Module):
         batch = self._start_batch(shape, floor, start, maps.dtype)
         free = _free_directions(floor).flatten()
         strides = torch.tensor([-floor.shape[2], 1, floor.shape[2], -1], device=maps.device)
-        steps = torch.zeros_like(batch.index)
+        run = self._simulate if maps.device.type == "cpu" else partial(self._graphs.simulate, self)
+        found, paths = run(batch, maps, free, strides, uniforms)
+        return Rollouts((paths >= 0).sum(0).view(shape), found.view(shape), paths.view(limit, *shape))
+
+    def _simulate(
+        self,
+        batch: SeekerBatch,
+        maps: torch.Tensor,
+        free: torch.Tensor,
+        strides: torch.Tensor,
+        uniforms: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Which of R trajectories find the object (R,), and their positions (limit, R); as `SeekerGraphs.simulate`."""
         found = torch.zeros_like(batch.found)
-        paths = torch.full((limit, len(steps)), -1, dtype=torch.int32, device=maps.device)
-        for step in range(limit):
+        paths = torch.full(uniforms.shape[:2], -1, dtype=torch.int32, device=maps.device)
+        for step in range(len(uniforms)):
             if step and step % COMPACT_EVERY == 0:
                 # The only synchronization with the device.
                 batch = tree.index(batch, (~batch.found).nonzero()[:, 0])
                 if not len(batch.index):
                     break
             paths[step, batch.index] = torch.where(batch.found, -1, batch.position).int()
-            steps[batch.index] += (~batch.found).long()
-            batch = self._step(batch, maps, free, strides, uniforms[step, batch.index])
+            batch = self.step(batch, maps, free, strides, uniforms[step, batch.index])
             found[batch.index] = batch.found
-        return Rollouts(steps.view(shape), found.view(shape), paths.view(limit, *shape))
+        return found, paths
 
     def _start_batch(
         self, shape: tuple[int, int, int], floor: torch.Tensor, start: torch.Tensor, dtype: torch.dtype
-    ) -> _Batch:
+    ) -> SeekerBatch:
         """games x maps x repeats trajectories, each at its game's start."""
         (games, copies, repeats), (height, width) = shape, floor.shape[1:]
         index = torch.arange(games * copies * repeats, device=floor.device)
         game = index // (copies * repeats)
         row, column, quarter, standing = start[game].unbind(-1)
         blank = torch.zeros(len(index), self.lstm.hidden_size, device=floor.device, dtype=dtype)
-        return _Batch(
+        return SeekerBatch(
             index=index,
             map_offset=index // repeats * (height * width),
             floor_offset=game * (QUARTERS * height * width),
@@ -189,14 +203,14 @@ class MentalSeeker(nn.Module):
             found=torch.zeros_like(index, dtype=torch.bool),
         )
 
-    def _step(
+    def step(
         self,
-        batch: _Batch,
+        batch: SeekerBatch,
         maps: torch.Tensor,
         free: torch.Tensor,
         strides: torch.Tensor,
         uniforms: torch.Tensor,
-    ) -> _Batch:
+    ) -> SeekerBatch:
         """One step of each trajectory; uniforms (R, 2) sample its action and success.
 
         Finished trajectories keep stepping, unrecorded, until they are removed.
