@@ -41,6 +41,7 @@ class SeekerGraphs:
     def __init__(self) -> None:
         self._signature: tuple = ()
         self._chunks: dict[int, _Chunk] = {}
+        self._maps, self._free, self._strides = torch.empty(0), torch.empty(0), torch.empty(0)
         self._stream: torch.cuda.Stream | None = None
         self._pool: Any = None
         """Memory that all graphs use in turn: what they compute stays in buffers outside."""
