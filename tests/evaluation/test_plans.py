@@ -301,6 +301,7 @@ def test_results_by_hand(tmp_path):
     with (tmp_path / "hidings.csv").open() as file:
         assert [row["paper_hidings"] for row in csv.DictReader(file)] == ["2000", "", ""]
     page = (tmp_path / "index.html").read_text()
+    assert text.count("paper, %") == 1 and text.count("in the paper") == 1, "only where the paper prints something"
     for words in ("Toys", "toy is a toy.", "People&#39;s hidings are left out.", "Train rooms", "2,000", "All rooms"):
         assert words in page
     assert page.count("data:image/png;base64") == 3 and (tmp_path / "plot-train.png").stat().st_size > 1000

@@ -72,6 +72,16 @@ class SplitResults:
     def title(self) -> str:
         return SPLITS[self.split]
 
+    @property
+    def paper_searches(self) -> bool:
+        """Whether the paper prints how often something was found."""
+        return any(row.paper_found is not None for row in self.searches)
+
+    @property
+    def paper_hidings(self) -> bool:
+        """Whether the paper prints how often somebody hid."""
+        return any(row.paper_hidings is not None for row in self.hidings)
+
     def chart(self) -> bytes | None:
         """A PNG of how often players found the hiders' objects; without seekers, of what hiders achieved."""
         found: dict[str, dict[str, Summary]] = {}
@@ -85,16 +95,16 @@ class SplitResults:
 
 
 def summarize_plan(planned: PlannedTrials, hidings: Sequence[Hiding]) -> list[SplitResults]:
-    """Results by split, and over all splits if there are several."""
+    """Results by split, and over all splits of the hiders that hid in several."""
     groups: dict[str, list[Hiding]] = {split: [] for split in SPLITS}
+    splits: dict[str, set[str]] = {}
     for hiding in hidings:
         groups[split_of(hiding.scene)].append(hiding)
+        splits.setdefault(hiding.hider, set()).add(split_of(hiding.scene))
+    groups[ALL] = [hiding for hiding in hidings if len(splits[hiding.hider]) > 1]
     people = {split: [row for row in planned.searches if row.split == split] for split in SPLITS}
     present = [split for split in SPLITS if groups[split] or people[split]]
-    if len([split for split in present if split != ALL]) > 1:
-        groups[ALL] = list(hidings)
-    return [_summarize(planned, split, groups[split], people[split]) for split in SPLITS if split in present
-            or groups[split]]  # fmt: skip
+    return [_summarize(planned, split, groups[split], people[split]) for split in present]
 
 
 def _summarize(
@@ -121,6 +131,7 @@ def _summarize(
         )
         for row in people
     ]  # fmt: skip
+    searches.sort(key=lambda row: order.get(row.hider, len(order)))
     rows = [
         HidingRow(
             hider, metrics["bfs_found"].games, metrics,
@@ -184,28 +195,41 @@ def format_plan(planned: PlannedTrials, results: Sequence[SplitResults]) -> str:
     for result in results:
         console.print(f"\n## {result.title}", highlight=False)
         if result.searches:
-            table = Table("hider", "seeker", box=MARKDOWN)
-            for column in ("trials", "found, %", "paper, %", "steps", "false claims"):
-                table.add_column(column, justify="right")
-            for search in result.searches:
-                paper = "" if search.paper_found is None else f"{100 * search.paper_found:.0f}"
-                table.add_row(
-                    search.hider, search.seeker, f"{search.found.games:,}", format_summary(search.found, 100), paper,
-                    format_summary(search.steps), format_summary(search.false_claims),
-                )  # fmt: skip
-            console.print(table)
+            printed = ["paper, %"] if result.paper_searches else []
+            rows = [
+                [
+                    row.hider, row.seeker, f"{row.found.games:,}", format_summary(row.found, 100),
+                    *(["" if row.paper_found is None else f"{100 * row.paper_found:.0f}"] * len(printed)),
+                    format_summary(row.steps), format_summary(row.false_claims),
+                ]
+                for row in result.searches
+            ]  # fmt: skip
+            console.print(_table(["hider", "seeker", "trials", "found, %", *printed, "steps", "false claims"], rows, 2))
         if result.hidings:
-            table = Table("hider", box=MARKDOWN)
-            for column in ("hidings", "in the paper", *(f"{title}, %" for title in HIDING_METRICS.values())):
-                table.add_column(column, justify="right")
-            for hiding in result.hidings:
-                paper = "" if hiding.paper_hidings is None else f"{hiding.paper_hidings:,}"
-                cells = (format_summary(hiding.metrics[name], 100) for name in HIDING_METRICS)
-                table.add_row(hiding.hider, f"{hiding.hidings:,}", paper, *cells)
-            console.print(table)
+            printed = ["in the paper"] if result.paper_hidings else []
+            rows = [
+                [
+                    row.hider, f"{row.hidings:,}",
+                    *(["" if row.paper_hidings is None else f"{row.paper_hidings:,}"] * len(printed)),
+                    *(format_summary(row.metrics[name], 100) for name in HIDING_METRICS),
+                ]
+                for row in result.hidings
+            ]  # fmt: skip
+            titles = [f"{title}, %" for title in HIDING_METRICS.values()]
+            console.print(_table(["hider", "hidings", *printed, *titles], rows, 1))
     for sentence in planned.skipped:
         console.print(f"\n{sentence}")
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], names: int) -> Table:
+    """A Markdown table whose first columns are names and whose others are numbers."""
+    table = Table(box=MARKDOWN)
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="left" if number < names else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _search_columns(result: SplitResults) -> list[dict[str, Any]]:

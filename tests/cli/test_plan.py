@@ -1,0 +1,108 @@
+"""`scrubjay plan` as a user types it, with real agents."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from scrubjay.agent.agent import Agent
+from scrubjay.agent.config import SMALL
+from scrubjay.cli.main import main
+from scrubjay.evaluation.matches import Match, play_matches
+from scrubjay.evaluation.trials import hiding_specs
+from scrubjay.game.record import load_records, replay, save_records
+from scrubjay.players.base import RandomPlayer
+from scrubjay.sim.world import World
+from scrubjay.training.config import TrainConfig
+from scrubjay.training.run import Progress, Run
+
+PLAN = """
+version = 1
+title = "A person and an agent"
+size = 112
+seekers = ["oracle"]
+[agents]
+first = { milestone = 0 }
+[[hidings]]
+hiders = ["people", "first"]
+starts = "people"
+"""
+
+
+def command(monkeypatch, capsys, *args: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["scrubjay", "plan", *args])
+    code = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    output = capsys.readouterr()
+    return code, output.out, " ".join(output.err.split())
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with a run of an untrained agent, a plan, and a person's hiding."""
+    folder = tmp_path_factory.mktemp("plan")
+    run = Run.begin(folder / "run", TrainConfig.preset("demo", agent=SMALL, milestones=(0, 8)))
+    run.save_milestones(Agent(SMALL), Progress(), -1)
+    run.close()
+    (folder / "mine.toml").write_text(PLAN)
+    with World(["FloorPlan501"], size=56) as world:
+        match = Match("FloorPlan501", "person", "", next(hiding_specs(world.rooms[0], 1)))
+        ((_, record),) = play_matches(world, [match], RandomPlayer(0), np.array([9, 1, 3, 3, 500]))
+    save_records([record], folder / "people.jsonl")
+    return folder
+
+
+def test_the_ready_plans_are_listed(monkeypatch, capsys):
+    code, printed, _ = command(monkeypatch, capsys)
+    assert code == 0
+    for words in ("paper-hiding  Hiding places (E.1)", "paper-seeking  Seeking trials (E.2)", "small.toml"):
+        assert words in printed
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nothing"], "there is no plan 'nothing': choose paper-hiding, paper-seeking, small, or a file"),
+        (["paper-hiding"], "agent-0 is an agent of a run: name its folder with --run"),
+        (["paper-hiding", "--run", "nowhere"], "nowhere is not a run"),
+        (["paper-seeking", "--run", "run"], "run has no milestone after 1,000,000 games; its milestones: 0"),
+        (["small", "--run", "run"], "run has no checkpoint yet"),
+        (["mine.toml", "--run", "run"], "nothing of the plan is left to play"),
+        (["mine.toml", "--run", "run", "--people", "mine.toml"], "mine.toml, line 1: not JSON"),
+        (["mine.toml", "--run", "run", "--people", "people.jsonl", "--at-once", "0"], "at_once: 1 or more, not 0"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_write_nothing(files, args, message, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    code, _, errors = command(monkeypatch, capsys, *args, "--out", "new")
+    assert code == 2 and message in errors and not (files / "new").exists()
+
+
+def test_an_agent_hides_from_a_persons_start(files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    args = ("mine.toml", "--run", "run", "--people", "people.jsonl", "--out", "trials")
+    code, printed, errors = command(monkeypatch, capsys, *args)
+    assert code == 0, errors
+    results = files / "trials" / "mine"
+    assert printed.splitlines()[-1] == "trials/mine/index.html" and (results / "table.md").read_text() in printed
+    with (results / "searches.csv").open() as file:
+        assert [(row["hider"], row["seeker"], row["trials"]) for row in csv.DictReader(file)] == [
+            ("people", "oracle", "1"), ("first-matched", "oracle", "1"),
+        ]  # fmt: skip
+    assert "first is run/milestones/000000000000 (weights-" in (results / "index.html").read_text()
+    (person,), (hiding,) = (load_records(path) for path in ("people.jsonl", results / "records/first-matched.jsonl"))
+    assert (hiding.scene, hiding.goal, hiding.start) == (person.scene, person.goal, person.start)
+    assert len(hiding.actions) > 200 and hiding.players == {"hider": "first-matched"}
+    with World([hiding.scene], size=hiding.size) as world:
+        assert len(list(replay(hiding, world))) == len(hiding.actions)
+    before = (files / "trials" / "games.jsonl").read_text()
+    assert command(monkeypatch, capsys, *args)[0] == 0 and (files / "trials" / "games.jsonl").read_text() == before
+    agents = files / "trials" / "agents.json"
+    agents.write_text(json.dumps({"first": "weights-0.safetensors"}))
+    code, _, errors = command(monkeypatch, capsys, *args)
+    assert code == 2 and "trials has games of another agent named first: choose another folder" in errors
