@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
+from scrubjay.agent.normalization import commit_norms
 from scrubjay.errors import RendererError
 from scrubjay.game.actions import action_index
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.rooms.room import Lamp, Room, Thing
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.render.make import make_renderer
+from scrubjay.training.actor_critic import total_loss
 
 LAMPS = (
     Lamp((0.35, 0.5, -0.8), (0.42, 0.41, 0.38)),
@@ -74,3 +78,28 @@ def eager_agent() -> Agent:
         with torch.no_grad():
             head.actor.bias[head.actions.tolist().index(action_index(name))] = 3.0
     return agent
+
+
+class NoTransfers(TorchDispatchMode):
+    """Refuses copies between devices."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten._to_copy.default:
+            device = (kwargs or {}).get("device")
+            assert device in (None, args[0].device), "a copy from another device"
+        return function(*args, **kwargs or {})
+
+
+def check_without_values(agent, losses, weights, batch, monkeypatch) -> None:
+    """Computes losses and gradients of a batch on the meta device, for an agent that is there.
+
+    Tensors have no values there, so that nothing can wait for them. Tables may be copied to the device once.
+    """
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: False)  # It does not know this device.
+    batch = tree.map(lambda tensor: tensor.to("meta"), batch)
+    losses(batch)
+    with NoTransfers():
+        terms, _ = losses(batch)
+        total_loss(terms, weights).backward()
+        commit_norms(agent)
+    assert agent.encoder.stem.weight.grad is not None

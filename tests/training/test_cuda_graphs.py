@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
+from scrubjay.training.hiding_learner import HidingLearner, HidingObjective, hiding_batch
 from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
@@ -74,6 +76,36 @@ def test_a_captured_step_on_whole_manipulations_equals_a_plain_one():
     trainer.close()
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_a_captured_step_on_hidings_equals_a_plain_one(early):
+    trainer = Trainer(TrainConfig.preset("cache", **TINY, stage_limits=(4, 1, 4, 6, 8)), "cuda")
+    collector, _ = trainer.start_segment()
+    objective = HidingObjective(clip_coef=0.2, normalize_advantages=True, bootstrap_time_limits=True)
+    mine = HidingLearner(trainer.agent, objective)
+    its, captured, turns = HidingLearner(copy.deepcopy(trainer.agent), objective), None, 0
+    weights = objective.hiding_weights(early)
+    for _ in range(100):
+        collector.collect(8)
+        if len(collector.finished_games) < 2:
+            continue
+        batch = hiding_batch(collector.finished_games.take(2), torch.linspace(-1, 1, 2, device="cuda"))
+        its.agent.zero_grad(set_to_none=True)
+        expected = its.oh_losses(batch, early)
+        total_loss(expected[0], weights).backward()
+        commit_norms(its.agent.heads)
+        captured = captured or CudaGraphLearner(
+            trainer.agent, partial(mine.oh_losses, early=early), weights, autocast, tree.map(torch.clone, batch),
+            trainer.agent.heads,
+        )  # fmt: skip
+        assert captured.fits(batch, weights) and not captured.fits(batch, objective.hiding_weights(not early))
+        assert_same_step(trainer.agent, its.agent, captured(batch), expected)
+        turns += 1
+        if turns == 3:
+            break
+    assert turns == 3
+    trainer.close()
+
+
 def test_whole_games_learn_with_graphs():
     config = TrainConfig.preset(
         "cache", **TINY, stage_limits=(4, 1, 4, 6, 8), manipulation_minibatch=2, hiding_minibatch=2, replay_batches=0
@@ -81,7 +113,7 @@ def test_whole_games_learn_with_graphs():
     trainer = Trainer(config, "cuda")
     collector, replay = trainer.start_segment()
     rows = [trainer.update(collector, replay) for _ in range(16)]
-    assert set(trainer.graphs) >= {"rollouts", "manipulations"}
+    assert set(trainer.graphs) == {"rollouts", "manipulations", "hidings"}
     logged = set().union(*(row["losses"] for row in rows))
     assert logged >= {"em/policy_loss", "s/policy_loss", "om/hindsight", "oh/policy_loss", "ps/outcome"}
     trainer.close()

@@ -3,11 +3,12 @@
 import json
 import shutil
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from helpers import Anywhere, eager_agent
+from helpers import Anywhere, check_without_values, eager_agent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ from scrubjay.training.hiding_learner import (
     HidingLearner,
     HidingObjective,
     container_left_open,
+    hiding_batch,
     hiding_rewards,
     out_of_time,
     recall_targets,
@@ -245,7 +247,7 @@ def test_hidings_that_run_out_of_time_are_bootstrapped_if_configured(played):
             observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
             is_first = torch.zeros_like(observation.last_success)
             values = agent.evaluate(learner._initial_state(games), observation, is_first).decision.value.T
-            learner.oh_losses(games, percentile, early=False)
+            learner.oh_losses(hiding_batch(games, percentile), early=False)
         norm.batches.zero_()  # The first batch is the mean.
         norm.commit()
         means[bootstrap] = norm.mean.item()
@@ -272,9 +274,12 @@ def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())
     percentile = learner.percentile(games, torch.Generator().manual_seed(0))
-    (hiding, metrics), imagined = learner.oh_losses(games, percentile, early=True), learner.ps_losses(games)
+    (hiding, metrics), imagined = (
+        learner.oh_losses(hiding_batch(games, percentile), early=True),
+        learner.ps_losses(games),
+    )
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
-    assert set(learner.oh_losses(games, percentile, early=False)[0]) == OH_LOSSES
+    assert set(learner.oh_losses(hiding_batch(games, percentile), early=False)[0]) == OH_LOSSES
     assert set(metrics) == {"oh/approx_kl", "oh/explained_variance", "oh/advantage_std", "oh/open_at_prob"}
     weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
@@ -305,6 +310,16 @@ def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
     agent.zero_grad()
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_learning_from_hidings_never_looks_at_values(played, early, monkeypatch):
+    """A CUDA graph of it can be captured: what the rewards need of the host is computed before."""
+    batch = hiding_batch(played[-1], torch.zeros(len(played[-1])))
+    objective = HidingObjective(clip_coef=0.2, normalize_advantages=True, bootstrap_time_limits=True)
+    learner = HidingLearner(Agent(SMALL).to("meta"), objective)
+    losses = partial(learner.oh_losses, early=early)
+    check_without_values(learner.agent, losses, objective.hiding_weights(early), batch, monkeypatch)
+
+
 def test_training_on_finished_games_lowers_the_losses(played):
     """Repeated updates on the same games lower the losses."""
     agent, *_, games = played
@@ -317,7 +332,7 @@ def test_training_on_finished_games_lowers_the_losses(played):
     percentile = torch.where(torch.arange(len(games)) % 2 == 0, 1.0, -1.0)
     first = last = {}
     for _ in range(12):
-        last = learner.ps_losses(games) | learner.oh_losses(games, percentile, early=False)[0]
+        last = learner.ps_losses(games) | learner.oh_losses(hiding_batch(games, percentile), early=False)[0]
         first = first or last
         optimizer.zero_grad()
         total_loss(last, objective.perspective_weights() | objective.hiding_weights(early=False)).backward()

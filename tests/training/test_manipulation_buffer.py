@@ -5,11 +5,12 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import torch
+from helpers import check_without_values, eager_agent
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PAPER, SMALL
-from scrubjay.game.actions import Stage, action_index
+from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import Observation
@@ -24,16 +25,6 @@ from scrubjay.training.trainer import Trainer
 LIMITS = np.array([6, 1, 3, 6, 5])
 STEPS = 44
 OM_ONLY = frozenset({int(Stage.OM)})
-
-
-def eager_agent() -> Agent:
-    """An agent that places, and drops the object after about four steps."""
-    torch.manual_seed(0)
-    agent = Agent(SMALL)
-    head = agent.heads.stages["OM"]
-    with torch.no_grad():
-        head.actor.bias[head.actions.tolist().index(action_index("DropObject"))] = 3.0
-    return agent
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +143,13 @@ def test_manipulations_read_the_map_that_was_explored(played, monkeypatch):
             for state in (rollout.state, empty)
         )
     assert not torch.allclose(one, other)
+
+
+def test_learning_from_manipulations_never_looks_at_values(played, monkeypatch):
+    """A CUDA graph of it can be captured."""
+    batch = taken(played[3], 8, monkeypatch)[0]
+    learner = Learner(Agent(SMALL).to("meta"), Objective(bootstrap_time_limits=True), {Stage.OM}, shared=False)
+    check_without_values(learner.agent, learner, learner.weights(batch), batch, monkeypatch)
 
 
 def test_minibatches_free_what_they_took_and_leave_the_rest(chest):

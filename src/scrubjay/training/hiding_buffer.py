@@ -8,6 +8,7 @@ game that waits for training takes as much again.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,12 @@ from scrubjay.training.actor_critic import log_prob
 
 PLACE_AT = torch.from_numpy(actions.PLACE_AT[:-1])
 """(219,): the target index of each PlaceAt; -1 for other actions."""
+
+
+@functools.cache
+def place_at_table(device: torch.device) -> torch.Tensor:
+    """PLACE_AT on a device, copied there once: losses never wait for the device."""
+    return PLACE_AT.to(device)
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class HidingEpisodes(_Padded):
     @property
     def place_at(self) -> torch.Tensor:
         """(n, T): the target index of the PlaceAt that was tried, -1 for other steps."""
-        return torch.where(self.mask, PLACE_AT.to(self.action.device)[self.action], NOTHING)
+        return torch.where(self.mask, place_at_table(self.action.device)[self.action], NOTHING)
 
     @property
     def manipulated(self) -> torch.Tensor:
@@ -184,7 +191,8 @@ class HidingBuffer:
 
     def __init__(self, agent: Agent, game: CacheGame) -> None:
         self.game, self.device = game, next(agent.parameters()).device
-        self._place_at, self._seeker_actions = PLACE_AT.to(self.device), torch.tensor(SEEKER_ACTIONS).to(self.device)
+        self._place_at = place_at_table(self.device)
+        self._seeker_actions = torch.tensor(SEEKER_ACTIONS).to(self.device)
         games, hide, seek = len(game), int(game.limits[Stage.OH]), int(game.limits[Stage.S])
 
         def zeros(*shape: int, kind: torch.dtype = torch.int64) -> torch.Tensor:

@@ -6,16 +6,19 @@ then, and the networks read it as they are now.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from pydantic import NonNegativeInt
-from pydantic.dataclasses import dataclass
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, explored_maps
 from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM, Rollouts
+from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.perspective import ExploredMaps
 from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game import actions, rewards
@@ -31,7 +34,13 @@ from scrubjay.training.actor_critic import (
     compute_gae,
     prefixed,
 )
-from scrubjay.training.hiding_buffer import PLACE_AT, FinishedBatch, HidingEpisodes, SeekingEpisodes, seeker_action_ids
+from scrubjay.training.hiding_buffer import (
+    FinishedBatch,
+    HidingEpisodes,
+    SeekingEpisodes,
+    place_at_table,
+    seeker_action_ids,
+)
 from scrubjay.training.learner import placement_targets
 
 READY = actions.action_index("ReadyForSeeker")
@@ -42,7 +51,7 @@ GAMES_AT_ONCE = 16
 
 
 @explain_errors
-@dataclass(frozen=True, config=CHECKED)
+@checked_dataclass(frozen=True, config=CHECKED)
 class HidingObjective(ActorCriticObjective):
     """Hyperparameters and loss weights of OH and PS. Defaults are the paper's, and ours where it names none."""
 
@@ -88,21 +97,40 @@ class HidingObjective(ActorCriticObjective):
         }
 
 
+@dataclass(frozen=True)
+class HidingBatch:
+    """OH of n games, with its rewards, which are computed on the host."""
+
+    hiding: HidingEpisodes
+    metric_map: MapState
+    """At the start of OH."""
+    reward: torch.Tensor
+    """(n, T)."""
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+
+def hiding_batch(games: FinishedBatch, percentile: torch.Tensor) -> HidingBatch:
+    """OH of n finished games, given the seekers' percentiles (n,); waits for the device."""
+    return HidingBatch(games.hiding, games.metric_map, hiding_rewards(games.hiding, percentile))
+
+
 class HidingLearner:
     """An agent and its objective of hiding."""
 
     def __init__(self, agent: Agent, objective: HidingObjective) -> None:
         self.agent, self.objective = agent, objective
 
-    def oh_losses(self, games: FinishedBatch, percentile: torch.Tensor, early: bool) -> tuple[Losses, Metrics]:
-        """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics; percentiles are (n,)."""
+    def oh_losses(self, games: HidingBatch, early: bool) -> tuple[Losses, Metrics]:
+        """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics."""
         o, hid = self.objective, games.hiding
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
         is_first = torch.zeros_like(observation.last_success)
         step = self.agent.evaluate(self._initial_state(games), observation, is_first)
         logits, values = step.decision.logits.float(), step.decision.value.float()
         mask, action = hid.mask.T, hid.action.T
-        reward, dones = hiding_rewards(hid, percentile).T, mask & ~_has_next(mask)
+        reward, dones = games.reward.T, mask & ~_has_next(mask)
         truncated = out_of_time(hid).T if o.bootstrap_time_limits else None
         advantages = compute_gae(
             reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda, truncated
@@ -188,7 +216,7 @@ class HidingLearner:
         place, outcome = games.choice.place[:, None], games.hiding.outcome[:, None, None]
         return self.agent.perspective.imagine(survey, explored.inside, place, outcome)[:, 0]
 
-    def _initial_state(self, games: FinishedBatch) -> MemoryState:
+    def _initial_state(self, games: FinishedBatch | HidingBatch) -> MemoryState:
         """The hiders' state at the start of OH: the map alone, because every stage starts with empty states."""
         empty = self.agent.memory.initial_state(len(games), capacity=1)
         return MemoryState(empty.recurrent, empty.suspended, torch.full_like(empty.stage, Stage.PS), games.metric_map)
@@ -232,7 +260,7 @@ def recall_targets(hiding: HidingEpisodes) -> tuple[torch.Tensor, torch.Tensor]:
     place_at, step = hiding.place_at, torch.arange(hiding.action.shape[1], device=hiding.action.device)
     landed = hiding.observation.landed
     # The end of a manipulation is observed at the next step; the table has an entry for NO_SEEKER_ACTION too.
-    landed_at = _pad(PLACE_AT.to(landed.device), NOTHING)[landed]
+    landed_at = _pad(place_at_table(landed.device), NOTHING)[landed]
 
     def last_step(mask: torch.Tensor) -> torch.Tensor:
         """The last step in `mask` before each step, or -1."""

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from scrubjay.training.distributed import Group
 from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
-from scrubjay.training.hiding_learner import HidingLearner
+from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, to_floats
@@ -321,11 +322,15 @@ class Trainer:
                 percentile = self.hiding.percentile(games, collector.generator)
                 imagined = self.hiding.ps_losses(games)
             perspective_norm = self._optimizer_step("perspective", imagined, objective.perspective_weights(), games)
-            with self.autocast():
-                hidden, metrics = self.hiding.oh_losses(games, percentile, early)
-            norm = self._optimizer_step("play", hidden, objective.hiding_weights(early), games)
             # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
-            self._commit_norms(self.agent.heads)
+            hidden, metrics, norm = self._play_step(
+                "hidings",
+                partial(self.hiding.oh_losses, early=early),
+                objective.hiding_weights(early),
+                hiding_batch(games, percentile),
+                True,
+                self.agent.heads,
+            )
             self.stats.add("percentile", percentile.cpu().numpy())
             mean.add(imagined | hidden | metrics | {"perspective/grad_norm": perspective_norm, "oh/grad_norm": norm})
         return mean.means()
