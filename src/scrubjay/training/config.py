@@ -263,7 +263,7 @@ PAPER_NUMBERS: dict[str, Any] = {
         bootstrap_time_limits=False, early=5000,
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
-    "milestones": (0, 1_000_000, 4_500_000),
+    "explore_share": 0.045, "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 """What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and
 prints none, such as losses' weights, ours stay."""
