@@ -12,11 +12,13 @@ from scrubjay.agent.config import SMALL
 from scrubjay.cli.main import main
 from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.trials import hiding_specs
+from scrubjay.game.actions import action_index
 from scrubjay.game.record import load_records, replay, save_records
 from scrubjay.players.base import RandomPlayer
 from scrubjay.sim.world import World
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress, Run
+from scrubjay.web.study_protocol import load_study
 
 PLAN = """
 version = 1
@@ -28,6 +30,22 @@ first = { milestone = 0 }
 [[hidings]]
 hiders = ["people", "first"]
 starts = "people"
+"""
+
+STUDY = """
+name = "seek"
+title = "Find it"
+kind = "seek"
+consent = ""
+instructions = ""
+trials = 2
+[[places]]
+source = "people"
+records = "people.jsonl"
+[[places]]
+source = "first-matched"
+records = "trials/mine/records/first-matched.jsonl"
+matched = "people"
 """
 
 
@@ -44,10 +62,13 @@ def command(monkeypatch, capsys, *args: str) -> tuple[int, str, str]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A folder with a run of an untrained agent, a plan, and a person's hiding."""
+    """A folder with a run of an untrained agent that drops objects at once, a plan, and a person's hiding."""
     folder = tmp_path_factory.mktemp("plan")
     run = Run.begin(folder / "run", TrainConfig.preset("demo", agent=SMALL, milestones=(0, 8)))
-    run.save_milestones(Agent(SMALL), Progress(), -1)
+    agent = Agent(SMALL)
+    manipulating = agent.heads.stages["OM"]
+    manipulating.actor.bias.data[manipulating.actions == action_index("DropObject")] = 20  # A short game.
+    run.save_milestones(agent, Progress(), -1)
     run.close()
     (folder / "mine.toml").write_text(PLAN)
     with World(["FloorPlan501"], size=56) as world:
@@ -98,6 +119,9 @@ def test_an_agent_hides_from_a_persons_start(files, monkeypatch, capsys):
     (person,), (hiding,) = (load_records(path) for path in ("people.jsonl", results / "records/first-matched.jsonl"))
     assert (hiding.scene, hiding.goal, hiding.start) == (person.scene, person.goal, person.start)
     assert len(hiding.actions) > 200 and hiding.players == {"hider": "first-matched"}
+    (files / "study.toml").write_text(STUDY)
+    _, (first, second) = load_study(files / "study.toml")
+    assert (first.source, second.source) == ("people", "first-matched") and first.spec.start == second.spec.start
     with World([hiding.scene], size=hiding.size) as world:
         assert len(list(replay(hiding, world))) == len(hiding.actions)
     before = (files / "trials" / "games.jsonl").read_text()
