@@ -10,6 +10,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.observation import NO_ACTION, observe
 from scrubjay.game.stages import LIMITS
+from scrubjay.players.base import RandomPlayer
 from scrubjay.rooms.floor import Floor
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import compile_room
@@ -450,3 +451,20 @@ def test_only_games_in_ps_can_wait(game, waiting):
     with pytest.raises(ValueError, match="waiting must be a bool array"):
         game.step(one("Crouch"), NO_PLACE, waiting)
     assert (game.time == before).all() and game.world.state.standing[0]
+
+
+def test_two_halves_of_a_step_are_a_step(chest):
+    """The same random game twice; in one of them another game is stepped between the halves."""
+    results, player = [], RandomPlayer(4)
+    with World([chest], 3, size=28) as world, World([chest], 3, size=28) as other:
+        limits = np.array([4, 1, 15, 10, 50])
+        games = [CacheGame(each, RandomEpisodes(5, ("Tomato",)), limits) for each in (world, other)]
+        for _ in range(60):
+            action, place = player(games[0], np.ones(3, bool))
+            games[0].begin_step(action, place)
+            whole = games[1].step(action, place)
+            half = games[0].finish_step()
+            results.append(half)
+            for name in ("stage", "success", "pose", "place", "open", "counts", "hit", "ended", "finished"):
+                np.testing.assert_array_equal(getattr(half, name), getattr(whole, name), err_msg=name)
+    assert any(result.counts.any() for result in results), "the test needs drops"

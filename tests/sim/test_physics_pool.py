@@ -127,9 +127,45 @@ def test_a_process_that_dies_at_work_is_an_error(rooms, physics):
     assert all(process.poll() is not None for process in others), "the others end, too"
 
 
+def test_worlds_whose_physics_runs_at_the_same_time_do_not_interfere(rooms, physics):
+    """Two worlds begin to drop, are received in reverse order, and end as if they had dropped one after another."""
+    poses = []
+    for together in (False, True):
+        with World(rooms, 8, physics=physics) as one, World(rooms, 3, physics=physics) as other:
+            for world in (one, other):
+                holding(world)
+                if together:
+                    world.defer_physics()
+                    assert not world.awaits_physics
+                success = world.drop(everyone(world))
+                assert success.all() != together and world.awaits_physics == together
+            if together:
+                assert all(world.state.held.all() for world in (one, other)), "nothing has changed yet"
+                assert other.receive_physics().all() and one.receive_physics().all()
+            assert not any(world.awaits_physics or world.state.held.any() for world in (one, other))
+            assert one.hold(np.full(len(one), 4)).all(), "no longer deferred"
+            poses.append([world.state.pose.copy() for world in (one, other)])
+    for alone, together in zip(*poses, strict=True):
+        np.testing.assert_array_equal(alone, together)
+
+
+def test_deferred_physics_of_a_process_that_died_is_an_error(rooms, physics):
+    with World(rooms, 8, physics=physics) as one, World(rooms, 8, physics=physics) as other:
+        for world in (one, other):
+            holding(world)
+            world.defer_physics()
+        one.drop(everyone(one))
+        other.drop(everyone(other))
+        for child in physics.pool.children:
+            child.process.kill()
+        for world in (one, other):
+            with pytest.raises(PhysicsError, match=r"exit code -9|closed"):
+                world.receive_physics()
+
+
 def test_an_error_in_a_process_is_reported(rooms, physics):
     with World(rooms, physics=physics) as world, pytest.raises(PhysicsError, match="AssertionError"):
-        physics.run(rooms, "drop", world.state)
+        physics.submit(rooms, "drop", world.state)()
 
 
 def test_an_interruption_ends_the_processes(rooms, physics):

@@ -16,7 +16,7 @@ from scrubjay.sim.world import World
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner, Objective
 from scrubjay.training.path_teacher import PathTeacher, teach
-from scrubjay.training.rollout import Collector
+from scrubjay.training.rollout import Collector, _Unroll
 
 THINK_EVERY = 7
 SHORT = np.array([10, 1, 4, 5, 8])
@@ -62,7 +62,8 @@ def collected(request, chest):
     limits, device = request.param
     agent = eager_agent().to(device)
     with torch.no_grad():
-        agent.perspective.seeker.success.weight[SEEKER_CLAIM] *= 20
+        # No claim is expected to succeed: teachers lead to the one place where it is likeliest.
+        agent.perspective.seeker.success.bias[SEEKER_CLAIM] -= 100
     results, records = [[], []], [[], []]
     size = SMALL.image_size
     with World([chest], 2, size=size, device=device) as one, World([chest], size=size, device=device) as other:
@@ -74,13 +75,13 @@ def collected(request, chest):
             records[number] += recorders[number].note(result, chosen[number])
 
         for number, game in enumerate(games):
-            step = game.step
+            begin_step = game.begin_step
 
-            def noted(action, place=None, waiting=None, number=number, step=step):
+            def noted(action, place, waiting, number=number, begin_step=begin_step):
                 chosen[number] = place
-                return step(action, place, waiting)
+                begin_step(action, place, waiting)
 
-            game.step = noted
+            game.begin_step = noted
         collector = WatchedCollector(
             agent, games, 1, on_step=on_step, hiding=True, hiding_value=True, cuda_graph=device == "cuda",
             think_every=THINK_EVERY,
@@ -202,3 +203,24 @@ def test_the_same_seed_collects_the_same_steps(chest):
             rollouts.append(collector.collect(20))
     for (name, one), (_, other) in zip(*map(tree.leaves_with_path, rollouts), strict=True):
         assert torch.equal(one, other), name
+
+
+@GPU
+def test_deciding_does_not_wait_for_the_device(chest, monkeypatch):
+    """So that the CPU steps one world while the GPU renders and acts in the other."""
+    decide = _Unroll.decide
+
+    def checked(self, last=False):
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            decide(self, last)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    with World([chest], 4, size=SMALL.image_size, device="cuda") as world:
+        game = CacheGame(world, Anywhere(3), SHORT)
+        collector = Collector(eager_agent().cuda(), [game], 1, hiding=True, hiding_value=True, cuda_graph=True)
+        collector.collect(30)
+        monkeypatch.setattr(_Unroll, "decide", checked)
+        stages = collector.collect(40).stages
+    assert stages >= {Stage.EM, Stage.OH, Stage.S}

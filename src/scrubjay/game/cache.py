@@ -184,13 +184,26 @@ class CacheGame:
         turns from the start's heading, standing. Those among them that are `waiting` (B,) bool take no step: their
         hiders have not chosen yet.
         """
+        self.begin_step(action, place, waiting)
+        return self.finish_step()
+
+    def begin_step(
+        self, action: np.ndarray, place: np.ndarray | None = None, waiting: np.ndarray | None = None
+    ) -> None:
+        """The first half of `step`: starts physics without waiting for it. Only `finish_step` may follow."""
         waited = np.zeros(len(self), bool) if waiting is None else np.asarray(waiting)
         action = self._check(action, place, waited)
-        stage, target, placed_before, open_before = (
-            values.copy() for values in (self.stage, self.target, self.placed, self.world.state.open)
-        )
+        before = tuple(values.copy() for values in (self.stage, self.target, self.placed, self.world.state.open))
         found, visible = self._claim(action)
+        self.world.defer_physics()
         success = self._act(action) | self._choose(place, (self.stage == Stage.PS) & ~waited) | found
+        self._begun = action, waited, before, found, visible, success
+
+    def finish_step(self) -> StepResult:
+        """The second half of `step`."""
+        action, waited, before, found, visible, success = self._begun
+        stage, target, placed_before, open_before = before
+        success |= self.world.receive_physics()
         self._view = None
         opened = self.world.state.open & ~open_before & (actions.OPEN_CELL[action] != NOTHING)[:, None]
         here = self.relative_place()

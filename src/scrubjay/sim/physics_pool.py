@@ -7,8 +7,9 @@ action is a pure function, so results do not depend on where it runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -28,13 +29,18 @@ MAX_BATCHES = 4
 """Messages to each process for a large batch, which balances the load."""
 
 
+Pending = Callable[[], np.ndarray]
+"""Waits for physics in k worlds; says which succeeded, (k,) bool."""
+
+
 class PhysicsPool(Protocol):
     """Runs physics for batches of worlds."""
 
-    def run(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
-        """Runs a method of `Physics` in k worlds, given their rooms, their state (k, ...) and its arguments (k, ...).
+    def submit(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> Pending:
+        """Starts a method of `Physics` in k worlds, given their rooms, their state (k, ...) and its arguments (k, ...).
 
-        Returns which succeeded, (k,) bool, and updates their rows of the state.
+        The function returned must be called once: it waits, says which succeeded, (k,) bool, and has updated their rows
+        of the state, which nobody else may use until then.
         """
 
     def forget(self, room: CompiledRoom) -> None:
@@ -50,7 +56,7 @@ class PhysicsThreads:
         self._pool = ThreadPoolExecutor(count or os.cpu_count(), thread_name_prefix="physics")
         self._idle: dict[CompiledRoom, list[Physics]] = {}
 
-    def run(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
+    def submit(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> Pending:
         for room in rooms:
             self._idle.setdefault(room, [])
 
@@ -64,7 +70,8 @@ class PhysicsThreads:
             idle.append(physics)
             return done
 
-        return np.fromiter(self._pool.map(one, range(len(rooms))), bool, len(rooms))
+        successes = self._pool.map(one, range(len(rooms)))
+        return lambda: np.fromiter(successes, bool, len(rooms))
 
     def forget(self, room: CompiledRoom) -> None:
         self._idle.pop(room, None)
@@ -74,7 +81,7 @@ class PhysicsThreads:
 
 
 class PhysicsProcesses:
-    """Physics in child processes, each with all rooms in use. Worlds may share them, one after another.
+    """Physics in child processes, each with all rooms in use. Worlds may share them.
 
     They end with this process, and when any of them fails.
     """
@@ -86,26 +93,29 @@ class PhysicsProcesses:
         self._next = 0
         self.pool = ProcessPool(_Engines(), count)
 
-    def run(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> np.ndarray:
+    def submit(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> Pending:
         if not self.pool.children:
             raise PhysicsError("the physics processes are closed")
         size = max(BATCH[method], -(-len(rooms) // (MAX_BATCHES * len(self.pool.children))))
         parts = [slice(begin, begin + size) for begin in range(0, len(rooms), size)]
-        success = np.zeros(len(rooms), bool)
-        try:
+        with _physics_errors():
             for room in rooms:
                 if room not in self._numbers:
                     self._add(room)
             numbers = [self._numbers[room] for room in rooms]
-            requests = (("run", numbers[part], method, *tree.index((state, arguments), part)) for part in parts)
-            for index, (done, then) in self.pool.map(requests):
-                success[parts[index]] = done
-                tree.index_put_(state, parts[index], then)
-        except ProcessError as error:
-            raise PhysicsError(f"physics: {error}") from error
-        except Exception as error:
-            raise PhysicsError(f"physics failed in a child process: {error!r}") from error
-        return success
+            replies = self.pool.submit(
+                ("run", numbers[part], method, *tree.index((state, arguments), part)) for part in parts
+            )
+
+        def receive() -> np.ndarray:
+            success = np.zeros(len(rooms), bool)
+            with _physics_errors():
+                for index, (done, then) in replies:
+                    success[parts[index]] = done
+                    tree.index_put_(state, parts[index], then)
+            return success
+
+        return receive
 
     def forget(self, room: CompiledRoom) -> None:
         if room in self._numbers:
@@ -118,6 +128,17 @@ class PhysicsProcesses:
         """Sends a room to all processes, without its shapes: physics does not use them."""
         self._numbers[room], self._next = self._next, self._next + 1
         self.pool.broadcast("add", self._numbers[room], replace(room, shapes=()))
+
+
+@contextmanager
+def _physics_errors() -> Iterator[None]:
+    """Whatever goes wrong in a child becomes a PhysicsError."""
+    try:
+        yield
+    except ProcessError as error:
+        raise PhysicsError(f"physics: {error}") from error
+    except Exception as error:
+        raise PhysicsError(f"physics failed in a child process: {error!r}") from error
 
 
 class _Engines(dict[int, Physics]):

@@ -15,8 +15,10 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -79,6 +81,16 @@ class ChildProcess:
         return ProcessError(f"a child process ended unexpectedly, with exit code {code}; was there enough memory?")
 
 
+@dataclass(eq=False)
+class _Submission:
+    """Requests to a pool, and the replies that nobody has taken yet."""
+
+    requests: Iterator[tuple[int, tuple]]
+    running: int = 0
+    """Requests that children work on."""
+    replies: deque[tuple[int, Any]] = field(default_factory=deque)
+
+
 class ProcessPool:
     """Children that share requests. Any error closes the pool: replies might still come that nobody expects."""
 
@@ -86,10 +98,15 @@ class ProcessPool:
         self._selector = selectors.DefaultSelector()
         self.children: list[ChildProcess] = []
         """Empty when the pool is closed."""
+        self._idle: list[ChildProcess] = []
+        self._busy: dict[ChildProcess, tuple[_Submission, int]] = {}
+        self._waiting: deque[_Submission] = deque()
+        """Submissions with requests that no child has got yet."""
         try:
             for _ in range(count):
                 child = ChildProcess(handler)
                 self.children.append(child)
+                self._idle.append(child)
                 self._selector.register(child.connection, selectors.EVENT_READ, child)
         except BaseException:
             self.close()
@@ -103,24 +120,59 @@ class ProcessPool:
 
     def map(self, requests: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
         """Gives each child one request at a time. Yields each request's index and reply, in order of completion."""
-        remaining, idle, busy = enumerate(requests), list(self.children), dict[ChildProcess, int]()
+        yield from self.submit(requests)
+
+    def submit(self, requests: Iterable[tuple]) -> Iterator[tuple[int, Any]]:
+        """Like `map`, but idle children begin at once. All replies must be taken.
+
+        Several submissions share the children: first come, first served.
+        """
+        submission = _Submission(enumerate(requests))
+        self._waiting.append(submission)
+        self._feed()
+        return self._replies(submission)
+
+    def _replies(self, submission: _Submission) -> Iterator[tuple[int, Any]]:
         try:
             while True:
-                while idle and (item := next(remaining, None)):
-                    index, request = item
-                    child = idle.pop()
-                    child.send(_pack(request, reply=True))
-                    busy[child] = index
-                if not busy:
+                while submission.replies:
+                    yield submission.replies.popleft()
+                if submission.running or submission in self._waiting:
+                    self._receive()
+                else:
                     return
-                for key, _ in self._selector.select():
-                    child = key.data
-                    reply = child.receive()
-                    idle.append(child)
-                    yield busy.pop(child), reply
         except BaseException:
             self.close()
             raise
+
+    def _feed(self) -> None:
+        """Gives requests to idle children."""
+        try:
+            while self._idle and self._waiting:
+                if (item := next(self._waiting[0].requests, None)) is None:
+                    self._waiting.popleft()
+                    continue
+                index, request = item
+                child = self._idle.pop()
+                child.send(_pack(request, reply=True))
+                self._busy[child] = self._waiting[0], index
+                self._waiting[0].running += 1
+        except BaseException:
+            self.close()
+            raise
+
+    def _receive(self) -> None:
+        """Waits for replies, whosever they are, and gives those children more to do."""
+        if not self.children:
+            raise ProcessError("the child processes are closed")
+        for key, _ in self._selector.select():
+            child = key.data
+            reply = child.receive()
+            self._idle.append(child)
+            submission, index = self._busy.pop(child)
+            submission.running -= 1
+            submission.replies.append((index, reply))
+        self._feed()
 
     def broadcast(self, *request: Any) -> None:
         """Sends a request without a reply to all children."""
@@ -133,7 +185,7 @@ class ProcessPool:
             raise
 
     def close(self) -> None:
-        children, self.children = self.children, []
+        children, self.children, self._idle = self.children, [], []
         self._selector.close()
         for child in children:
             child.connection.close()

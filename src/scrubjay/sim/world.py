@@ -21,12 +21,12 @@ from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEEP_STEP
-from scrubjay.sim.physics_pool import PhysicsPool, PhysicsThreads
+from scrubjay.sim.physics_pool import Pending, PhysicsPool, PhysicsThreads
 from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
 from scrubjay.sim.quaternion import quat_from_axis_angle, quat_mul
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
 from scrubjay.sim.render.make import check_request, make_renderer
-from scrubjay.sim.state import initial_state
+from scrubjay.sim.state import State, initial_state
 from scrubjay.sim.walking import Floors
 
 NOTHING = -1
@@ -63,6 +63,8 @@ class World:
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
         self._physics: PhysicsPool = physics or PhysicsThreads(threads)
         self._shared_physics = physics is not None
+        self._deferred: list[tuple[np.ndarray, State, Pending]] | None = None
+        """Physics not yet received, if it is deferred: worlds, their states, and what waits for it."""
         self._make_renderer = lambda: make_renderer(renderer, self.rooms, copies, size, device, shadows)
         self._renderer: Renderer | None = None
         self._gather()
@@ -277,6 +279,28 @@ class World:
         thing[indices] = self._containment.containing(self.room_of[indices], s.open[indices], s.pose[indices, :3])
         return thing
 
+    # Physics in the background.
+
+    def defer_physics(self) -> None:
+        """From now on actions start physics without waiting for it, and succeed in `receive_physics`.
+
+        A world may take one action until then.
+        """
+        self._deferred = self._deferred or []
+
+    @property
+    def awaits_physics(self) -> bool:
+        """Is there anything to receive?"""
+        return bool(self._deferred)
+
+    def receive_physics(self) -> np.ndarray:
+        """Waits for the deferred physics, and defers no more; returns which actions succeeded, (B,) bool."""
+        deferred, self._deferred = self._deferred or [], None
+        success = np.zeros(len(self), bool)
+        for one in deferred:
+            success |= self._receive(*one)
+        return success
+
     # Pictures.
 
     def view(
@@ -336,14 +360,23 @@ class World:
     ) -> np.ndarray:
         """Runs a method of `Physics` in `worlds`, with their rows of its arguments; returns which succeeded."""
         indices = np.flatnonzero(worlds)
-        if len(indices):
-            now = tree.index(self.state, indices)
-            if goal is not None:
-                now.goal = goal[indices]
-            rooms = [self.rooms[number] for number in self.room_of[indices]]
-            done = self._physics.run(rooms, method, now, *(values[indices] for values in arguments))
-            indices = indices[done]
-            tree.index_put_(self.state, indices, tree.index(now, done))
+        if not len(indices):
+            return np.zeros(len(self), bool)
+        now = tree.index(self.state, indices)
+        if goal is not None:
+            now.goal = goal[indices]
+        rooms = [self.rooms[number] for number in self.room_of[indices]]
+        pending = self._physics.submit(rooms, method, now, *(values[indices] for values in arguments))
+        if self._deferred is None:
+            return self._receive(indices, now, pending)
+        self._deferred.append((indices, now, pending))
+        return np.zeros(len(self), bool)
+
+    def _receive(self, indices: np.ndarray, now: State, pending: Pending) -> np.ndarray:
+        """Waits for physics in worlds, given by index, with their states; returns which succeeded, (B,) bool."""
+        done = pending()
+        indices = indices[done]
+        tree.index_put_(self.state, indices, tree.index(now, done))
         return np.isin(np.arange(len(self)), indices)
 
     def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:

@@ -162,10 +162,18 @@ class Collector:
                     if self._time % self.think_every == 0 or all((g.stage == Stage.PS).all() for g in self.games):
                         self._think(parts)
                     self._time += 1
+                    begun = []
                     for number, part in enumerate(parts):
                         with stream(number):
-                            part.step()
-                            part.decide(last=t == length - 1)
+                            part.begin_step()
+                            if part.game.world.awaits_physics:
+                                begun.append(number)
+                            else:
+                                part.finish_step(last=t == length - 1)
+                    # Physics of several worlds runs at the same time.
+                    for number in begun:
+                        with stream(number):
+                            parts[number].finish_step(last=t == length - 1)
             if self.lessons:
                 with self.autocast():
                     taught = self.lessons.take()
@@ -251,6 +259,8 @@ class _Unroll:
         """(B,): sampled for the next step."""
         self.place: np.ndarray | None = None
         """(B, 4): chosen in PS for the next step; None while games in PS wait."""
+        self.in_sight = np.zeros(len(self.game), bool)
+        """(B,): before the step in progress, the object was in sight and within reach."""
         self.rows: dict[str, list] = {name: [] for name in _ROWS}
         self.bootstrap_value = torch.empty(0)
         self.hiding_rewards: list[torch.Tensor] = []
@@ -287,20 +297,25 @@ class _Unroll:
         if collector.lessons:
             collector.lessons.record_step(number, observation.place)
 
-    def step(self) -> None:
-        """Steps the games; those in PS wait unless places were chosen."""
-        collector, game = self.collector, self.game
+    def begin_step(self) -> None:
+        """Begins a step of the games; those in PS wait unless places were chosen."""
+        game = self.game
         self.stages |= set(np.unique(game.stage).tolist())
         visible, near = game.in_sight() if (game.stage == Stage.S).any() else (np.zeros(len(game), bool),) * 2
+        self.in_sight = visible & near
         choosing = game.stage == Stage.PS
         actions = np.where(choosing, NOTHING, self.action.cpu().numpy())
-        result = game.step(actions, self.place, choosing if self.place is None else None)
+        game.begin_step(actions, self.place, choosing if self.place is None else None)
         self.place = None
+
+    def finish_step(self, last: bool) -> None:
+        """Finishes the step and decides on the next one; see `decide`."""
+        collector, result = self.collector, self.game.finish_step()
         collector.steps += int((~result.waited).sum())
         if collector.on_step:
-            collector.on_step(self.number, game, result)
+            collector.on_step(self.number, self.game, result)
         for name, value in (
-            ("action", np.maximum(actions, 0)),
+            ("action", np.maximum(result.action, 0)),
             ("reward", step_reward(result).astype(np.float32)),
             ("success", result.success),
             ("dones", result.ended),
@@ -308,7 +323,7 @@ class _Unroll:
             ("hit", result.hit),
             ("landed", np.where(object_pixels(result.counts) > FEW_PIXELS, fullest_target(result.counts), NOTHING)),
             ("opened", result.novelty.opened),
-            ("claimable", visible & near & (result.stage == Stage.S)),
+            ("claimable", self.in_sight & (result.stage == Stage.S)),
         ):
             self.rows[name].append(value)
         if collector.hiding_rewards:
@@ -319,6 +334,7 @@ class _Unroll:
         if augmentation and result.finished.any():
             augmentation.resample(result.finished)
         collector.is_first[self.number] = torch.from_numpy(result.finished.copy()).to(collector.device)
+        self.decide(last)
 
     def rollout(self, teacher_action: torch.Tensor) -> Rollout:
         """The recorded steps as tensors on the agent's device, with the teacher's actions (T, B)."""
