@@ -9,6 +9,7 @@ import pytest
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
+from scrubjay.api import train
 from scrubjay.cli.main import main
 from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.trials import hiding_specs
@@ -130,3 +131,20 @@ def test_an_agent_hides_from_a_persons_start(files, monkeypatch, capsys):
     agents.write_text(json.dumps({"first": "weights-0.safetensors"}))
     code, _, errors = command(monkeypatch, capsys, *args)
     assert code == 2 and "trials has games of another agent named first: choose another folder" in errors
+
+
+@pytest.mark.slow
+def test_milestones_of_a_trained_run_hide_and_seek(files, monkeypatch, capsys):
+    """Each of two milestones hides from the person's start, and searches for all three objects."""
+    monkeypatch.chdir(files)
+    small = dict(scenes=("FloorPlan401",), copies=2, minibatch_games=2)
+    train("demo", files / "trained", **small, milestones=(0, 2), max_games=2)
+    text = PLAN.replace("[agents]", "[agents]\nlater = { milestone = 2 }").replace('"oracle"', '"first", "later"')
+    (files / "both.toml").write_text(text.replace('"people", "first"', '"people", "first", "later"'))
+    code, _, errors = command(monkeypatch, capsys, "both.toml", "--run", "trained", "--people", "people.jsonl")
+    assert code == 0, errors
+    with (files / "out" / "trials" / "both" / "searches.csv").open() as file:
+        rows = [(row["hider"], row["seeker"]) for row in csv.DictReader(file)]
+    assert rows == [(hider, seeker) for hider in ("people", "first-matched", "later-matched")
+                    for seeker in ("first", "later")]  # fmt: skip
+    assert len(set(json.loads((files / "out" / "trials" / "agents.json").read_text()).values())) == 2
