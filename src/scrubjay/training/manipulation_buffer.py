@@ -143,7 +143,8 @@ class ManipulationBuffer:
         begun = (game.stage == OM) & (game.time[:, OM] == 0)
         self._begun[number].append(begun)
         if begun.any():
-            index = torch.from_numpy(np.flatnonzero(begun)).to(state.stage.device)
+            # The host must not wait for the device here: it has the agent's step before it.
+            index = torch.from_numpy(np.flatnonzero(begun)).to(state.stage.device, non_blocking=True)
             self._begun_maps[number].append(tree.index(state.metric_map, index))
 
     def add(self, rollout: Rollout) -> None:
