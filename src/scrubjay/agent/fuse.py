@@ -1,4 +1,4 @@
-"""Fusing pointwise operations on a GPU: one kernel instead of a dozen small ones.
+"""How operations run on a GPU. Fused, pointwise ones are one kernel instead of a dozen small ones.
 
 Recurrent networks are mostly small operations, and a GPU spends longer starting them than computing. `torch.compile`
 fuses them. It needs Triton and a C compiler; without either, and on a CPU, functions run as written. PyTorch's own
@@ -7,11 +7,12 @@ TORCH_COMPILE_DISABLE=1 switches it off.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -47,6 +48,20 @@ def fuse(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return call
+
+
+@contextlib.contextmanager
+def varying_shapes() -> Iterator[None]:
+    """Convolutions whose shapes differ from call to call.
+
+    With `cudnn.benchmark`, which training sets, cuDNN tries all its algorithms on each new shape: far longer than the
+    convolution itself takes.
+    """
+    before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 def compute_dtype(like: torch.Tensor) -> torch.dtype:

@@ -114,6 +114,7 @@ def learning(
     minibatch_games: int | None = None,
     spots: str | None = None,
     updates: int = 5,
+    profile: Path | None = None,
 ) -> None:
     """Benchmarks training end to end: steps per second, and the time of each part of an update. Prints JSON.
 
@@ -126,6 +127,7 @@ def learning(
         minibatch_games: Games that make one step of the optimizer.
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
         updates: Measured updates.
+        profile: Write where the host spends one more update, function by function, to this text file.
     """
     from scrubjay.bench.learning import benchmark_config, measure
     from scrubjay.bench.learning import rooms as bench_rooms
@@ -135,4 +137,4 @@ def learning(
     changes: dict[str, Any] = {} if preset == "demo" else {"scenes": bench_rooms(rooms), "copies": copies}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
-    print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err))
+    print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile))

@@ -102,7 +102,7 @@ class TrainConfig:
     think_every: PositiveInt = 16
     """Whole games: every so many steps all games that have reached PS run perspective simulation in one batch. Until
     then they wait, which takes no environment step; with 1 they never do."""
-    manipulation_minibatch: PositiveInt = 20
+    manipulation_minibatch: PositiveInt = 64
     """Whole games: manipulations, from first to last step, that make one step of the optimizer."""
     stage_limits: Annotated[tuple[PositiveInt, ...], Field(min_length=len(Stage), max_length=len(Stage))] = tuple(
         LIMITS.tolist()
@@ -234,7 +234,13 @@ PRESETS = {
         replay_batches=1, replay_size=512, replay_batch_size=16, augment=False, rotate_grid=False, agent=SMALL,
         **{**FEW_STEPS, "minibatch_games": 8, "learning_rate": 1e-3, "validation_games": 0},
     ),
-    "explore": TrainConfig("explore", **{**FEW_STEPS, "objective": replace(CLIPPED, entropy=0.02)}),
+    "explore": TrainConfig(
+        "explore", explore_reward_rotations=False,
+        **{
+            **FEW_STEPS, "learning_rate": 2e-4,
+            "objective": replace(CLIPPED, entropy=0.01, gae_lambda=0.95, bootstrap_time_limits=True),
+        },
+    ),
     "manipulate": TrainConfig(
         "manipulate", unroll_length=64,
         **{**FEW_STEPS, "minibatch_games": 20, "objective": replace(CLIPPED, hindsight=1.0)},

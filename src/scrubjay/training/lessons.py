@@ -14,6 +14,7 @@ import torch
 
 from scrubjay import tree
 from scrubjay.agent.agent import explored_maps
+from scrubjay.agent.fuse import varying_shapes
 from scrubjay.agent.perspective import PerspectiveSimulation
 from scrubjay.game.actions import NOTHING
 from scrubjay.game.cache import StepResult
@@ -69,7 +70,8 @@ class Lessons:
         for first in range(0, len(game), GAMES_AT_ONCE):
             some = slice(first, first + GAMES_AT_ONCE)
             explored, origin = explored_maps(tree.index(maps, some).entries)
-            actions = teach(self.perspective, explored, place[some], outcome[some])
+            with varying_shapes():
+                actions = teach(self.perspective, explored, place[some], outcome[some])
             for world in np.unique(number[some]).tolist():
                 rows = np.flatnonzero(number[some] == world)
                 self._worlds[world].teacher.set(

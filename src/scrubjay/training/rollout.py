@@ -18,6 +18,7 @@ import torch
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
+from scrubjay.agent.fuse import varying_shapes
 from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.sampling import sample_categorical
@@ -188,7 +189,7 @@ class Collector:
         choosing = [np.flatnonzero(game.stage == Stage.PS) for game in self.games]
         if not any(map(len, choosing)):
             return
-        with self._joined_streams(), self.autocast():
+        with self._joined_streams(), self.autocast(), varying_shapes():
             index = [torch.from_numpy(games).to(self.device) for games in choosing]
             maps = [tree.index(a.state.metric_map, games) for a, games in zip(self.actors, index, strict=True)]
             here = [part.observations[-1].place[games] for part, games in zip(parts, index, strict=True)]

@@ -24,6 +24,7 @@ from torch import nn
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.encoders import make_encoder
+from scrubjay.agent.fuse import varying_shapes
 from scrubjay.agent.heads import ACTING_STAGES
 from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.envs.tasks import Explore, Task
@@ -318,10 +319,12 @@ class Trainer:
         objective = self.config.hiding
         while self._all(len(finished_games) >= count):
             games, early = finished_games.take(count), self.progress.games < objective.early
-            with self.autocast():
-                percentile = self.hiding.percentile(games, collector.generator)
-                imagined = self.hiding.ps_losses(games)
-            perspective_norm = self._optimizer_step("perspective", imagined, objective.perspective_weights(), games)
+            with varying_shapes():
+                with self.autocast():
+                    percentile = self.hiding.percentile(games, collector.generator)
+                    imagined = self.hiding.ps_losses(games)
+                weights = objective.perspective_weights()
+                perspective_norm = self._optimizer_step("perspective", imagined, weights, games)
             # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
             hidden, metrics, norm = self._play_step(
                 "hidings",
