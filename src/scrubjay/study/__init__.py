@@ -1,0 +1,1 @@
+"""The experiments: what representations know."""
