@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.fuse import fuse
+from scrubjay.agent.fuse import fuse_always
 from scrubjay.agent.normalization import CenteredConv2d
 from scrubjay.sim.cells import CELLS
 
@@ -134,7 +134,7 @@ class Encoder(nn.Module):
         *skips, sir, pooled = self._features(image)
         return Encoded(image, sir, pooled, tuple(skips))
 
-    @fuse
+    @fuse_always
     def _features(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The features of all scales, finest first, and the last ones' mean over cells."""
         # Tensor cores take multiples of 8 channels: zeros make the 12 to 16.

@@ -31,8 +31,17 @@ def can_fuse() -> bool:
 
 
 def fuse(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorates a function or method of tensors: compiled on a GPU, once for each combination of shapes."""
+    """Decorates a function of tensors: compiled on a GPU, once for each combination of shapes, where gradients are
+    computed. Without them an agent acts, and its step is a CUDA graph: compiling would take longer than it saves."""
+    return _fuse(function, lambda: torch.is_grad_enabled())
 
+
+def fuse_always(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a function or method worth compiling for acting too, or used where autograd itself is off."""
+    return _fuse(function, lambda: True)
+
+
+def _fuse(function: Callable[P, R], wanted: Callable[[], bool]) -> Callable[P, R]:
     @functools.cache
     def compiled() -> Callable[..., Any]:
         import torch._dynamo.config as dynamo
@@ -43,7 +52,7 @@ def fuse(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in args)
-        if on_gpu and not torch.compiler.is_compiling() and can_fuse():
+        if on_gpu and wanted() and not torch.compiler.is_compiling() and can_fuse():
             return compiled()(*args, **kwargs)
         return function(*args, **kwargs)
 

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.deferred import DeferredLayer, Linear, Scores, WeightedSum
-from scrubjay.agent.fuse import compute_dtype, fuse
+from scrubjay.agent.fuse import compute_dtype, fuse, fuse_always
 
 CAPACITY = 500
 """Places that fit in a map: a step writes at most one new place, and no stage has more steps."""
@@ -206,7 +206,7 @@ def gru_cell(input_gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torc
     return new + torch.sigmoid(update_in + update_hidden) * (hidden - new)
 
 
-@fuse
+@fuse_always
 def gru_cell_gradients(
     gradient: torch.Tensor, input_gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -270,6 +270,8 @@ class MetricMap(nn.Module):
         gates = self.input_gates(value)
         old = state.values.gather(1, plan.slot.T[..., None].expand(-1, -1, self.length)).transpose(0, 1)
         initial = torch.where(plan.known[..., None], old, self.initial_hidden)
+        if len(value) == 1:  # Acting: nothing was written before.
+            return gru_cell(gates[0], self.hidden_gates(initial[0]), initial[0])[None]
         weight, bias = (tensor.to(compute_dtype(initial)) for tensor in self.hidden_gates.parameters())
         return _WriteSequence.apply(gates, initial, weight, bias, plan.previous)
 
@@ -322,7 +324,7 @@ class _WriteSequence(torch.autograd.Function):
         return torch.stack(of_gates[::-1]), of_initial, of_weight, product.sum(0), None
 
 
-@fuse
+@fuse_always
 def _hidden_state(
     table: torch.Tensor, row: torch.Tensor, previous: torch.Tensor, initial: torch.Tensor
 ) -> torch.Tensor:
@@ -330,7 +332,7 @@ def _hidden_state(
     return torch.where(previous[:, None] >= 0, table[row.clamp(min=0)], initial)
 
 
-@fuse
+@fuse_always
 def _write(gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
     return gru_cell(gates, hidden_gates, hidden)
 
