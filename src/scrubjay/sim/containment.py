@@ -55,6 +55,19 @@ class Containment:
 
 
 @cached_per_room
+def things_within(room: CompiledRoom) -> np.ndarray:
+    """What goes with each thing, (ids, ids) bool by row: itself, and all that is in or on it, over any chain."""
+    count, number = len(room.things), {name: index for index, name in enumerate(room.things)}
+    within = np.eye(count, dtype=bool)
+    for index, thing in enumerate(room.room.things):
+        holder, steps = thing.inside, 0
+        while holder and steps < count:
+            within[number[holder], index] = True
+            holder, steps = room.room.things[number[holder]].inside, steps + 1
+    return within
+
+
+@cached_per_room
 def _frames(room: CompiledRoom) -> _Frames:
     model, volumes, data = room.model, room.volumes, mujoco.MjData(room.model)
     order = np.argsort(volumes.half.prod(1), kind="stable")

@@ -7,6 +7,7 @@ action, and return which succeeded, (B,) bool; a failed action changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim import cells
 from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import CompiledRoom, compile_room
-from scrubjay.sim.containment import Containment
+from scrubjay.sim.containment import Containment, things_within
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEEP_STEP
 from scrubjay.sim.physics_pool import Pending, PhysicsPool, PhysicsThreads
 from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
@@ -304,12 +305,23 @@ class World:
     # Pictures.
 
     def view(
-        self, kinds: Sequence[str] = ("rgb",), groups: Sequence[int] = EVERYTHING, worlds: np.ndarray | None = None
+        self,
+        kinds: Sequence[str] = ("rgb",),
+        groups: Sequence[int] = EVERYTHING,
+        worlds: np.ndarray | None = None,
+        without: np.ndarray | None = None,
     ) -> View:
-        """Renders the agents' views: any of rgb, depth, ids, normals; of `worlds` (B,) bool only, or of all."""
+        """Renders the agents' views: any of rgb, depth, ids, normals; of `worlds` (B,) bool only, or of all.
+
+        `without` (B,) are ids of things that are left out, each with all that is in or on it; -1 leaves out nothing.
+        Only the image changes. A goal object that the thing contains is left out too; its shade on the floor stays.
+        """
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
-        return self.renderer.draw(Shot.from_state(self.state, self._some(worlds)), kinds, groups)
+        shot = Shot.from_state(self.state, self._some(worlds))
+        if without is not None:
+            shot = self._leave_out(shot, np.asarray(without))
+        return self.renderer.draw(shot, kinds, groups)
 
     def goal_pixels(self, worlds: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Masks (n, size, size) of the goal objects' visible pixels, and of those with all else invisible."""
@@ -342,6 +354,30 @@ class World:
         if worlds.shape != (len(self),) or worlds.dtype != bool:
             raise ValueError(f"worlds must be a bool array ({len(self)},), not {worlds.dtype} {worlds.shape}")
         return np.flatnonzero(worlds)
+
+    def _leave_out(self, shot: Shot, without: np.ndarray) -> Shot:
+        """A shot without the things (B,), and what is in or on them."""
+        last = self._thing_count[self.room_of] + len(GOALS) - 1
+        if without.shape != (len(self),) or not np.issubdtype(without.dtype, np.integer):
+            raise ValueError(
+                f"without needs one thing for each of {len(self)} worlds, not {without.dtype} {without.shape}"
+            )
+        if (without < NOTHING).any() or (without > last).any():
+            wrong = int(np.flatnonzero((without < NOTHING) | (without > last))[0])
+            raise ValueError(
+                f"world {wrong} has things 0 to {last[wrong]}, so it cannot be drawn without {without[wrong]}"
+            )
+        if (without == NOTHING).all():
+            return shot
+        left_out = np.zeros((len(self), int(self._thing_count.max())), bool)
+        for world in np.flatnonzero(without != NOTHING):
+            things = self._thing_count[self.room_of[world]]
+            left_out[world, :things] = things_within(self.rooms[self.room_of[world]])[without[world], :things]
+        held_in = self.contained(without != NOTHING)
+        own = np.where(self.state.goal == NOTHING, NOTHING, self._thing_count[self.room_of] + self.state.goal)
+        worlds, numbers = shot.worlds, np.arange(len(self))
+        gone = ((held_in != NOTHING) & left_out[numbers, held_in]) | ((own != NOTHING) & (own == without))
+        return replace(shot, goal=np.where(gone[worlds], NOTHING, shot.goal), left_out=left_out[worlds])
 
     def _first_positions(self) -> np.ndarray:
         return np.stack([self.reachable[room].positions[0] for room in self.room_of])

@@ -8,6 +8,7 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.render import raycast, shading
 from scrubjay.sim.render.buffers import Rows, SharedPool
 from scrubjay.sim.render.bvh import LEAF_BITS, MAX_LEAF_SIZE, build_bvh
+from scrubjay.sim.render.raycast_without import nearest_of_the_rest
 from scrubjay.sim.render.warp import WarpRenderer
 
 
@@ -60,13 +61,23 @@ def distances_by_brute_force(corners, origin, ray):
 
 
 @wp.kernel
-def probe(nodes: wp.array[float], triangles: wp.array[float], origins: wp.array[wp.vec3], rays: wp.array[wp.vec3],
-          hits: wp.array[wp.vec4]):  # fmt: skip
+def probe(nodes: wp.array[float], triangles: wp.array[float], thing: wp.array[int], left_out: wp.array2d[wp.uint8],
+          origins: wp.array[wp.vec3], rays: wp.array[wp.vec3], hits: wp.array[wp.vec4]):  # fmt: skip
     i = wp.tid()
-    hits[i] = raycast.nearest(nodes, triangles, 0, origins[i], rays[i], 100.0, False)
+    hits[i] = raycast.nearest(nodes, triangles, thing, left_out, 1, 0, origins[i], rays[i], 100.0, False)
 
 
-def test_rays_find_the_nearest_triangle():
+@wp.kernel
+def probe_the_rest(nodes: wp.array[float], triangles: wp.array[float], thing: wp.array[int],
+                   left_out: wp.array2d[wp.uint8], origins: wp.array[wp.vec3], rays: wp.array[wp.vec3],
+                   hits: wp.array[wp.vec4]):  # fmt: skip
+    i = wp.tid()
+    hits[i] = nearest_of_the_rest(nodes, triangles, thing, left_out, 1, 0, origins[i], rays[i], 100.0, False)
+
+
+@pytest.mark.parametrize("kernel", [probe, probe_the_rest])
+def test_rays_find_the_nearest_triangle(kernel):
+    """Of all triangles, or without those of thing 1, which is left out of the second of two worlds."""
     rng = np.random.default_rng(2)
     corners = soup(rng, 800)
     bvh = build_bvh(corners, [800])
@@ -75,16 +86,20 @@ def test_rays_find_the_nearest_triangle():
     rows[:, 0, :3], rows[:, 1, :3], rows[:, 2, :3] = (
         ordered[:, 0], ordered[:, 1] - ordered[:, 0], ordered[:, 2] - ordered[:, 0],
     )  # fmt: skip
+    thing = rng.integers(-1, 3, 800).astype(np.int32)
+    left_out = np.array([[1, 0, 1], [0, 1, 0]], np.uint8)
     origins = rng.uniform(-3, 3, (300, 3))
     rays = rng.uniform(-1, 1, (300, 3)) - origins
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
     hits = wp.zeros(300, dtype=wp.vec4, device="cpu")
-    wp.launch(probe, 300, [wp.array(bvh.nodes.ravel(), device="cpu"), wp.array(rows.ravel(), device="cpu"),
-                           wp.array(origins, dtype=wp.vec3, device="cpu"), wp.array(rays, dtype=wp.vec3, device="cpu")],
-              [hits], device="cpu")  # fmt: skip
+    inputs = [bvh.nodes.ravel(), rows.ravel(), thing, left_out]
+    vectors = [wp.array(values, dtype=wp.vec3, device="cpu") for values in (origins, rays)]
+    wp.launch(kernel, 300, [*(wp.array(values, device="cpu") for values in inputs), *vectors], [hits], device="cpu")
     hit = 0
     for (far, u, v, face), origin, ray in zip(hits.numpy(), origins, rays, strict=True):
         each = distances_by_brute_force(ordered, origin, ray)
+        if kernel is probe_the_rest:
+            each[thing == 1] = np.inf
         if face < 0:
             assert each.min() == np.inf
             continue

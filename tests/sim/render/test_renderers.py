@@ -165,7 +165,7 @@ def test_worlds_that_are_not_there_are_refused(how, chest):
             world.renderer.draw(replace(Shot.from_state(world.state, np.array([1])), worlds=None), ("ids",))
 
 
-def render_room(compiled, **how):
+def render_room(compiled, without=None, **how):
     """Images of four agents in one room, with objects in their hands and half of the openables open."""
     rng = np.random.default_rng(5)
     with World([compiled], copies=4, **how) as world:
@@ -174,7 +174,7 @@ def render_room(compiled, **how):
             world.set_agent_pose(b, AgentPose(x, y, 90.0 * rng.integers(4), b % 2 == 0))
         world.hold(np.arange(4) % len(GOALS))
         world.state.open[:, : len(compiled.openables)] = rng.random((4, len(compiled.openables))) < 0.5
-        view = world.view(KINDS)
+        view = world.view(KINDS, without=without)
     return {kind: image.cpu() for kind, image in view.images.items()}
 
 
@@ -184,7 +184,10 @@ def render_room(compiled, **how):
 def test_the_renderers_agree(scene, how):
     """Ids on 99 % of pixels, depth within 1 cm on 99.5 % of those, colors within 0.03 on average, in every view."""
     compiled = compile_room(make_room(scene))
-    one, other = render_room(compiled, renderer="opengl"), render_room(compiled, **how)
+    check_agreement(render_room(compiled, renderer="opengl"), render_room(compiled, **how))
+
+
+def check_agreement(one, other):
     same = one["ids"] == other["ids"]
     assert same.float().mean((1, 2)).min() >= 0.99
     near = (one["depth"] - other["depth"]).abs() <= 0.01
@@ -192,6 +195,101 @@ def test_the_renderers_agree(scene, how):
     assert (one["rgb"].float() - other["rgb"].float()).abs().mean((1, 2, 3)).max() / 255 < 0.03
     aligned = (one["normals"] * other["normals"]).sum(-1) > 0.99
     assert (aligned | ~same).float().mean((1, 2)).min() > 0.97
+
+
+def laden_room():
+    """A dresser (3) with a box (4) on it, a bowl in the box (5), and another box (6) behind them."""
+    return compile_room(hut(
+        Thing("Dresser_0", "Dresser", (0.0, 0.5, 0.0), 180, (0.9, 0.4, 0.6)),
+        Thing("Box_0", "Box", (0.0, 0.5, 0.6), 0, (0.3, 0.3, 0.2), inside="Dresser_0"),
+        Thing("Bowl_0", "Bowl", (0.0, 0.5, 0.62), 0, (0.15, 0.15, 0.3), inside="Box_0"),
+        Thing("Box_1", "Box", (0.0, 1.5, 0.0), 0, (0.6, 0.4, 0.7)),
+    ))  # fmt: skip
+
+
+def test_a_thing_is_left_out_with_all_that_is_in_or_on_it(how):
+    """Each of five worlds is drawn without another thing; elsewhere no pixel changes, and nothing comes nearer."""
+    gone = {-1: set(), 3: {3, 4, 5}, 4: {4, 5}, 5: {5}, 6: {6}}
+    with World([laden_room()], copies=5, **how, size=112) as world:
+        for b in range(5):
+            world.set_agent_pose(b, AgentPose(0.0, -0.75, 0.0, True))
+        before = world.state.copy()
+        whole = world.view(KINDS)
+        assert {3, 4, 5, 6} <= set(whole.ids[0].unique().tolist())
+        view = world.view(KINDS, without=np.array(list(gone)))
+        for b, things in enumerate(gone.values()):
+            seen = set(view.ids[b].unique().tolist())
+            assert seen == set(whole.ids[b].unique().tolist()) - things
+            was = torch.isin(
+                whole.ids[b].long(), torch.tensor(sorted(things), device=whole.ids.device, dtype=torch.long)
+            )
+            assert was.any() == bool(things)
+            for kind in KINDS:
+                assert torch.equal(view.images[kind][b][~was], whole.images[kind][b][~was]), (b, kind)
+            assert (view.depth[b][was] > whole.depth[b][was] - 1e-3).all()
+        part = world.view(KINDS, worlds=np.array([False, True, False, False, True]), without=np.array(list(gone)))
+        again = world.view(KINDS, without=np.full(5, -1))
+        for kind in KINDS:
+            assert torch.equal(part.images[kind], view.images[kind][[1, 4]])
+            assert torch.equal(again.images[kind], whole.images[kind])
+        assert all(np.array_equal(getattr(before, name), value) for name, value in vars(world.state).items())
+
+
+def test_behind_a_box_that_is_left_out_the_floor_and_the_wall_are_where_they_are(how, empty):
+    """A room without its only box looks like the empty room, ids and all; only the floor's baked shade stays."""
+    boxed = compile_room(hut(Thing("Box_0", "Box", (0.2, 1.0, 0), 30, (0.5, 0.5, 0.5))))
+    with World([boxed, empty], **how, size=112) as world:
+        for b in range(2):
+            world.set_agent_pose(b, AgentPose(0.0, -1.0, 0.0, True))
+        view = world.view(("depth", "ids", "normals"), without=np.array([3, -1]))
+    assert torch.equal(view.ids[0], view.ids[1])
+    assert (view.depth[0] - view.depth[1]).abs().max() < 1e-4
+    assert (view.normals[0] - view.normals[1]).abs().max() < 1e-4
+
+
+def test_an_open_drawer_is_left_out_with_the_goal_object_in_it(how, chest):
+    """A goal object is also left out by its own id; one that nothing contains stays."""
+    with World([chest], copies=3, **how, size=112) as world:
+        goal = len(chest.room.things) + GOALS.index("Tomato")
+        for b in range(3):
+            world.set_agent_pose(b, AgentPose(0.0, 0.5, 0.0, True))
+        world.open(np.zeros(3, int))
+        world.hold(np.full(3, GOALS.index("Tomato")))
+        world.state.pose[:2, :3] = (0.0, 1.25, 0.95)
+        world.drop(np.array([True, True, False]))
+        assert world.contained().tolist() == [3, 3, -1]
+        assert (world.view(("ids",)).ids == goal).flatten(1).any(1).all()
+        ids = world.view(("ids",), without=np.array([3, goal, 3])).ids
+    assert [{3, goal} & set(image.unique().tolist()) for image in ids] == [set(), {3}, {goal}]
+
+
+def test_wrong_things_to_leave_out_are_refused(how, chest):
+    with World([chest], copies=2, **how, size=56) as world:
+        for wrong in (np.array([3]), np.array([True, False]), 3):
+            with pytest.raises(ValueError, match="without needs one thing for each of 2 worlds"):
+                world.view(without=wrong)
+        with pytest.raises(ValueError, match="world 1 has things 0 to 9, so it cannot be drawn without 10"):
+            world.view(without=np.array([3, 10]))
+
+
+@pytest.mark.skipif(not drawn("opengl"), reason="there is no OpenGL here to compare with")
+@pytest.mark.parametrize("how", HOWS[1:])
+@pytest.mark.parametrize("scene", ["FloorPlan5", "FloorPlan305"])
+def test_the_renderers_agree_without_the_largest_thing(scene, how):
+    """In each view, without the largest thing that is not part of the room's shell; open doors included."""
+    compiled = compile_room(make_room(scene))
+    shell = [i for i, thing in enumerate(compiled.room.things) if thing.type in ("Floor", "Wall", "Ceiling")]
+    counts = render_room(compiled, renderer="opengl")["ids"].flatten(1)
+    largest = []
+    for ids in counts.numpy():
+        number = np.bincount(ids[ids >= 0], minlength=len(compiled.room.things))[: len(compiled.room.things)]
+        number[shell] = 0
+        largest.append(int(number.argmax()))
+    one = render_room(compiled, np.array(largest), renderer="opengl")
+    other = render_room(compiled, np.array(largest), **how)
+    for b, thing in enumerate(largest):
+        assert not (one["ids"][b] == thing).any() and not (other["ids"][b] == thing).any()
+    check_agreement(one, other)
 
 
 @pytest.mark.parametrize("scene", ["FloorPlan4", "FloorPlan204"])

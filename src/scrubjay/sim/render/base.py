@@ -73,6 +73,8 @@ class Shot:
     field_of_view: float = FIELD_OF_VIEW
     worlds: np.ndarray | None = None
     """(B,): indices of the renderer's worlds; None for all of them in order."""
+    left_out: np.ndarray | None = None
+    """(B, things of the largest room or more) bool: things that are not drawn; None for nothing."""
 
     @classmethod
     def from_state(cls, state: State, worlds: np.ndarray) -> Shot:
@@ -87,6 +89,8 @@ class Shot:
         for name in ("eye", "matrix", "open", "goal", "pose"):
             if worlds.shape != (len(getattr(self, name)),):
                 raise ValueError(f"{name} has shape {getattr(self, name).shape}, for {worlds.shape[0]} worlds")
+        if self.left_out is not None and (self.left_out.ndim != 2 or len(self.left_out) != len(worlds)):
+            raise ValueError(f"left_out has shape {self.left_out.shape}, for {worlds.shape[0]} worlds")
         if not np.issubdtype(worlds.dtype, np.integer) or (worlds < 0).any() or (worlds >= count).any():
             raise ValueError(f"world indices are integers from 0 to {count - 1}, not {worlds}")
         return worlds // copies

@@ -132,11 +132,12 @@ class Store:
         surfaces.materials = wp.array(self.materials.items, dtype=shading.Material, device=self.device)
         return surfaces
 
-    def trees(self) -> tuple[wp.array, wp.array, wp.array]:
-        """Nodes, triangles, and the faces' openables for tracing."""
-        columns = (self.nodes.columns["boxes"], self.faces.columns["corners"], self.faces.columns["openable"])
-        nodes, triangles, openable = (wp.from_torch(column.reshape(-1)) for column in columns)
-        return nodes, triangles, openable
+    def trees(self) -> dict[str, wp.array]:
+        """Nodes, triangles, and the faces' openables and things, as tracing names them."""
+        faces = self.faces.columns
+        columns = {"nodes": self.nodes.columns["boxes"], "triangles": faces["corners"],
+                   "face_openable": faces["openable"], "face_thing": faces["thing"]}  # fmt: skip
+        return {name: wp.from_torch(column.reshape(-1)) for name, column in columns.items()}
 
     def texture_array(self) -> wp.array:
         return wp.array(self.textures.items, dtype=wp.Texture2D, device=self.device)

@@ -1,6 +1,6 @@
 // The body of raycast.nearest: follows a ray through a tree, the nearer child first, the farther one on the stack with
 // its distance. Plain loops and a small stack: few registers, and so many rays under way at once, are what counts here.
-// It compiles as CUDA for a GPU and as C++ for a CPU.
+// It compiles as CUDA for a GPU and as C++ for a CPU. LEFT_OUT(i) tells whether triangle i is not drawn.
 #ifdef __CUDA_ARCH__
     typedef float4 Row;
 #define ROW(numbers, index) __ldg(reinterpret_cast<const float4*>(numbers) + (index))
@@ -71,7 +71,7 @@
                 const float w = (dx * qx + dy * qy + dz * qz) * inverse;
                 const float d = (f.x * qx + f.y * qy + f.z * qz) * inverse;
                 // A hair of overlap, so that no ray slips between two triangles. Seen from behind, det is negative.
-                if (v >= -1e-5f && w >= -1e-5f && v + w <= 1.00001f && d > 0.0f && d < best && (det > 0.0f || !cull_backfaces)) {
+                if (v >= -1e-5f && w >= -1e-5f && v + w <= 1.00001f && d > 0.0f && d < best && (det > 0.0f || !cull_backfaces) && !LEFT_OUT(i)) {
                     best = d, best_u = 1.0f - v - w, best_v = v, face = i;
                 }
             }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import mujoco
 import numpy as np
@@ -11,6 +12,9 @@ import torch
 from scrubjay.errors import RendererError
 from scrubjay.sim.compile import SOLID, CompiledRoom
 from scrubjay.sim.render.base import EVERYTHING, Shot, View
+
+LEFT_OUT = 5
+"""The group of geoms that are left out; no view asks for it."""
 
 
 def _context(size: int):
@@ -58,13 +62,14 @@ class OpenGLRenderer:
         normals = np.empty((count, size, size, 3), np.float32)
         for world in range(count):
             room = self._room(room_of[world])
-            room.aim(shot, world, groups)
-            if "rgb" in kinds:
-                rgb[world] = room.colors()
-            if "depth" in kinds or "ids" in kinds:
-                ids[world], depth[world] = room.ids_and_depth()
-            if "normals" in kinds:
-                normals[world] = room.normals(self._rays, shot.eye[world], shot.matrix[world], groups)
+            with room.without(None if shot.left_out is None else shot.left_out[world]):
+                room.aim(shot, world, groups)
+                if "rgb" in kinds:
+                    rgb[world] = room.colors()
+                if "depth" in kinds or "ids" in kinds:
+                    ids[world], depth[world] = room.ids_and_depth()
+                if "normals" in kinds:
+                    normals[world] = room.normals(self._rays, shot.eye[world], shot.matrix[world], groups)
         images = {"rgb": rgb, "depth": depth, "ids": ids, "normals": normals}
         return View(**{kind: torch.from_numpy(images[kind]) for kind in kinds})
 
@@ -115,6 +120,23 @@ class _RoomContext:
         self.pixels = np.empty((size, size, 3), np.uint8)
         self.z = np.empty((size, size), np.float32)
         self._thing_of_segment: dict[tuple[int, ...], np.ndarray] = {}
+        self._complete = True
+
+    @contextmanager
+    def without(self, left_out: np.ndarray | None) -> Iterator[None]:
+        """Draws no surface of things (n,) bool within; their solids, which physics needs, stay what they are."""
+        if left_out is None or not left_out.any():
+            yield
+            return
+        geoms = np.flatnonzero(self.model.geom_group != SOLID)
+        things = self.compiled.geom_thing[geoms]
+        geoms = geoms[(things < len(left_out)) & left_out[np.minimum(things, len(left_out) - 1)]]
+        groups = self.model.geom_group[geoms]
+        self.model.geom_group[geoms], self._complete = LEFT_OUT, False
+        try:
+            yield
+        finally:
+            self.model.geom_group[geoms], self._complete = groups, True
 
     def aim(self, shot: Shot, world: int, groups: Sequence[int]) -> None:
         """Sets the scene to one world of a shot."""
@@ -176,13 +198,15 @@ class _RoomContext:
 
     def _things_by_segment(self) -> np.ndarray:
         """Thing ids by the scene's geom numbers; cached, since a set of groups always gives the same list of geoms."""
-        if self.groups not in self._thing_of_segment:
-            table = np.full(self.scene.ngeom + 1, -1, np.int16)
-            for geom in self.scene.geoms[: self.scene.ngeom]:
-                if geom.segid >= 0:
-                    table[geom.segid + 1] = self.compiled.geom_thing[geom.objid]
+        if self._complete and self.groups in self._thing_of_segment:
+            return self._thing_of_segment[self.groups]
+        table = np.full(self.scene.ngeom + 1, -1, np.int16)
+        for geom in self.scene.geoms[: self.scene.ngeom]:
+            if geom.segid >= 0:
+                table[geom.segid + 1] = self.compiled.geom_thing[geom.objid]
+        if self._complete:
             self._thing_of_segment[self.groups] = table
-        return self._thing_of_segment[self.groups]
+        return table
 
 
 def pixel_rays(size: int) -> np.ndarray:

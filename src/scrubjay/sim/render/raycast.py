@@ -5,12 +5,16 @@ parts and goal objects have trees of their own, traversed in the part's frame. A
 its world is traced again: through what never moves, then through each part. An openable is either open or closed, so a
 step changes one bit per openable, a goal object's pose and a camera; no tree is rebuilt or refitted.
 
+Things that are left out are skipped triangle by triangle, in kernels of their own (`raycast_without.py`), so that
+drawing everything costs no more.
+
 Tracing and shading (`shading.py`) are separate kernels: tracing alone needs few registers, which raises occupancy.
 """
 
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import NamedTuple
 
 import warp as wp
 
@@ -78,10 +82,16 @@ def crosses(low: wp.vec3, high: wp.vec3, origin: wp.vec3, inverse: wp.vec3, far:
     return near <= end and end > 0.0 and near < far
 
 
-@wp.func_native(files("scrubjay.sim.render").joinpath("nearest.cu").read_text())
+NEAREST = files("scrubjay.sim.render").joinpath("nearest.cu").read_text()
+
+
+@wp.func_native("#undef LEFT_OUT\n#define LEFT_OUT(i) false\n" + NEAREST)
 def nearest(
     nodes: wp.array[float],
     triangles: wp.array[float],
+    thing: wp.array[int],
+    left_out: wp.array2d[wp.uint8],
+    world: int,
     root: int,
     origin: wp.vec3,
     ray: wp.vec3,
@@ -90,7 +100,7 @@ def nearest(
 ) -> wp.vec4:
     """The nearest hit of a ray in a tree, nearer than `far`: distance, two barycentric weights, face or -1.
 
-    Nodes are 16 floats and triangles 12: a corner and the two edges from it, each padded to four.
+    Nodes are 16 floats and triangles 12: a corner and the two edges from it, each padded to four. Nothing is left out.
     """
     ...
 
@@ -137,6 +147,9 @@ class Scene:
     nodes: wp.array[float]
     triangles: wp.array[float]
     face_openable: wp.array[int]
+    face_thing: wp.array[int]
+    left_out: wp.array2d[wp.uint8]
+    """(worlds, things); empty if nothing is left out."""
 
 
 @wp.struct
@@ -167,115 +180,132 @@ def ray_of(scene: Scene, world: int, pixel: wp.vec2i, size: int, edge: float) ->
     return wp.normalize(scene.turns[world] * aim_of(pixel, size, edge))
 
 
-@wp.func
-def first_hit(
-    scene: Scene,
-    world: int,
-    eye: wp.vec3,
-    look: wp.vec3,
-    far: float,
-    shows_room: bool,
-    shows_moving: bool,
-    shows_goal: bool,
-    cull_backfaces: bool,
-) -> Hit:
-    """The first hit of a ray. Tries the whole room (-2), what never moves (-1), each part, and the goal object."""
-    number = scene.room_of[world]
-    first_part = scene.rooms[number].first_part
-    last = scene.rooms[number].parts
-    first = int(-2)
-    if not shows_room:
-        first = last
-    each_part = not shows_moving
-    hit = Hit()
-    hit.far = far
-    hit.face = -1
-    hit.owner = -1
-    for i in range(first, last + 1):
-        origin = eye
-        ray = look
-        tree = scene.rooms[number].whole
-        visible = bool(True)
-        if i == -2:
-            visible = shows_moving
-        elif i == -1:
-            visible = each_part
-            tree = scene.rooms[number].fixed
-        else:
-            if i < last:
+class Kernels(NamedTuple):
+    """Both kernels take the same arguments, whatever is left out."""
+
+    trace: wp.Kernel
+    shadow: wp.Kernel
+
+
+def make_kernels(nearest: wp.Function, module: wp.Module, name: str) -> Kernels:
+    """Compiles the kernels around a function that finds the nearest hit; `name` is unique among the first hits."""
+
+    @wp.func(name=name, module=module)
+    def first_hit(
+        scene: Scene,
+        world: int,
+        eye: wp.vec3,
+        look: wp.vec3,
+        far: float,
+        shows_room: bool,
+        shows_moving: bool,
+        shows_goal: bool,
+        cull_backfaces: bool,
+    ) -> Hit:
+        """The first hit of a ray. Tries the whole room (-2), what never moves (-1), each part, and the goal object."""
+        number = scene.room_of[world]
+        first_part = scene.rooms[number].first_part
+        last = scene.rooms[number].parts
+        first = int(-2)
+        if not shows_room:
+            first = last
+        each_part = not shows_moving
+        hit = Hit()
+        hit.far = far
+        hit.face = -1
+        hit.owner = -1
+        for i in range(first, last + 1):
+            origin = eye
+            ray = look
+            tree = scene.rooms[number].whole
+            visible = bool(True)
+            if i == -2:
                 visible = shows_moving
-                if scene.is_open[world, scene.parts[first_part + i].openable] != wp.uint8(0):
-                    origin = (eye - scene.parts[first_part + i].shift) * scene.parts[first_part + i].turn
-                    ray = look * scene.parts[first_part + i].turn
-                else:
-                    visible = visible and each_part
-                tree = scene.parts[first_part + i].tree
+            elif i == -1:
+                visible = each_part
+                tree = scene.rooms[number].fixed
             else:
-                visible = shows_goal and scene.goal[world] >= 0
+                if i < last:
+                    visible = shows_moving
+                    if scene.is_open[world, scene.parts[first_part + i].openable] != wp.uint8(0):
+                        origin = (eye - scene.parts[first_part + i].shift) * scene.parts[first_part + i].turn
+                        ray = look * scene.parts[first_part + i].turn
+                    else:
+                        visible = visible and each_part
+                    tree = scene.parts[first_part + i].tree
+                else:
+                    visible = shows_goal and scene.goal[world] >= 0
+                    if visible:
+                        tree = scene.goals[scene.goal[world]]
+                        origin = (eye - scene.goal_position[world]) * scene.goal_turn[world]
+                        ray = look * scene.goal_turn[world]
                 if visible:
-                    tree = scene.goals[scene.goal[world]]
-                    origin = (eye - scene.goal_position[world]) * scene.goal_turn[world]
-                    ray = look * scene.goal_turn[world]
+                    visible = crosses(tree.low, tree.high, origin, inverted(ray), hit.far)
             if visible:
-                visible = crosses(tree.low, tree.high, origin, inverted(ray), hit.far)
-        if visible:
-            found = nearest(scene.nodes, scene.triangles, tree.root, origin, ray, hit.far, cull_backfaces)
-            if found[3] >= 0.0:
-                if i == -2:
-                    openable = scene.face_openable[int(found[3])]
-                    if openable >= 0:
-                        each_part = scene.is_open[world, openable] != wp.uint8(0)
-                if i > -2 or not each_part:
-                    hit.far = found[0]
-                    hit.face = int(found[3])
-                    hit.owner = i
-                    hit.uv = wp.vec2(found[1], found[2])
-    if hit.face >= 0 and hit.owner == last:
-        hit.owner = GOAL_PART
-    return hit
+                found = nearest(
+                    scene.nodes, scene.triangles, scene.face_thing, scene.left_out, world, tree.root, origin, ray,
+                    hit.far, cull_backfaces,
+                )  # fmt: skip
+                if found[3] >= 0.0:
+                    if i == -2:
+                        openable = scene.face_openable[int(found[3])]
+                        if openable >= 0:
+                            each_part = scene.is_open[world, openable] != wp.uint8(0)
+                    if i > -2 or not each_part:
+                        hit.far = found[0]
+                        hit.face = int(found[3])
+                        hit.owner = i
+                        hit.uv = wp.vec2(found[1], found[2])
+        if hit.face >= 0 and hit.owner == last:
+            hit.owner = GOAL_PART
+        return hit
+
+    @wp.kernel(launch_bounds=(BLOCK, 8), module=module)
+    def trace(
+        size: int,
+        edge: float,
+        first_world: int,
+        shows_room: bool,
+        shows_moving: bool,
+        shows_goal: bool,
+        cull_backfaces: bool,
+        scene: Scene,
+        hits: Hits,
+    ):
+        """The first hit of each pixel's ray."""
+        thread = wp.tid()
+        world = first_world + thread // (size * size)
+        look = ray_of(scene, world, pixel_of(thread % (size * size), size), size, edge)
+        hit = first_hit(
+            scene, world, scene.eyes[world], look, MAX_DISTANCE, shows_room, shows_moving, shows_goal, cull_backfaces
+        )
+        hits.face[thread] = hit.face
+        hits.owner[thread] = wp.int16(hit.owner)
+        hits.far[thread] = hit.far
+        hits.uv[thread] = hit.uv
+
+    @wp.kernel(launch_bounds=(BLOCK, 8), module=module)
+    def shadow(size: int, edge: float, first_world: int, scene: Scene, hits: Hits):
+        """The share of the first lamp's light that reaches what was hit: all, or little behind something near.
+
+        Rays to the lamp end below the ceiling, through which a room's lamps shine.
+        """
+        thread = wp.tid()
+        hits.lit[thread] = 1.0
+        if hits.face[thread] < 0:
+            return
+        world = first_world + thread // (size * size)
+        look = ray_of(scene, world, pixel_of(thread % (size * size), size), size, edge)
+        number = scene.room_of[world]
+        to_lamp = -scene.rooms[number].lamp_direction[0]
+        point = scene.eyes[world] + look * (hits.far[thread] - SHADOW_START) + to_lamp * SHADOW_START
+        far = wp.min(SHADOW_REACH, (scene.rooms[number].whole.high[2] - 0.01 - point[2]) / wp.max(to_lamp[2], 0.01))
+        hit = first_hit(scene, world, point, to_lamp, far, True, True, True, False)
+        if hit.face >= 0:
+            hits.lit[thread] = SHADOW_LIGHT
+
+    return Kernels(trace, shadow)
 
 
-@wp.kernel(launch_bounds=(BLOCK, 8))
-def trace(
-    size: int,
-    edge: float,
-    first_world: int,
-    shows_room: bool,
-    shows_moving: bool,
-    shows_goal: bool,
-    cull_backfaces: bool,
-    scene: Scene,
-    hits: Hits,
-):
-    """The first hit of each pixel's ray."""
-    thread = wp.tid()
-    world = first_world + thread // (size * size)
-    look = ray_of(scene, world, pixel_of(thread % (size * size), size), size, edge)
-    hit = first_hit(
-        scene, world, scene.eyes[world], look, MAX_DISTANCE, shows_room, shows_moving, shows_goal, cull_backfaces
-    )
-    hits.face[thread] = hit.face
-    hits.owner[thread] = wp.int16(hit.owner)
-    hits.far[thread] = hit.far
-    hits.uv[thread] = hit.uv
-
-
-@wp.kernel(launch_bounds=(BLOCK, 8))
-def shadow(size: int, edge: float, first_world: int, scene: Scene, hits: Hits):
-    """The share of the first lamp's light that reaches what was hit: all, or little behind something near.
-
-    Rays to the lamp end below the ceiling, through which a room's lamps shine.
-    """
-    thread = wp.tid()
-    hits.lit[thread] = 1.0
-    if hits.face[thread] < 0:
-        return
-    world = first_world + thread // (size * size)
-    look = ray_of(scene, world, pixel_of(thread % (size * size), size), size, edge)
-    number = scene.room_of[world]
-    to_lamp = -scene.rooms[number].lamp_direction[0]
-    point = scene.eyes[world] + look * (hits.far[thread] - SHADOW_START) + to_lamp * SHADOW_START
-    far = wp.min(SHADOW_REACH, (scene.rooms[number].whole.high[2] - 0.01 - point[2]) / wp.max(to_lamp[2], 0.01))
-    hit = first_hit(scene, world, point, to_lamp, far, True, True, True, False)
-    if hit.face >= 0:
-        hits.lit[thread] = SHADOW_LIGHT
+EVERYTHING = make_kernels(nearest, wp.get_module(__name__), "first_hit")
+"""Kernels that leave out nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -44,6 +45,8 @@ class WarpRenderer:
         self._rooms = [_Room(room, self._store) for room in rooms]
         objects = [triangles_of(rooms[0], rooms[0].goals[kind].body) for kind in GOALS]
         nobody = [np.full(len(thing.faces), -1) for thing in objects]
+        # Their ids depend on the room: no room's thing is meant where its things are left out.
+        objects = [replace(triangles, thing=none) for triangles, none in zip(objects, nobody, strict=True)]
         self._goals = _Loaded(rooms[0], objects, nobody, self._store).trees
         self._ready = False
         self._hits: raycast.Hits | None = None
@@ -79,14 +82,15 @@ class WarpRenderer:
         scene, hits = self._scene_of(rooms, shot), self._hit_buffers(min(AT_ONCE, count) * size * size)
         edge = float(np.tan(np.radians(shot.field_of_view / 2)))
         casts_shadows = self.shadows and "rgb" in kinds
+        kernels = _kernels(shot)
         for first in range(0, count, AT_ONCE):
             rays = min(AT_ONCE, count - first) * size * size
             launch = dict(dim=rays, device=self.device, stream=self._stream(), block_dim=raycast.BLOCK)
-            wp.launch(raycast.trace, inputs=[
+            wp.launch(kernels.trace, inputs=[
                 size, edge, first, FIXED in groups, MOVING in groups, GOAL in groups, self.cull_backfaces, scene, hits,
             ], **launch)  # fmt: skip
             if casts_shadows:
-                wp.launch(raycast.shadow, inputs=[size, edge, first, scene, hits], **launch)
+                wp.launch(kernels.shadow, inputs=[size, edge, first, scene, hits], **launch)
             wp.launch(shading.shade, inputs=[
                 size, edge, first, sum(BITS[kind] for kind in kinds), casts_shadows, wp.vec3(*head.ambient),
                 wp.vec3(*head.diffuse), scene, self._surfaces, self._textures, hits, images,
@@ -107,7 +111,7 @@ class WarpRenderer:
             "rooms": wp.array(rooms, dtype=raycast.Room, device=self.device),
             "parts": wp.array(parts or [raycast.Part()], dtype=raycast.Part, device=self.device),
             "goals": wp.array(self._goals, dtype=raycast.Tree, device=self.device),
-            **dict(zip(("nodes", "triangles", "face_openable"), self._store.trees(), strict=True)),
+            **self._store.trees(),
         }
         self._surfaces, self._textures = self._store.surfaces(), self._store.texture_array()
         self._ready = True
@@ -120,6 +124,7 @@ class WarpRenderer:
         scene.is_open, scene.goal = self._sent(shot.open, wp.uint8), self._sent(shot.goal, wp.int32)
         scene.goal_position = self._sent(shot.pose[:, :3], wp.vec3)
         scene.goal_turn = self._sent(matrix_from_quat(shot.pose[:, 3:]), wp.mat33)
+        scene.left_out = self._sent(np.zeros((0, 0)) if shot.left_out is None else shot.left_out, wp.uint8)
         for name, table in self._tables.items():
             setattr(scene, name, table)
         return scene
@@ -142,6 +147,15 @@ class WarpRenderer:
         # Does not wait for the device: unpinned memory is copied before the call returns.
         sent = torch.from_numpy(np.ascontiguousarray(values, kind)).to(self.device, non_blocking=True)
         return wp.from_torch(sent, dtype)
+
+
+def _kernels(shot: Shot) -> raycast.Kernels:
+    """The kernels for a shot: the faster ones if nothing is left out."""
+    if shot.left_out is None:
+        return raycast.EVERYTHING
+    from scrubjay.sim.render.raycast_without import WITHOUT_THINGS  # Imported late: few programs need them.
+
+    return WITHOUT_THINGS
 
 
 class _Loaded:
