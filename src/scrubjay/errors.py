@@ -48,6 +48,14 @@ class WeightsError(ScrubjayError, ValueError):
     """Weights of another version or config, or a damaged file."""
 
 
+class EncoderError(ScrubjayError, ValueError):
+    """An image encoder that cannot be made, or whose features cannot be used."""
+
+
+class ProbeError(ScrubjayError, ValueError):
+    """Examples or labels that a probe cannot be trained on."""
+
+
 class RunError(ScrubjayError, ValueError):
     """A training run's folder that cannot be used."""
 
