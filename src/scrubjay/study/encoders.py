@@ -178,7 +178,9 @@ def _ours(name: str, folder: str, trust_code: bool) -> StudyEncoder:
         weights.fill(network, own)
     except WeightsError as error:
         raise WeightsError(f"{folder}: weights of another network: {error}") from error
-    return StudyEncoder(name, network, "yours", image_size=config.image_size)
+    # Centering is part of the network, but of none of its tensors.
+    kind = f"{type(network).__name__}{'' if config.centered_filters else ', plain filters'}"
+    return StudyEncoder(name, network, "yours", kind=kind, image_size=config.image_size)
 
 
 def _random(name: str) -> StudyEncoder:
