@@ -190,6 +190,27 @@ def test_openability_with_a_filter_of_its_own_is_read_by_the_actor_and_learned_f
     assert heads[Stage.OH].openable_filter is None, "OH has no openable loss"
 
 
+def test_a_deeper_filter_of_openability_is_a_network_at_each_cell():
+    heads = Heads(replace(SMALL, separate_openable_head=True, openable_hidden=5))
+    head, cells = heads[Stage.EM], torch.randn(4, SMALL.sir_channels + SMALL.gru_channels, 7, 7)
+    assert not head.openable_filter(cells).any(), "untrained it says the base rate"
+    first, _, last = head.openable_filter
+    nn.init.normal_(last.weight)
+    pixel = (first.weight[..., 0, 0] @ cells[2, :, 3, 6] + first.bias).relu() @ last.weight[0, :, 0, 0]
+    torch.testing.assert_close(head.openable_filter(cells)[2, 0, 3, 6], pixel)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_with_the_prior_open_at_starts_at_its_base_rate(separate):
+    config = replace(SMALL, open_at_prior=True, separate_openable_head=separate)
+    heads, dirs = Heads(config), random_dirs(4)
+    decision = decide(heads, dirs, torch.tensor([Stage.EM, Stage.OH, Stage.OM, Stage.S]))
+    opening = decision.logits[:, OPEN_AT_ACTIONS]
+    assert (opening[[0, 2, 3]] + 4).abs().max() < 0.1 and opening[1].abs().max() < 0.1, "OH has no openable loss"
+    opening.sum().backward()
+    assert heads[Stage.EM].open_logit.grad is None, "the actor does not move the prior"
+
+
 def test_an_untrained_filter_of_openability_says_the_base_rate_and_leaves_the_policy():
     for config in (SMALL, replace(SMALL, separate_openable_head=True)):
         decision = decide(Heads(config), random_dirs(1), torch.tensor([Stage.EM]))

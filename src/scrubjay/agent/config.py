@@ -6,7 +6,7 @@ import functools
 from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
-from pydantic import ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import ConfigDict, Field, NonNegativeInt, PositiveInt, ValidationError
 from pydantic.dataclasses import dataclass
 
 from scrubjay.errors import explain
@@ -78,6 +78,11 @@ class AgentConfig:
     separate_openable_head: bool = False
     """Predict where OpenAt succeeds with a filter of its own, whose output is added to OpenAt's logits detached. False:
     one filter serves both, so that the openable loss also moves the policy."""
+    openable_hidden: NonNegativeInt = 0
+    """Hidden units of that separate filter at each cell; 0 makes it linear."""
+    open_at_prior: bool = False
+    """Let OpenAt's logits hold the whole logit of its success, base rate included: cells where nothing opens, most of
+    49, then take little of the policy's probability. False: what the cell adds to the base rate."""
     critic_sees_time: bool = False
     """Give critics, and only critics, the share of the stage's steps that are left."""
     heads_read_cells: bool = True
@@ -93,6 +98,10 @@ class AgentConfig:
     def __post_init__(self) -> None:
         if self.separate_openable_head and not self.heads_read_cells:
             raise ValueError("separate_openable_head: its filter reads cells: set heads_read_cells too")
+        if self.openable_hidden and not self.separate_openable_head:
+            raise ValueError("openable_hidden: they are those of the separate head: set separate_openable_head too")
+        if self.open_at_prior and not self.heads_read_cells:
+            raise ValueError("open_at_prior: success is predicted from cells: set heads_read_cells too")
         if self.tiled > self.lstm:
             raise ValueError(f"tiled: at most the LSTM's {self.lstm} outputs, not {self.tiled}")
 

@@ -55,7 +55,8 @@ class StageHead(nn.Module):
 
     Actions at a cell also get a logit from that cell's features, by a 1 x 1 convolution shared over cells: what can be
     opened looks the same everywhere. For OpenAt it is the logit of success, unless that has a filter of its own
-    (`separate_openable_head`), which the actor only reads. ClaimVisible gets a log-mean-exp over cells
+    (`separate_openable_head`), which the actor only reads; the actor gets it without the base rate, which would all but
+    forbid OpenAt at first, or with it (`open_at_prior`). ClaimVisible gets a log-mean-exp over cells
     of a filter per goal object, dominated by the most confident cells: the object is small, and a plain mean over 49
     cells would drown it. OM's head embeds the target once more, which the DIR holds only as a spatial pattern.
 
@@ -86,7 +87,8 @@ class StageHead(nn.Module):
         self.open_logit = nn.Parameter(torch.tensor(OPEN_LOGIT)) if cells else None
         """The prior logit that OpenAt succeeds at a cell."""
         separate = config.separate_openable_head and stage != Stage.OH  # OH has no openable loss.
-        self.openable_filter = nn.Conv2d(channels, 1, 1, bias=False) if separate else None
+        self.openable_filter = openable_filter(channels, config.openable_hidden) if separate else None
+        self.open_at_prior = config.open_at_prior and stage != Stage.OH
         self.goal_filters = nn.Conv2d(channels, len(GOALS), 1, bias=False) if cells and stage == Stage.S else None
         embeds = cells and stage == Stage.OM
         self.target_embedding = nn.Embedding(len(MODALITIES) + 2 * CELLS, length) if embeds else None
@@ -99,7 +101,7 @@ class StageHead(nn.Module):
         self.time_embedding = nn.Linear(1, length) if config.critic_sees_time else None
         """A hidden layer of the critic's own: what is left to earn is not linear in the time left."""
         # The initial policy is nearly uniform and initial values are nearly 0.
-        for part in (self.cell_filters, self.openable_filter, self.goal_filters, self.target_embedding):
+        for part in (self.cell_filters, self.goal_filters, self.target_embedding):
             if part is not None:
                 nn.init.zeros_(part.weight)
         for last in (self.actor, self.critic):
@@ -138,11 +140,13 @@ class StageHead(nn.Module):
         if self.openable_filter is None:
             evidence = cell_logits[..., 0, :]
         else:
-            # Without the prior: it would all but forbid OpenAt to an untrained agent.
             evidence = self._filter(self.openable_filter, cells, flat.dtype)[..., 0, :]
             logits = logits.index_add(-1, self.cell_actions[: CELLS**2], evidence.detach())
-        openable = (evidence + self.open_logit.to(flat.dtype)).unflatten(-1, (CELLS, CELLS))
-        return logits, value, openable
+        prior = self.open_logit.to(flat.dtype)
+        if self.open_at_prior:
+            cells_prior = prior.detach().expand(*flat.shape[:-1], CELLS**2)
+            logits = logits.index_add(-1, self.cell_actions[: CELLS**2], cells_prior)
+        return logits, value, (evidence + prior).unflatten(-1, (CELLS, CELLS))
 
     def _value(self, hidden: torch.Tensor, time_left: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Values (...,) from the MLP's output (..., L) and the shares of steps left (...,)."""
@@ -156,9 +160,16 @@ class StageHead(nn.Module):
         assert self.target_embedding is not None
         return self.target_embedding(target + self.target_offsets).sum(-2).to(dtype)
 
-    def _filter(self, filters: nn.Conv2d, cells: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def _filter(self, filters: nn.Module, cells: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """The responses of filters to cells (..., C + G, 7, 7): (..., filters, 49)."""
         return filters(cells.flatten(0, -4)).to(dtype).flatten(2).unflatten(0, cells.shape[:-3])
+
+
+def openable_filter(channels: int, hidden: int) -> nn.Module:
+    """Cells (N, channels, 7, 7) to what they add to the logit that OpenAt succeeds (N, 1, 7, 7); 0 if untrained."""
+    last = nn.Conv2d(hidden or channels, 1, 1, bias=False)
+    nn.init.zeros_(last.weight)
+    return nn.Sequential(nn.Conv2d(channels, hidden, 1), nn.ReLU(), last) if hidden else last
 
 
 class Heads(nn.Module):

@@ -275,7 +275,7 @@ PAPER_NUMBERS: dict[str, Any] = {
 prints none, such as losses' weights, ours stay."""
 PAPER_AGENT: dict[str, Any] = {
     "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
-    "separate_openable_head": False, "critic_sees_time": False,
+    "separate_openable_head": False, "openable_hidden": 0, "open_at_prior": False, "critic_sees_time": False,
 }  # fmt: skip
 """The same for the networks, whatever their sizes."""
 NUMBERS = ("ours", "paper")
