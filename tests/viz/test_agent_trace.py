@@ -10,7 +10,6 @@ import torch
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
-from scrubjay.agent.metric_map import NUM_HEADS
 from scrubjay.agent.perspective import Uniforms
 from scrubjay.cli import training
 from scrubjay.errors import RoomError, RunError
@@ -42,13 +41,15 @@ def agent() -> Agent:
 
 @pytest.fixture(scope="module")
 def read() -> list:
-    """The reader's input at each step of `trace`, recorded while it was played."""
+    """What attention read from the map at each step of `trace`, recorded while it was played."""
     return []
 
 
 @pytest.fixture(scope="module")
 def trace(agent, read) -> AgentTrace:
-    hook = agent.memory.map_reader.output.register_forward_hook(lambda _, inputs, __: read.append(inputs[0]))
+    # The LSTM's input ends with it.
+    length = SMALL.map_read - SMALL.gru_channels
+    hook = agent.memory.lstm_norm.register_forward_hook(lambda _, inputs, __: read.append(inputs[0][:, -length:]))
     traced = trace_agent(agent, SCENE, "Bread", 1, limits=LIMITS)
     hook.remove()
     return traced
@@ -82,15 +83,15 @@ def test_a_policy_is_over_the_stages_own_actions(trace):
 
 
 def test_attention_is_what_the_memory_used(agent, trace, read, monkeypatch):
-    """The weights applied to the map's entries give the reader's input, at every step and in all stages."""
+    """The weights applied to the map's entries give what attention read, at every step and in all stages."""
     seen, steps, act = [], iter(read), Agent.act
 
     def recording(self, state, observation, is_first):
         output = act(self, state, observation, is_first)
         entries, weights = attention_weights(self, state, output)
         seen.append(int(entries.written.sum()))
-        used = next(steps).unflatten(-1, (NUM_HEADS, -1))
-        torch.testing.assert_close(torch.einsum("bhm,bmc->bhc", weights, entries.values), used)
+        heads = torch.einsum("bhm,bmc->bhc", weights, entries.values)
+        torch.testing.assert_close(self.memory.map_reader.output(heads.flatten(1)), next(steps))
         return output
 
     monkeypatch.setattr(Agent, "act", recording)
