@@ -76,6 +76,10 @@ class StudyError(ScrubjayError, ValueError):
     """A human study that cannot be run."""
 
 
+class StatisticsError(ScrubjayError, ValueError):
+    """Losses that a statistical model cannot be fitted to."""
+
+
 class DatabaseError(ScrubjayError, ValueError):
     """A file that is not a study database of this version."""
 
