@@ -80,6 +80,10 @@ class StatisticsError(ScrubjayError, ValueError):
     """Losses that a statistical model cannot be fitted to."""
 
 
+class DataError(ScrubjayError, ValueError):
+    """A folder of data for the experiments that is broken, incomplete or of another version."""
+
+
 class DatabaseError(ScrubjayError, ValueError):
     """A file that is not a study database of this version."""
 
