@@ -175,7 +175,7 @@ class StaticData:
         """The stored values of a field (see FIELDS) in any rows (n,)."""
         rows = self._checked(rows)
         kind, shape = FIELDS[field]
-        values = np.empty((len(rows), *shape), kind)
+        values: np.ndarray = np.empty((len(rows), *shape), kind)
         scene = np.searchsorted(self._starts, rows, side="right") - 1
         for number in np.unique(scene):
             mine = np.flatnonzero(scene == number)
