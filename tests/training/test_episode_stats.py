@@ -51,6 +51,18 @@ def test_staggered_games_end_at_different_times_and_their_first_episodes_do_not_
     assert stats.pop_means()["coverage"] == pytest.approx(1 / (2 * len(world.reachable[0])))
 
 
+def test_the_success_of_open_at_counts_open_at_alone(world):
+    stats = EpisodeStats()
+    game = TrackedGame(world, Explore().sampler(0), stats)
+    game.step(np.full(len(game), STAND))
+    assert "em/open_at_success" not in stats.pop_means()
+    cells = np.resize([action_index(f"OpenAt|{row},{column}") for row in range(1, 8) for column in range(1, 8)], GAMES)
+    success = [game.step(np.roll(cells, turn)).success for turn in range(8)] + [
+        game.step(np.full(GAMES, STAND)).success
+    ]
+    assert stats.pop_means()["em/open_at_success"] == pytest.approx(np.mean(success[:-1]))
+
+
 def test_training_starts_with_staggered_games_reproducibly():
     trainer = Trainer(TrainConfig.preset("demo", scenes=("FloorPlan401",), copies=8, replay_batches=0))
     ages = [trainer.start_segment()[0].games[0].time[:, Stage.EM] for _ in range(2)]

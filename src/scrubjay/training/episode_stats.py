@@ -116,8 +116,11 @@ class TrackedGame(CacheGame):
         claims = actions.CLAIM[result.action] != NOTHING
         add("claim_right", result.success[claims])
         add("success", result.success[result.stage != Stage.PS])
+        open_at = actions.OPEN_CELL[result.action] != NOTHING
         for stage in np.unique(result.stage).tolist():
             if stage != Stage.PS:
-                add(f"{Stage(stage).name.lower()}/success", result.success[result.stage == stage])
+                its, name = result.stage == stage, Stage(stage).name.lower()
+                add(f"{name}/success", result.success[its])
+                add(f"{name}/open_at_success", result.success[its & open_at])
         self.stats.games += int((result.finished & self._whole).sum())
         self._whole |= result.finished
