@@ -1,0 +1,143 @@
+"""Features of a data set, computed once for each encoder.
+
+A folder holds one folder per encoder, named by the encoder's key, with `encoder.json` (its description) and safetensors
+files of up to SHARD examples: `rows` int64 (n,) and `sir` bfloat16 (n, C, 7, 7). Files are written whole, so that an
+interrupted computation continues after its last file. The finer scales of our own encoders are a hundred times larger:
+they are computed when needed and held in memory (`Skips`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors import torch as safetensors
+
+from scrubjay.errors import EncoderError
+from scrubjay.files import write_atomically
+from scrubjay.study.encoders import Description, StudyEncoder
+
+SHARD = 512
+"""Examples in a file."""
+BATCH = 64
+"""Images that are encoded at once."""
+HELD_BYTES = {"cuda": 24 << 30, "cpu": 2 << 30}
+"""Most memory for the finer scales of a set of examples; larger sets are encoded again for each batch."""
+Images = Callable[[np.ndarray], np.ndarray]
+"""Rows (n,) of a data set to its images (n, 224, 224, 3) uint8."""
+
+
+class FeatureCache:
+    """An encoder's features of one data set.
+
+    `data` is a digest of the data set, for folders that more than one share: another digest is another cache.
+    """
+
+    def __init__(self, folder: str | Path, description: Description, data: str = "") -> None:
+        self.folder = Path(folder) / (f"{description.key}-{data}" if data else description.key)
+        self.description = description
+        self._places: dict[int, tuple[Path, int]] = {}
+        """Where each row is: a file, and the place in it."""
+        for path in sorted(self.folder.glob("sir-*.safetensors")):
+            self._add(path)
+
+    def missing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Those of the rows that are not there yet, (n,) int64, in order and without repetition."""
+        return np.array(sorted({int(row) for row in rows} - self._places.keys()), np.int64)
+
+    def compute(
+        self,
+        encoder: StudyEncoder,
+        images: Images,
+        rows: Sequence[int] | np.ndarray,
+        device: str | torch.device = "cpu",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Encodes the rows that are missing; `progress` is told how many are done, and of how many.
+
+        EncoderError if features are not finite; what was computed before stays.
+        """
+        missing = self.missing(rows)
+        if not len(missing):
+            return
+        if encoder.description.key != self.description.key:
+            raise EncoderError(
+                f"features: {self.folder} is the cache of another encoder than {encoder.description.name}"
+            )
+        about = json.dumps(self.description.as_dict(), indent=1) + "\n"
+        write_atomically(self.folder / "encoder.json", about)
+        encoder = encoder.to(device)
+        for start in range(0, len(missing), SHARD):
+            shard = missing[start : start + SHARD]
+            parts = []
+            for first in range(0, len(shard), BATCH):
+                batch = shard[first : first + BATCH]
+                parts.append(encoder(to_device(images(batch), device)).sir.to(torch.bfloat16))
+            sir = torch.cat(parts)
+            if not torch.isfinite(sir).all():
+                raise EncoderError(f"features: {self.description.name} gives NaN or infinite features of images")
+            name = f"sir-{hashlib.sha256(shard.tobytes()).hexdigest()[:16]}.safetensors"
+            tensors = {"rows": torch.from_numpy(shard), "sir": sir.cpu().contiguous()}
+            write_atomically(self.folder / name, safetensors.save(tensors))
+            self._add(self.folder / name)
+            if progress is not None:
+                progress(start + len(shard), len(missing))
+
+    def load(self, rows: Sequence[int] | np.ndarray) -> torch.Tensor:
+        """Features of computed rows, (n, C, 7, 7) bfloat16, on the CPU, in the order of the rows."""
+        if len(missing := self.missing(rows)):
+            raise EncoderError(f"features: {len(missing)} examples of {len(rows)} are not computed")
+        by_file: dict[Path, list[tuple[int, int]]] = {}
+        for place, row in enumerate(rows):
+            path, index = self._places[int(row)]
+            by_file.setdefault(path, []).append((place, index))
+        sir = torch.empty((len(rows), self.description.channels, 7, 7), dtype=torch.bfloat16)
+        for path, places in by_file.items():
+            targets, sources = zip(*places, strict=True)
+            sir[list(targets)] = safetensors.load_file(path)["sir"][list(sources)]
+        return sir
+
+    def _add(self, path: Path) -> None:
+        try:
+            with safe_open(path, "pt") as file:
+                rows = file.get_tensor("rows")
+        except (OSError, SafetensorError) as error:
+            raise EncoderError(f"features: {path}: damaged; delete it, and it is computed again") from error
+        for place, row in enumerate(rows.tolist()):
+            self._places[row] = path, place
+
+
+class Skips:
+    """The four finer scales of examples, finest first, bfloat16: held on the device if they fit, else encoded again."""
+
+    def __init__(
+        self, encoder: StudyEncoder, images: Images, rows: np.ndarray, device: str | torch.device = "cpu"
+    ) -> None:
+        if not encoder.description.skip_channels:
+            raise EncoderError(f"features: {encoder.description.name} gives no finer scales")
+        self.encoder, self.images, self.rows, self.device = encoder.to(device), images, np.asarray(rows), device
+        self.held: tuple[torch.Tensor, ...] = ()
+        one = sum(skip.numel() * skip.element_size() for skip in self._encode(self.rows[:1]))
+        if one * len(self.rows) <= HELD_BYTES[torch.device(device).type]:
+            parts = [self._encode(self.rows[first : first + BATCH]) for first in range(0, len(self.rows), BATCH)]
+            self.held = tuple(torch.cat(scale) for scale in zip(*parts, strict=True))
+
+    def __getitem__(self, places: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Scales of the examples at these places in `rows`, each (n, C, h, w)."""
+        if self.held:
+            places = places.to(self.device)
+            return tuple(scale[places] for scale in self.held)
+        return self._encode(self.rows[places.cpu().numpy()])
+
+    def _encode(self, rows: np.ndarray) -> tuple[torch.Tensor, ...]:
+        return tuple(skip.to(torch.bfloat16) for skip in self.encoder(to_device(self.images(rows), self.device)).skips)
+
+
+def to_device(images: np.ndarray, device: str | torch.device) -> torch.Tensor:
+    """Images as a tensor; arrays that are read-only, as memory maps are, are copied."""
+    return torch.from_numpy(np.array(images)).to(device)
