@@ -138,6 +138,44 @@ class Skips:
         return tuple(skip.to(torch.bfloat16) for skip in self.encoder(to_device(self.images(rows), self.device)).skips)
 
 
+class DataFeatures:
+    """An encoder's features of one data set: read from the cache, computed where they are missing.
+
+    `cache` is the folder of all encoders' features of the data set, and `data` its digest; see `FeatureCache`.
+    """
+
+    KEPT = 3
+    """Sets of examples whose finer scales stay in memory: train, validation and test."""
+
+    def __init__(
+        self,
+        encoder: StudyEncoder,
+        images: Images,
+        cache: str | Path,
+        data: str = "",
+        device: str | torch.device = "cpu",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self.encoder, self.images, self.device, self.progress = encoder.to(device), images, device, progress
+        self.cache = FeatureCache(cache, encoder.description, data)
+        self._skips: dict[bytes, Skips] = {}
+
+    def sir(self, rows: np.ndarray) -> torch.Tensor:
+        """Features of rows (n,), (n, C, 7, 7) bfloat16, on the CPU."""
+        self.cache.compute(self.encoder, self.images, rows, self.device, self.progress)
+        return self.cache.load(rows)
+
+    def skips(self, rows: np.ndarray) -> Skips:
+        """The finer scales of rows (n,)."""
+        rows = np.asarray(rows, np.int64)
+        key = rows.tobytes()
+        if key not in self._skips:
+            while len(self._skips) >= self.KEPT:
+                del self._skips[next(iter(self._skips))]
+            self._skips[key] = Skips(self.encoder, self.images, rows, self.device)
+        return self._skips[key]
+
+
 def to_device(images: np.ndarray, device: str | torch.device) -> torch.Tensor:
     """Images as a tensor; arrays that are read-only, as memory maps are, are copied."""
     return torch.from_numpy(np.array(images)).to(device)
