@@ -30,6 +30,7 @@ def model(means: list[float], covariance: np.ndarray, df: int = 20) -> MixedMode
         residual_variance=1,
         correlation_range=1,
         link="identity",
+        reason="",
         rounds=1,
         rows=100,
     )

@@ -11,6 +11,7 @@ from scipy import stats
 from study.synthetic import TRUTH, make_losses
 
 from scrubjay.errors import StatisticsError
+from scrubjay.study import mixed_model
 from scrubjay.study.contrasts import against_control, all_pairs, mean_estimates
 from scrubjay.study.loss_table import LossTable, read_losses, write_losses
 from scrubjay.study.mixed_model import MixedModel, _LinearModel, _Problem, fit_mixed_model
@@ -156,12 +157,29 @@ def test_log_link_replaces_the_identity_link_where_a_mean_is_not_positive():
     table = LossTable(base.encoder, base.scene_type, base.scene, base.place, base.rotation, rng.gamma(9, mean / 9))
     few = np.concatenate([np.flatnonzero((table.scene == s) & (table.encoder == "b"))[:3] for s in factors])
     table = table.rows(np.concatenate([np.flatnonzero(table.encoder == "a"), few]))
-    with pytest.raises(StatisticsError, match="not positive; use the log link"):
+    with pytest.raises(StatisticsError, match="a fitted mean is not positive"):
         fit_mixed_model(table, link="identity")
     model = fit_mixed_model(table)
-    assert model.link == "log"
+    assert model.link == "log" and model.reason == "a fitted mean is not positive"
     (contrast,) = against_control(model, "a")
     assert contrast.low < np.log(0.3) < contrast.high
+
+
+def test_losses_spread_over_orders_of_magnitude_get_a_finite_fit_that_says_its_link():
+    base = make_losses({"a": 0.5, "b": 0.5}, scenes=2, places=8, seed=0)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        scene = np.exp(rng.normal(0, 1.5, 8))[np.unique(base.scene, return_inverse=True)[1]]
+        loss = np.where(base.encoder == "a", 0.01, 1) * scene * np.exp(rng.normal(0, 2, len(base)))
+        model = fit_mixed_model(LossTable(base.encoder, base.scene_type, base.scene, base.place, base.rotation, loss))
+        assert (model.link == "log") == bool(model.reason)
+        assert np.isfinite(model.means).all() and (np.linalg.eigvalsh(model.covariance) > 0).all()
+
+
+def test_a_model_that_does_not_converge_is_refused(losses, monkeypatch):
+    monkeypatch.setattr(mixed_model, "ROUNDS", 1)
+    with pytest.raises(StatisticsError, match="log link did not converge in 1 rounds"):
+        fit_mixed_model(losses)
 
 
 def test_one_scene_type_leaves_its_variance_out():

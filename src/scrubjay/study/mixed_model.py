@@ -10,7 +10,7 @@ weighted linear mixed model by maximum likelihood, with coefficients and residua
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -25,6 +25,8 @@ POINTS = 50
 """The paper's limit on examples per scene and encoder."""
 ROUNDS = 50
 """Most PQL rounds; three or four are usual."""
+DAMPED = 10
+"""Rounds after which steps are halved: rounds that alternate between two fits then meet at the same fixed point."""
 TOLERANCE = 1e-6
 """PQL has converged when the fitted values' squared change is below this share of their squares, as in glmmPQL."""
 RATIO_BOUNDS = (-25.0, 10.0)
@@ -54,7 +56,9 @@ class MixedModel:
     correlation_range: float
     """Metres beyond which losses are uncorrelated; NaN if no two places share an encoder, scene and rotation."""
     link: Link
-    """`log` where a mean fitted with the identity link was not positive: compare such rows by ratio, and say so."""
+    """`log` where the identity link could not be fitted: then contrasts are log ratios; say so in a table."""
+    reason: str
+    """Why the link is not the identity; empty where it is, or was asked for."""
     rounds: int
     """PQL rounds until convergence."""
     rows: int
@@ -68,11 +72,12 @@ def fit_mixed_model(table: LossTable, points: int = POINTS, seed: int = 0, link:
         table: The losses; two scenes or more.
         points: At most so many examples per scene and encoder are used, sampled with `seed`.
         seed: Of that sample; the fit itself has no randomness.
-        link: None tries the identity link and falls back to log where a fitted mean is not positive.
+        link: None tries the identity link and falls back to log where a fitted mean is not positive or PQL does not
+            converge.
 
     Raises:
-        StatisticsError: Fewer than two encoders or scenes, constant losses, a model that does not converge, or, with
-            `link="identity"`, a fitted mean that is not positive.
+        StatisticsError: Fewer than two encoders or scenes, constant losses, too few examples, a model that does not
+            converge, or, with `link="identity"`, a fitted mean that is not positive.
     """
     table.require()
     table = table.capped(points, seed)
@@ -81,12 +86,12 @@ def fit_mixed_model(table: LossTable, points: int = POINTS, seed: int = 0, link:
         return _fit(problem, table, link)
     try:
         return _fit(problem, table, "identity")
-    except _NotPositive:
-        return _fit(problem, table, "log")
+    except _Unfit as error:
+        return replace(_fit(problem, table, "log"), reason=str(error))
 
 
-class _NotPositive(StatisticsError):
-    """A Gamma mean at or below zero."""
+class _Unfit(StatisticsError):
+    """A model that another link may fit."""
 
 
 def _fit(problem: _Problem, table: LossTable, link: Link) -> MixedModel:
@@ -104,11 +109,13 @@ def _fit(problem: _Problem, table: LossTable, link: Link) -> MixedModel:
         parameters = last = linear.optimize(last)
         solution = linear.solve(parameters)
         before, eta = eta, solution.fitted
-        if rounds == ROUNDS or not np.isfinite(eta).all():
-            raise StatisticsError(f"the mixed model with {link} link did not converge in {rounds} rounds")
         if link == "identity" and (eta <= 0).any():
-            raise _NotPositive("a fitted mean is not positive; use the log link")
+            raise _Unfit("a fitted mean is not positive")
+        if rounds == ROUNDS or not np.isfinite(eta).all():
+            raise _Unfit(f"the mixed model with {link} link did not converge in {rounds} rounds")
         converged = np.square(eta - before).sum() < TOLERANCE * np.square(eta).sum()
+        if rounds > DAMPED:
+            eta = (before + eta) / 2
     n, p = len(table), len(count)
     types, scenes = problem.types, problem.scenes
     variance = solution.residual_variance
@@ -123,6 +130,7 @@ def _fit(problem: _Problem, table: LossTable, link: Link) -> MixedModel:
         residual_variance=float(variance),
         correlation_range=float(np.exp(parameters[2])) if len(problem.distances) else float("nan"),
         link=link,
+        reason="",
         rounds=rounds,
         rows=n,
     )
