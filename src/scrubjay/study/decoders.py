@@ -62,7 +62,7 @@ class _Block(nn.Module):
     def __init__(self, channels_in: int, channels: int) -> None:
         super().__init__()
         self.conv = nn.Conv2d(channels_in, channels, 3, padding=1)
-        # Training at the paper's rate diverges without a norm; batch norm would mix examples.
+        # At the paper's learning rate training may diverge without a norm; batch norm would mix examples.
         self.norm = nn.GroupNorm(GROUPS, channels)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -130,7 +130,6 @@ class Skips:
     def __getitem__(self, places: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Scales of the examples at these places in `rows`, each (n, C, h, w)."""
         if self.held:
-            places = places.to(self.device)
             return tuple(scale[places] for scale in self.held)
         return self._encode(self.rows[places.cpu().numpy()])
 

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass as checked_dataclass
-from torch import nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from scrubjay.agent.config import CHECKED, explain_errors
@@ -154,7 +153,7 @@ def predict(result: ProbeResult, examples: Examples, device: str | torch.device 
     config = ProbeConfig(size=decoder.size if isinstance(decoder, DenseDecoder) else 224)  # type: ignore[arg-type]
     data = _DeviceExamples("examples", task, examples, config, device)
     parts = []
-    for places in torch.arange(len(data)).split(config.batch_size):
+    for places in data.batches(config.batch_size):
         output = data.decode(decoder, places)
         if "normals" in task.name:
             output = unit_vectors(output)
@@ -194,18 +193,20 @@ class _DeviceExamples:
     def __len__(self) -> int:
         return len(self.sir)
 
+    def batches(self, size: int, order: torch.Tensor | None = None) -> tuple[torch.Tensor, ...]:
+        """Places of examples on the device, cut into batches; in an order, or the one they came in."""
+        return (torch.arange(len(self)) if order is None else order).to(self.device).split(size)
+
     def decode(self, decoder: Decoder, places: torch.Tensor) -> torch.Tensor:
         """The decoder's output for the examples at these places."""
-        there = places.to(self.device)
         skips = self.skips[places] if self.skips is not None else ()
-        mask = self.labels["mask"][there] if "mask" in self.labels else None
-        sir = self.sir[there].float().contiguous(memory_format=torch.channels_last)
+        mask = self.labels["mask"][places] if "mask" in self.labels else None
+        sir = self.sir[places].float().contiguous(memory_format=torch.channels_last)
         return decoder(sir, skips, mask)
 
     def loss(self, decoder: Decoder, task: Task, places: torch.Tensor) -> torch.Tensor:
         """The loss of each of the examples at these places."""
-        there = places.to(self.device)
-        return task.loss(self.decode(decoder, places), {name: value[there] for name, value in self.labels.items()})
+        return task.loss(self.decode(decoder, places), {name: value[places] for name, value in self.labels.items()})
 
     @staticmethod
     def _sized(values: torch.Tensor, task: Task, size: int) -> torch.Tensor:
@@ -229,8 +230,8 @@ def _make_decoder(task: Task, train: _DeviceExamples, config: ProbeConfig) -> De
         else:
             decoder = ClassHead(channels, train.labels["target"].shape[1])
     if config.standardize:
-        batches = torch.arange(len(train)).split(config.batch_size)
-        decoder.sir_norm.fit(train.sir[places.to(train.device)] for places in batches)
+        batches = train.batches(config.batch_size)
+        decoder.sir_norm.fit(train.sir[places] for places in batches)
         for scale, norm in enumerate(decoder.skip_norms):
             assert train.skips is not None
             norm.fit(train.skips[places][scale] for places in batches)  # type: ignore[operator]
@@ -238,7 +239,7 @@ def _make_decoder(task: Task, train: _DeviceExamples, config: ProbeConfig) -> De
 
 
 def _fit(
-    decoder: nn.Module,
+    decoder: Decoder,
     task: Task,
     train: _DeviceExamples,
     validation: _DeviceExamples,
@@ -258,9 +259,9 @@ def _fit(
     best, best_epoch, epochs = None, 0, list[Epoch]()
     for number in range(config.max_epochs):
         decoder.train()
-        for places in torch.randperm(len(train), generator=order).split(config.batch_size):
+        for places in train.batches(config.batch_size, torch.randperm(len(train), generator=order)):
             optimizer.zero_grad(set_to_none=True)
-            train.loss(decoder, task, places).mean().backward()  # type: ignore[arg-type]
+            train.loss(decoder, task, places).mean().backward()
             optimizer.step()
         rate = optimizer.param_groups[0]["lr"]
         loss = float(_losses(decoder, task, validation, config).double().mean())
@@ -280,11 +281,10 @@ def _fit(
 
 
 @torch.no_grad()
-def _losses(decoder: nn.Module, task: Task, data: _DeviceExamples, config: ProbeConfig) -> torch.Tensor:
+def _losses(decoder: Decoder, task: Task, data: _DeviceExamples, config: ProbeConfig) -> torch.Tensor:
     """The loss of each example, (n,), on the device."""
     decoder.eval()
-    batches = torch.arange(len(data)).split(config.batch_size)
-    return torch.cat([data.loss(decoder, task, places) for places in batches])  # type: ignore[arg-type]
+    return torch.cat([data.loss(decoder, task, places) for places in data.batches(config.batch_size)])
 
 
 @contextmanager
