@@ -49,8 +49,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 def command_reference() -> str:
     """The `--help` output of every command."""
-    names = [[name] for name in subcommands([]) if name != "bench"]
-    names += [["bench", name] for name in subcommands(["bench"])]
+    names = [name for first in subcommands([]) for name in leaves([first])]
     parts = [f"## scrubjay {' '.join(name)}\n\n```text\n{help_of(name)}\n```\n" for name in names]
     return "# Commands\n\nEvery command's `--help`.\n\n" + "\n".join(parts)
 
@@ -60,6 +59,17 @@ def examples_page() -> str:
     folder = ROOT / "examples"
     code = [f"## {path.name}\n\n```python\n{path.read_text()}```\n" for path in sorted(folder.glob("*.py"))]
     return "\n".join([(folder / "README.md").read_text(), *code])
+
+
+GROUPS = (["bench"], ["study"], ["study", "data"])
+"""Commands that consist of others."""
+
+
+def leaves(command: list[str]) -> list[list[str]]:
+    """A command, or those of a group."""
+    if command not in GROUPS:
+        return [command]
+    return [leaf for name in subcommands(command) for leaf in leaves([*command, name])]
 
 
 def subcommands(arguments: list[str]) -> list[str]:

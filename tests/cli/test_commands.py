@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
 
 from scrubjay.cli.main import main
+from scrubjay.study.static_generate import SCALES
 
 
 def scrubjay(*args: str, cwd) -> subprocess.CompletedProcess:
@@ -32,6 +34,8 @@ def test_rooms_as_json(tmp_path):
         (["rooms", "FloorPlan1", "--columns", "0"], "size, columns: 1 or more"),
         (["games", "FloorPlan1", "--count", "-1"], "count: 1 or more"),
         (["play", "--seed", "-1"], "seed: 0 or more, not -1"),
+        (["study", "data", "static", "--seed", "-1"], "seed: 0 or more, not -1"),
+        (["study", "data", "static", "--device", "gpu"], "unknown device 'gpu'"),
     ],
 )
 def test_wrong_arguments_are_one_sentence_and_leave_nothing(args, message, tmp_path, monkeypatch, capsys):
@@ -240,3 +244,16 @@ def test_bench_world_prints_one_object_last(tmp_path):
     figures = json.loads(done.stdout.splitlines()[-1])
     for name in ("rgb_fps", "build_s", "hand_actions_per_s", "settle_s", "rss_mib"):
         assert figures[name] > 0
+
+
+def test_data_of_the_static_experiments(tmp_path, monkeypatch, capsys):
+    """Two images of a bathroom in place of the miniature's 120."""
+    tiny = SimpleNamespace(counts=lambda: {"FloorPlan401": 2, "FloorPlan421": 1, "FloorPlan426": 1})
+    monkeypatch.setitem(SCALES, "mini", tiny)
+    monkeypatch.setattr("sys.argv", ["scrubjay", "study", "data", "static", "--scale", "mini", "--out", str(tmp_path)])
+    main()
+    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / "samples.html")
+    assert (tmp_path / "index.csv").read_text().count("\n") == 5
+    before = (tmp_path / "FloorPlan401" / "rgb.npy").stat().st_mtime_ns
+    main()
+    assert (tmp_path / "FloorPlan401" / "rgb.npy").stat().st_mtime_ns == before

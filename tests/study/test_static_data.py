@@ -1,6 +1,7 @@
 """Images and labels of the static experiments: on rooms worked out by hand, and as files."""
 
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from scrubjay.sim.world import World
 from scrubjay.study import static_labels as labels
 from scrubjay.study.static_data import MASK, MIN_PIXELS, SIZE, TASKS, TYPE_NAMES, StaticData
 from scrubjay.study.static_generate import SCALES, StaticScene, all_places, make_static_data
+from scrubjay.viz.static_samples import write_samples_page
 
 COUNTS = {"FloorPlan401": 6, "FloorPlan402": 4, "FloorPlan421": 2, "FloorPlan426": 2}
 
@@ -51,7 +53,7 @@ def test_pixels_are_points_of_the_room(empty):
 
 def test_the_floor_is_traversable_where_a_body_gets(empty):
     """A body of radius 0.2 stands up to 1.8: it covers (1.9, -1.9), 0.14 from its axis, but not the corner."""
-    floor = labels.walkable_floor(empty.floor)
+    floor = labels.walkable_floor(empty)
 
     def at(x, y):
         return floor[tuple(np.rint((np.array([x, y]) - empty.floor.origin) / 0.025).astype(int))]
@@ -59,7 +61,7 @@ def test_the_floor_is_traversable_where_a_body_gets(empty):
     assert at(0, 0) and at(1.975, 0) and at(1.9, -1.9) and not at(1.975, 1.975)
     view, eye, matrix = looking_north(empty, -1.5)
     points = labels.surface_points(view.depth, eye, matrix)
-    seen = labels.traversable(points, view.normals, view.depth, empty.floor)
+    seen = labels.traversable(points, view.normals, view.depth, empty)
     inner = (view.ids == 0) & (points[..., :2].abs().amax(-1) < 1.9)
     assert inner.sum() > 10000 and seen[inner].all()
     assert not seen[view.ids != 0].any()
@@ -73,13 +75,13 @@ def test_a_gap_too_narrow_for_a_body_is_not_traversable():
     ))  # fmt: skip
     view, eye, matrix = looking_north(room, -1.5)
     points = labels.surface_points(view.depth, eye, matrix)
-    seen = labels.traversable(points, view.normals, view.depth, room.floor)
+    seen = labels.traversable(points, view.normals, view.depth, room)
     rug = (view.ids == 4) & (view.normals[..., 2] > 0.9)
     assert rug.sum() > 500 and seen[rug].all()
     assert (view.ids == 3).sum() > 500 and not seen[view.ids == 3].any()
     beyond = (view.ids == 0) & (points[..., 1] > 1.72)
     assert not seen[beyond].any()
-    table = labels.walkable_floor(room.floor)
+    table = labels.walkable_floor(room)
     gap = np.rint((np.array([0.0, 1.85]) - room.floor.origin) / 0.025).astype(int)
     assert not table[tuple(gap)]
 
@@ -237,6 +239,27 @@ def test_a_run_that_was_killed_continues_and_equals_an_unbroken_one(folder, tmp_
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
     assert all((folder / name).read_bytes() == (again / name).read_bytes() for name in files)
+
+
+def test_a_disk_that_is_too_small_is_refused_before_anything_is_rendered(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=3e9))
+    with pytest.raises(DataError, match=r"38,055 images need about 20\.5 GB, but only 3\.0 GB are free"):
+        make_static_data(tmp_path / "static", SCALES["paper"].counts())
+
+
+def test_the_page_of_samples_shows_all_labels(data, tmp_path):
+    write_samples_page(data, tmp_path / "samples.html")
+    page = (tmp_path / "samples.html").read_text()
+    with_objects = sum(data.index["object"][[0, 1, 3, 5, 7, 9, 10, 11, 12, 13]] >= 0)
+    assert page.count("<h2>") == 10 and page.count("<img") == 10 * 5 + 3 * with_objects
+    for words in (
+        "10 train, 2 validation, 2 test",
+        "FloorPlan426, test",
+        "depth without it",
+        "traversable",
+        "taken out: ",
+    ):
+        assert words in page
 
 
 def test_wrong_folders_are_refused_in_a_sentence(folder, tmp_path):

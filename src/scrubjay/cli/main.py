@@ -9,7 +9,7 @@ import tyro
 from pydantic import ValidationError
 from rich.markup import escape
 
-from scrubjay.cli import bench, evaluation, games, rooms, training, web
+from scrubjay.cli import bench, evaluation, games, rooms, study, training, web
 from scrubjay.cli.terminal import err
 from scrubjay.errors import ScrubjayError, explain
 
@@ -28,6 +28,14 @@ def train() -> None:
     # For the list of commands alone: `main` parses its flags, which take as long to import as torch.
 
 
+def _studies() -> tyro.extras.SubcommandApp:
+    """The commands of `scrubjay study`."""
+    studies, data = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
+    data.command(study.static_data, name="static")
+    studies.command(data, name="data", help="Makes the data of experiments.")
+    return studies
+
+
 def main() -> None:
     """Runs a command; a user's mistake is reported in one line, without a traceback."""
     words = sys.argv[1:]
@@ -38,6 +46,7 @@ def main() -> None:
     for measure in MEASURES:
         measures.command(measure)
     app.command(measures, name="bench", help="Benchmarks of speed and memory.")
+    app.command(_studies(), name="study", help="Experiments on what representations know.")
     try:
         if words[:1] == ["train"]:
             from scrubjay.cli.train import main as train_main

@@ -48,6 +48,8 @@ NEAR, NEAR_SHARE = 0.3, 0.6
 """A view is redrawn if more than this share of its pixels is nearer than this, in meters: a wall in the face."""
 BATCH = 64
 """Images rendered at once; it changes nothing else."""
+IMAGE_BYTES = 540_000
+"""What an image and its labels take on a disk, at most on average."""
 ROOMS_AT_ONCE = 16
 """Rooms built side by side, in child processes."""
 
@@ -106,6 +108,7 @@ def make_static_data(
         write_atomically(folder / "data.json", json.dumps(facts, indent=1) + "\n")
     missing = [scene for scene, count in counts.items() if not _complete(folder / scene, count)]
     done = sum(counts.values()) - sum(counts[scene] for scene in missing)
+    _check_space(folder, sum(counts[scene] for scene in missing))
     progress(done, sum(counts.values()))
     for first in range(0, len(missing), ROOMS_AT_ONCE):
         for room in build_rooms(missing[first : first + ROOMS_AT_ONCE]):
@@ -115,6 +118,15 @@ def make_static_data(
             progress(done := done + count, sum(counts.values()))
     index = np.concatenate([read_index(folder / scene / "index.csv") for scene in counts])
     write_atomically(folder / "index.csv", index_text(index))
+
+
+def _check_space(folder: Path, images: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if images * IMAGE_BYTES > free:
+        needed = images * IMAGE_BYTES / 1e9
+        raise DataError(
+            f"{folder}: {images:,} images need about {needed:.1f} GB, but only {free / 1e9:.1f} GB are free"
+        )
 
 
 def _complete(folder: Path, count: int) -> bool:
@@ -219,7 +231,7 @@ class StaticScene:
         )
         points = labels.surface_points(view.depth, eyes, matrices)
         flags = labels.openability(view.ids, torch.from_numpy(places.open).to(device), room)
-        flags |= labels.traversable(points, view.normals, view.depth, room.floor).to(torch.uint8) * TRAVERSABLE
+        flags |= labels.traversable(points, view.normals, view.depth, room).to(torch.uint8) * TRAVERSABLE
         flags |= mask.to(torch.uint8) * MASK
         index = np.empty(count, list(COLUMNS.items()))
         index["scene"], index["scene_type"] = room.room.scene, room.room.type

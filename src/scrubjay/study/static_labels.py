@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from scipy.ndimage import distance_transform_edt, label
 
-from scrubjay.rooms.floor import BODY_RADIUS, MAP_PITCH, STEP_OVER, Floor
-from scrubjay.sim.compile import CompiledRoom
+from scrubjay.rooms.floor import BODY_RADIUS, MAP_PITCH, STEP_OVER
+from scrubjay.sim.compile import CompiledRoom, cached_per_room
 from scrubjay.sim.containment import things_within
 from scrubjay.study.static_data import DEPTH_STEP, NORMAL_STEP, TYPE_NAMES
 
@@ -39,12 +39,14 @@ def surface_points(depth: torch.Tensor, eye: torch.Tensor, matrix: torch.Tensor)
     return torch.einsum("bhwj,bij->bhwi", local, matrix.to(depth.dtype)) + eye.to(depth.dtype)[:, None, None]
 
 
-def walkable_floor(floor: Floor) -> np.ndarray:
-    """Which points of a floor's map a walking body covers, (columns, rows) bool.
+@cached_per_room
+def walkable_floor(room: CompiledRoom) -> np.ndarray:
+    """Which points of the floor's map a walking body covers, (columns, rows) bool.
 
     These are the points within the body's radius of one where it can stand and which is connected to a reachable
     position, with everything closed.
     """
+    floor = room.floor
     regions, _ = label(floor.map >= BODY_RADIUS, structure=np.ones((3, 3)))
     here = np.rint((floor.reachable().positions - floor.origin) / MAP_PITCH).astype(int)
     here = np.clip(here, 0, np.array(floor.map.shape) - 1)
@@ -53,10 +55,10 @@ def walkable_floor(floor: Floor) -> np.ndarray:
     return distance_transform_edt(~connected) * MAP_PITCH <= BODY_RADIUS + MAP_PITCH / 2
 
 
-def traversable(points: torch.Tensor, normals: torch.Tensor, depth: torch.Tensor, floor: Floor) -> torch.Tensor:
+def traversable(points: torch.Tensor, normals: torch.Tensor, depth: torch.Tensor, room: CompiledRoom) -> torch.Tensor:
     """Pixels (B, H, W) bool that show a surface onto which the agent can walk, from points and normals in the room."""
-    table = torch.from_numpy(walkable_floor(floor)).to(points.device)
-    origin = torch.from_numpy(floor.origin).to(points.device, points.dtype)
+    table = torch.from_numpy(walkable_floor(room)).to(points.device)
+    origin = torch.from_numpy(room.floor.origin).to(points.device, points.dtype)
     at = torch.round((points[..., :2] - origin) / MAP_PITCH).long()
     last = torch.tensor(table.shape, device=at.device) - 1
     inside = ((at >= 0) & (at <= last)).all(-1)
