@@ -31,7 +31,7 @@ def train() -> None:
 def _studies() -> tyro.extras.SubcommandApp:
     """The commands of `scrubjay study`."""
     studies, data = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
-    data.command(study.static_data, name="static")
+    data.command(name="static")(study.static_data)
     studies.command(data, name="data", help="Makes the data of experiments.")
     return studies
 
