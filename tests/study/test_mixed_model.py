@@ -45,7 +45,8 @@ def agree_with_r(model: MixedModel, prefix: Path) -> None:
             left, right, sign, low, high = right, left, -1, "upper.CL", "lower.CL"
         contrast = ours.pop((left, right))
         assert contrast.estimate == pytest.approx(sign * float(row["estimate"]), rel=1e-4, abs=1e-6)
-        assert contrast.p == pytest.approx(float(row["p.value"]), rel=1e-3, abs=1e-9)
+        # R's ptukey is exact to some 1e-8: at t = 14 it says 2.4e-8.
+        assert contrast.p == pytest.approx(float(row["p.value"]), rel=1e-3, abs=1e-7)
         assert contrast.low == pytest.approx(sign * float(row[low]), rel=1e-3, abs=1e-5)
         assert contrast.high == pytest.approx(sign * float(row[high]), rel=1e-3, abs=1e-5)
     assert not ours
