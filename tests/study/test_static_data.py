@@ -139,6 +139,15 @@ def test_an_empty_room_has_the_depths_of_its_walls_and_no_objects(empty):
         assert np.abs(ends.min(-1) - depth * 0.00025).max() < 0.02
 
 
+def test_images_do_not_depend_on_how_many_are_rendered_at_once(chest):
+    made = []
+    for copies in (2, 5):
+        with World([chest], copies, "warp", threads=1) as world:
+            made.append(StaticScene(world, 3).make(7))
+    assert (made[0]["index"]["object"] >= 0).any()
+    assert all(np.array_equal(made[0][name], made[1][name]) for name in made[0])
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Data of four bathrooms."""
@@ -329,4 +338,10 @@ def test_the_papers_counts():
     assert [(len(n), sum(n), min(n), max(n)) for n in by_split.values()] == [
         (80, 35855, 448, 449), (20, 1200, 60, 60), (20, 1000, 50, 50),
     ]  # fmt: skip
-    assert {type_of(scene) for scene in counts} == {"kitchen", "living_room", "bedroom", "bathroom"}
+    mini = SCALES["mini"].counts()
+    assert len(mini) == 16 and sum(mini.values()) == 120 and set(mini) < set(counts)
+    assert (
+        {type_of(scene) for scene in mini}
+        == {type_of(scene) for scene in counts}
+        == {"kitchen", "living_room", "bedroom", "bathroom"}
+    )

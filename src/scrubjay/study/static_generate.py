@@ -46,8 +46,8 @@ OPEN_SHARE = 0.5
 """The probability that an openable is open, in images that open any."""
 NEAR, NEAR_SHARE = 0.3, 0.6
 """A view is redrawn if more than this share of its pixels is nearer than this, in meters: a wall in the face."""
-BATCH = 64
-"""Images rendered at once; it changes nothing else."""
+BATCH, GPU_BATCH = 64, 256
+"""Images rendered at once on a CPU or a GPU; their number changes no image."""
 IMAGE_BYTES = 540_000
 """What an image and its labels take on a disk, at most on average."""
 ROOMS_AT_ONCE = 16
@@ -97,7 +97,8 @@ def make_static_data(
     for scene, count in counts.items():
         if split(scene) not in SPLITS or count < 1:
             raise ValueError(f"{scene}: {count} images; foyers are for other experiments, and a scene has 1 or more")
-    check_request(renderer, device, 1, BATCH, SIZE)
+    batch = GPU_BATCH if device.startswith("cuda") else BATCH
+    check_request(renderer, device, 1, batch, SIZE)
     facts = {"version": VERSION, "seed": seed, "renderer": renderer, "size": SIZE, "scenes": counts}
     if (folder / "data.json").exists():
         if read_facts(folder) != facts:
@@ -113,7 +114,7 @@ def make_static_data(
     for first in range(0, len(missing), ROOMS_AT_ONCE):
         for room in build_rooms(missing[first : first + ROOMS_AT_ONCE]):
             count = counts[room.room.scene]
-            with World([room], min(BATCH, count + 1), renderer, SIZE, device, threads=1) as world:
+            with World([room], min(batch, count), renderer, SIZE, device, threads=1) as world:
                 _write_scene(folder / room.room.scene, StaticScene(world, seed).make(count))
             progress(done := done + count, sum(counts.values()))
     index = np.concatenate([read_index(folder / scene / "index.csv") for scene in counts])

@@ -359,14 +359,20 @@ def test_opengl_is_not_for_cuda():
 
 
 @pytest.mark.parametrize("how", [how for how in HOWS if "warp" in str(how.id)])
-def test_shadows_only_darken(how):
-    """A table in the middle of a room shades the floor beside it, and nothing becomes brighter."""
+def test_shadows_only_darken(how, empty):
+    """A dresser in the middle of a room shades the floor beside it, and nothing becomes brighter.
+
+    Left out, it casts no shadow: only those of the walls are left, as in an empty room.
+    """
     room = compile_room(hut(Thing("Dresser", "Dresser", (0.0, 0.5, 0), 0, (0.8, 0.5, 0.9))))
     views = []
     for shadows in (False, True):
-        with World([room], **how, size=112, shadows=shadows) as world:
-            world.set_agent_pose(0, AgentPose(0.0, -1.0, 0.0, True))
-            views.append(world.view(("rgb",)).rgb.cpu().int())
+        with World([room, room, empty], **how, size=112, shadows=shadows) as world:
+            for b in range(3):
+                world.set_agent_pose(b, AgentPose(0.0, -1.0, 0.0, True))
+            views.append(world.view(("rgb",), without=np.array([-1, 3, -1])).rgb.cpu().int())
     bright, dark = views
     assert (dark <= bright).all()
-    assert 100 < ((bright - dark).amax(-1) > 15).sum() < 112 * 112 / 2
+    assert 100 < ((bright[0] - dark[0]).amax(-1) > 15).sum() < 112 * 112 / 2
+    with_it, without, alone = ((bright - dark).amax(-1) > 3).float()
+    assert (without - alone).abs().mean() < 0.001 < (with_it - alone).abs().mean()
