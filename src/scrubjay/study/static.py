@@ -1,0 +1,189 @@
+"""The static experiments on synthetic images: how well seven tasks are read out of each encoder's features (F.1).
+
+A study is a pure function of data, encoders and config. Each probe's test losses are a file that is named after all it
+depends on, so that an interrupted study continues where it stopped, and a new encoder only adds its own probes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scrubjay.errors import DataError, EncoderError, ProbeError
+from scrubjay.files import write_atomically
+from scrubjay.study.bootstrap import mean_losses
+from scrubjay.study.comparison import compare_encoders
+from scrubjay.study.encoders import StudyEncoder
+from scrubjay.study.features import DataFeatures
+from scrubjay.study.loss_table import LossTable, write_losses
+from scrubjay.study.probe import ProbeConfig
+from scrubjay.study.static_data import TASKS, TRAIN_IMAGES, StaticData
+from scrubjay.study.static_probe import probe_rows, probe_task
+
+PLAIN, WITH_SKIPS = "7 x 7", "skips"
+"""What decoders read: the features alone, which any encoder has, or the finer scales too. Never compare the two."""
+SMALLEST_LOSS = 1e-6
+"""Added to losses: a Gamma model and a ratio need them positive."""
+
+
+@dataclass(frozen=True)
+class StaticScale:
+    """How much a study does."""
+
+    config: ProbeConfig
+    training_images: int = TRAIN_IMAGES
+    """Training examples of each probe."""
+
+
+SCALES = {
+    "paper": StaticScale(ProbeConfig()),
+    "mini": StaticScale(ProbeConfig(size=28, max_epochs=2), training_images=32),
+}
+
+
+FIELDS = (
+    "encoder", "decoder", "task", "loss", "low", "high", "ratio", "ratio_low", "ratio_high", "difference",
+    "standard_error", "difference_low", "difference_high", "df", "t", "p", "p_holm", "significant", "note",
+)  # fmt: skip
+"""Columns of static.csv. From `ratio` on they compare with the control (see `Comparison`); empty without one, and where
+it has no skips."""
+Row = dict[str, str | float | bool]
+
+
+class StaticStudy:
+    """Probes of several encoders on one data set; results are in a folder."""
+
+    def __init__(
+        self,
+        data: StaticData,
+        encoders: Sequence[StudyEncoder],
+        out: Path,
+        scale: StaticScale = SCALES["paper"],
+        control: str | None = None,
+        tasks: Sequence[str] = TASKS,
+        device: str = "cpu",
+    ) -> None:
+        """`control` is the encoder that others are compared with.
+
+        EncoderError or ProbeError if encoders, control or tasks are wrong.
+        """
+        names = [encoder.description.name for encoder in encoders]
+        if len(set(names)) < len(names) or not names:
+            raise EncoderError(f"encoders: at least one, each once, not {', '.join(names) or 'none'}")
+        if control is not None and control not in names:
+            raise EncoderError(f"control: {control} is not among the encoders {', '.join(names)}")
+        if unknown := set(tasks) - set(TASKS):
+            raise ProbeError(f"tasks: unknown {', '.join(sorted(unknown))}; choose from {', '.join(TASKS)}")
+        self.data, self.encoders, self.out, self.scale = data, list(encoders), Path(out), scale
+        self.control, self.tasks, self.device = control, list(tasks), device
+        self.digest = data_digest(data)
+
+    def run(self, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Row]:
+        """Trains the probes that are missing and writes static.csv, encoders.json and the losses of each test image."""
+        probes = [
+            (encoder, decoder, task)
+            for encoder in self.encoders
+            for decoder in _decoders(encoder)
+            for task in _tasks_of(decoder, self.tasks)
+        ]
+        losses: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        progress(0, len(probes))
+        features: dict[str, DataFeatures] = {}
+        for number, (encoder, decoder, task) in enumerate(probes, 1):
+            name = encoder.description.name
+            if name not in features:
+                # Only one encoder's finer scales are kept in memory.
+                cache = self.out / "features"
+                features = {name: DataFeatures(encoder, self.data.images, cache, self.digest, self.device)}
+            losses.setdefault((decoder, task), {})[name] = self._probe(features[name], decoder, task)
+            progress(number, len(probes))
+        rows = list(self._rows(losses))
+        descriptions = [encoder.description.as_dict() for encoder in self.encoders]
+        write_atomically(self.out / "encoders.json", json.dumps(descriptions, indent=1) + "\n")
+        write_atomically(self.out / "static.csv", table_text(rows))
+        return rows
+
+    def _probe(self, features: DataFeatures, decoder: str, task: str) -> np.ndarray:
+        """The test losses of one probe, read if they are there."""
+        description, rows = features.encoder.description, probe_rows(self.data, task, self.scale.training_images)
+        parts = [self.digest, description.key, decoder, task, self.scale.training_images, asdict(self.scale.config)]
+        path = self.out / "losses" / f"{task}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.npy"
+        if path.exists():
+            losses = np.load(path, allow_pickle=False)
+            if losses.shape != (len(rows["test"]),) or not np.isfinite(losses).all():
+                raise DataError(f"{path}: not the losses of {len(rows['test'])} test images; delete the file")
+            return losses
+        result = probe_task(self.data, features, task, rows, decoder == WITH_SKIPS, self.scale.config)
+        buffer = io.BytesIO()
+        np.save(buffer, result.losses)
+        write_atomically(path, buffer.getvalue())
+        return result.losses
+
+    def _rows(self, losses: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Iterator[Row]:
+        for decoder in (PLAIN, WITH_SKIPS):
+            tables = {task: self._table(task, each) for (one, task), each in losses.items() if one == decoder}
+            kind = "skips" if decoder == WITH_SKIPS else "plain"
+            for task, table in tables.items():
+                write_losses(table, self.out / "losses" / f"{task}-{kind}.csv.gz")
+            encoders = next(iter(tables.values())).encoders if tables else []
+            if self.control in encoders and len(encoders) > 1:
+                rows = [comparison.row() for comparison in compare_encoders(tables, self.control).comparisons]
+            else:
+                rows = [
+                    {"task": task, "encoder": name, "loss": mean.estimate, "low": mean.low, "high": mean.high}
+                    for task, table in tables.items()
+                    for name, mean in mean_losses(table).items()
+                ]
+            yield from ({**row, "decoder": decoder} for row in rows)
+
+    def _table(self, task: str, losses: Mapping[str, np.ndarray]) -> LossTable:
+        """All encoders' losses at a task, with the places of the test images."""
+        rows = probe_rows(self.data, task, self.scale.training_images)["test"]
+        index = np.tile(self.data.index[rows], len(losses))
+        return LossTable(
+            encoder=np.repeat(list(losses), len(rows)),
+            scene_type=index["scene_type"],
+            scene=index["scene"],
+            place=np.stack([index["x"], index["y"], index["z"]], -1),
+            rotation=index["rotation"],
+            loss=np.concatenate(list(losses.values())) + SMALLEST_LOSS,
+        )
+
+
+def _decoders(encoder: StudyEncoder) -> list[str]:
+    return [PLAIN, WITH_SKIPS] if encoder.description.skip_channels else [PLAIN]
+
+
+def _tasks_of(decoder: str, tasks: Sequence[str]) -> list[str]:
+    """The class head reads no skips."""
+    return [task for task in tasks if decoder == PLAIN or task != "class"]
+
+
+def data_digest(data: StaticData) -> str:
+    """What the data set is, in 16 characters: how it was made, and its index."""
+    contents = [(data.folder / name).read_bytes() for name in ("data.json", "index.csv")]
+    return hashlib.sha256(b"\0".join(contents)).hexdigest()[:16]
+
+
+def table_text(rows: Sequence[Row]) -> str:
+    """static.csv: a header and a line for each row; numbers in six digits, nothing where there is none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for row in rows:
+        writer.writerow(_cell(row.get(field, "")) for field in FIELDS)
+    return text.getvalue()
+
+
+def _cell(value: str | float | bool) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)
