@@ -33,6 +33,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     studies, data = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
     data.command(name="static")(study.static_data)
     studies.command(data, name="data", help="Makes the data of experiments.")
+    studies.command(study.static)
     return studies
 
 

@@ -34,3 +34,50 @@ def static_data(
         make_static_data(out, SCALES[scale].counts(), seed, renderer, device, progress)
     write_samples_page(StaticData(out), out / "samples.html")
     print(out / "samples.html")
+
+
+def static(
+    encoders: list[str],
+    out: Path = Path("out/study/results"),
+    data: Path | None = None,
+    control: str = "efficientnet-lite0",
+    tasks: list[str] = [],  # noqa: B006 (tyro takes lists)
+    scale: Literal["paper", "mini"] = "paper",
+    device: str = "cpu",
+    trust_code: bool = False,
+) -> None:
+    """Measures what the static representations of encoders know: seven tasks, read out of their frozen features.
+
+    Encoders: ours@FOLDER (a run or weights), random[:SEED], efficientnet-lite0, mobilenetv2, augnet-resnet50,
+    timm:NAME@FILE, hf:FOLDER, torch:FILE, python:package.module:Class. Writes static.csv (losses with intervals,
+    comparisons with the control), encoders.json, and the loss of every test image. An interrupted study continues; more
+    encoders only add their own probes.
+
+    Args:
+        encoders: The encoders by name.
+        out: Folder of features and results.
+        data: Folder of `scrubjay study data static`; by default it is made in the output folder first.
+        control: The encoder that others are compared with; no comparisons if it is not among them.
+        tasks: Some of the seven tasks; by default all.
+        scale: The paper's decoders and training, or small ones for a trial.
+        device: cpu, cuda or cuda:N.
+        trust_code: Allow encoders that are Python classes to run.
+    """
+    from scrubjay.sim.render.make import check_device
+    from scrubjay.study.encoders import load_encoder
+    from scrubjay.study.static import SCALES, StaticStudy
+    from scrubjay.study.static_data import TASKS, StaticData
+    from scrubjay.study.static_generate import SCALES as DATA_SCALES
+    from scrubjay.study.static_generate import make_static_data
+
+    check_device(device)
+    loaded = [load_encoder(name, trust_code) for name in encoders]
+    if data is None:
+        data = out / "data"
+        with progress_bar("Images") as progress:
+            make_static_data(data, DATA_SCALES[scale].counts(), device=device, progress=progress)
+    compared = control if control in encoders else None
+    study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device)
+    with progress_bar("Probes") as progress:
+        study.run(progress)
+    print(out / "static.csv")
