@@ -53,7 +53,8 @@ class Foreign(nn.Module):
         super().__init__()
         self.backbone = backbone
         self.mean, self.std = tuple(mean), tuple(std)
-        self.features = features or backbone
+        # Not the module itself: it would be registered, and its tensors counted, twice.
+        self.features = features or backbone.forward
 
     def forward(self, image: torch.Tensor) -> Encoded:
         mean, std = (torch.tensor(values, device=image.device) for values in (self.mean, self.std))
