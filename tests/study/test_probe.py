@@ -142,8 +142,19 @@ def test_the_decoder_has_the_specified_shape(skips, masked):
 def test_the_class_head_is_the_maximum_over_cells_and_a_linear_layer():
     head, x = ClassHead(128, 90), torch.randn(2, 128, 7, 7)
     assert sum(p.numel() for p in head.parameters()) == 128 * 90 + 90
-    assert torch.allclose(head(x), x.amax((2, 3)) @ head.linear.weight.T + head.linear.bias, atol=1e-5)
+    torch.nn.init.normal_(head.linear.weight)
+    expected = x.amax((2, 3)) / 128**0.5 @ head.linear.weight.T + head.linear.bias
+    assert torch.allclose(head(x), expected, atol=1e-5)
     assert sum(p.numel() for p in ClassHead(1280, 90).parameters()) == 128 * 90 + 90 + 1280 * 128 + 128
+
+
+@pytest.mark.parametrize("channels", [128, 40])
+def test_the_class_head_starts_at_the_frequencies_of_the_labels(channels):
+    head, x = ClassHead(channels, 3), torch.randn(9, channels, 7, 7) * 100
+    target = torch.tensor([[1, 0, 0]] * 4 + [[1, 1, 0]] * 5)
+    head.fit([x])
+    head.start_at(target)
+    assert head(x).sigmoid().detach().numpy() == pytest.approx(np.array([[0.95, 0.55, 0.05]] * 9), abs=1e-6)
 
 
 def test_features_are_standardized_by_the_training_examples():

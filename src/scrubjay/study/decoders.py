@@ -102,6 +102,10 @@ class DenseDecoder(nn.Module):
         with torch.no_grad():
             self.head.weight.mul_(0.1)
 
+    def fit(self, batches: Iterable[torch.Tensor]) -> None:
+        """Takes the statistics of the training examples' features (n, C, 7, 7)."""
+        self.sir_norm.fit(batches)
+
     def forward(
         self, sir: torch.Tensor, skips: Sequence[torch.Tensor] = (), mask: torch.Tensor | None = None
     ) -> torch.Tensor:
@@ -129,17 +133,40 @@ class DenseDecoder(nn.Module):
 
 
 class ClassHead(nn.Module):
-    """Features (N, C, 7, 7) to logits (N, outputs): the maximum over cells, then linear; other widths are projected."""
+    """Features (N, C, 7, 7) to logits (N, outputs): the maximum over cells, then linear; other widths are projected.
+
+    At the paper's learning rate a step of Adam moves all weights by 0.01, which on 128 features of size 1 changes a
+    logit by 1. So inputs of linear layers are divided by the root of their number, and training starts at the labels'
+    frequencies: both only change where training starts and how fast it goes.
+    """
 
     def __init__(self, channels: int, outputs: int) -> None:
         super().__init__()
         self.sir_norm = ChannelNorm(channels)
+        """Of the maxima, or of all cells before a projection."""
         self.skip_norms = nn.ModuleList()
-        self.project = nn.Identity() if channels == WIDTH else nn.Conv2d(channels, WIDTH, 1)
+        self.project = None if channels == WIDTH else nn.Conv2d(channels, WIDTH, 1)
         self.linear = nn.Linear(WIDTH, outputs)
-        initialize(self.project)
+        nn.init.zeros_(self.linear.weight)
+        if self.project is not None:
+            nn.init.normal_(self.project.weight)
+            nn.init.zeros_(self.project.bias)
+
+    def fit(self, batches: Iterable[torch.Tensor]) -> None:
+        """Takes the statistics of the training examples' features (n, C, 7, 7)."""
+        self.sir_norm.fit(batch if self.project is not None else batch.amax((2, 3), keepdim=True) for batch in batches)
+
+    @torch.no_grad()
+    def start_at(self, target: torch.Tensor) -> None:
+        """Makes the initial prediction the frequencies of labels (n, outputs), 0 or 1."""
+        frequency = (target.sum(0) + 0.5) / (len(target) + 1)
+        self.linear.bias.copy_(frequency.logit())
 
     def forward(
         self, sir: torch.Tensor, skips: Sequence[torch.Tensor] = (), mask: torch.Tensor | None = None
     ) -> torch.Tensor:
-        return self.linear(self.project(self.sir_norm(sir)).flatten(2).amax(2))
+        if self.project is None:
+            maxima = self.sir_norm(sir.amax((2, 3), keepdim=True)).flatten(1)
+        else:
+            maxima = self.project(self.sir_norm(sir) / sir.shape[1] ** 0.5).amax((2, 3))
+        return self.linear(maxima / WIDTH**0.5)

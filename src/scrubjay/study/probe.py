@@ -229,9 +229,10 @@ def _make_decoder(task: Task, train: _DeviceExamples, config: ProbeConfig) -> De
             decoder = DenseDecoder(channels, task.outputs, skip_channels, task.masked, config.size)
         else:
             decoder = ClassHead(channels, train.labels["target"].shape[1])
+            decoder.start_at(train.labels["target"].cpu())
     if config.standardize:
         batches = train.batches(config.batch_size)
-        decoder.sir_norm.fit(train.sir[places] for places in batches)
+        decoder.fit(train.sir[places] for places in batches)
         for scale, norm in enumerate(decoder.skip_norms):
             assert train.skips is not None
             norm.fit(train.skips[places][scale] for places in batches)  # type: ignore[operator]
