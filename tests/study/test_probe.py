@@ -85,7 +85,8 @@ def test_shuffled_labels_give_chance():
 @pytest.mark.parametrize("task", ["depth", "object_normals", "class", "openability"])
 def test_a_decoder_overfits_eight_images(task):
     few = Scenes(8, 3).examples(task)
-    config = replace(QUICK, batch_size=4, max_epochs=60, patience=30)
+    # The class head starts nearer to its aim, and takes smaller steps.
+    config = replace(QUICK, batch_size=4, max_epochs=200 if task == "class" else 60, patience=30)
     result = train_probe(task, few, few, few, config)
     first, best = result.epochs[0].validation_loss, result.validation_loss
     assert best < 0.4 * first and result.losses.mean() == pytest.approx(best, rel=1e-4)
