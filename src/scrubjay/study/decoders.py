@@ -150,7 +150,6 @@ class ClassHead(nn.Module):
         nn.init.zeros_(self.linear.weight)
         if self.project is not None:
             nn.init.normal_(self.project.weight)
-            nn.init.zeros_(self.project.bias)
 
     def fit(self, batches: Iterable[torch.Tensor]) -> None:
         """Takes the statistics of the training examples' features (n, C, 7, 7)."""
