@@ -13,6 +13,7 @@ from scrubjay.study.probe import ProbeConfig
 from scrubjay.study.static import FIELDS, PLAIN, WITH_SKIPS, StaticScale, StaticStudy
 from scrubjay.study.static_data import StaticData
 from scrubjay.study.static_generate import make_static_data
+from scrubjay.viz.static_study import write_static_page
 
 COUNTS = {"FloorPlan401": 6, "FloorPlan402": 6, "FloorPlan421": 4, "FloorPlan426": 4, "FloorPlan427": 4}
 TINY = StaticScale(ProbeConfig(size=14, max_epochs=1, batch_size=4), training_images=8)
@@ -63,6 +64,21 @@ def _is_loss_of(path, rows, test) -> bool:
     return float(wanted["loss"]) == pytest.approx(mean + 1e-6, rel=1e-5)
 
 
+def test_the_page_has_a_chart_for_each_decoder_and_every_loss(data, encoders, tmp_path):
+    rows = StaticStudy(data, encoders, tmp_path, TINY, "random", TASKS).run()
+    descriptions = [encoder.description.as_dict() for encoder in encoders]
+    write_static_page(tmp_path / "index.html", rows, descriptions, "random", "24 images")
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("data:image/png;base64,") == 2 and "24 images" in page
+    assert (
+        (tmp_path / "static-plain.png").read_bytes()[:4]
+        == (tmp_path / "static-skips.png").read_bytes()[:4]
+        == b"\x89PNG"
+    )
+    assert all(f"{row['loss']:.3f}" in page for row in rows)
+    assert all(each["sha256"][:16] in page for each in descriptions)
+
+
 def test_an_interrupted_study_continues_and_equals_an_unbroken_one(data, encoders, tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     StaticStudy(data, encoders, whole, TINY, "random", TASKS).run()
@@ -103,6 +119,10 @@ def test_the_command_measures_an_encoder(data, tmp_path, monkeypatch, capsys):
     words = ["study", "static", "--encoders", "random", "--data", str(data.folder), "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["scrubjay", *words, "--tasks", "class", "--scale", "mini"])
     main()
-    assert capsys.readouterr().out.strip() == str(tmp_path / "static.csv")
+    assert capsys.readouterr().out.strip() == str(tmp_path / "index.html")
+    page = (tmp_path / "index.html").read_text()
+    assert "What encoders see" in page and "random" in page and "data:image/png" not in page, (
+        "no chart without a control"
+    )
     (row,) = read(tmp_path)
     assert (row["encoder"], row["task"], row["ratio"]) == ("random", "class", "")

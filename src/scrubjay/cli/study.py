@@ -50,8 +50,8 @@ def static(
 
     Encoders: ours@FOLDER (a run or weights), random[:SEED], efficientnet-lite0, mobilenetv2, augnet-resnet50,
     timm:NAME@FILE, hf:FOLDER, torch:FILE, python:package.module:Class. Writes static.csv (losses with intervals,
-    comparisons with the control), encoders.json, and the loss of every test image. An interrupted study continues; more
-    encoders only add their own probes.
+    comparisons with the control), index.html (figures and tables), encoders.json, and the loss of every test image. An
+    interrupted study continues; more encoders only add their own probes.
 
     Args:
         encoders: The encoders by name.
@@ -69,6 +69,7 @@ def static(
     from scrubjay.study.static_data import TASKS, StaticData
     from scrubjay.study.static_generate import SCALES as DATA_SCALES
     from scrubjay.study.static_generate import make_static_data
+    from scrubjay.viz.static_study import write_static_page
 
     check_device(device)
     loaded = [load_encoder(name, trust_code) for name in encoders]
@@ -79,5 +80,8 @@ def static(
     compared = control if control in encoders else None
     study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device)
     with progress_bar("Probes") as progress:
-        study.run(progress)
-    print(out / "static.csv")
+        rows = study.run(progress)
+    descriptions = [encoder.description.as_dict() for encoder in loaded]
+    facts = f"{len(study.data):,} images, scale {scale}"
+    write_static_page(out / "index.html", rows, descriptions, compared, facts)
+    print(out / "index.html")
