@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
-from scrubjay.agent.fuse import fuse_always
+from scrubjay.agent.fuse import compute_dtype, fuse_always
 from scrubjay.agent.normalization import CenteredConv2d
 from scrubjay.sim.cells import CELLS
 
@@ -85,8 +85,7 @@ class NormalizeImage(nn.Module):
             image = image.unflatten(2, (-1, 2)).unflatten(1, (-1, 2)).transpose(2, 3).flatten(3)
         # Cast to the convolutions' dtype at once, so that the largest tensor is never written in float32; integers up
         # to 255 are exact in bfloat16 too. The permuted view is in channels_last memory format.
-        kind = image.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.scale.dtype
+        dtype = compute_dtype(self.scale)
         return torch.addcmul(self.shift.to(dtype), image.to(dtype), self.scale.to(dtype)).permute(0, 3, 1, 2)
 
 

@@ -33,7 +33,7 @@ def can_fuse() -> bool:
 def fuse(function: Callable[P, R]) -> Callable[P, R]:
     """Decorates a function of tensors: compiled on a GPU, once for each combination of shapes, where gradients are
     computed. Without them an agent acts, and its step is a CUDA graph: compiling would take longer than it saves."""
-    return _fuse(function, lambda: torch.is_grad_enabled())
+    return _fuse(function, torch.is_grad_enabled)
 
 
 def fuse_always(function: Callable[P, R]) -> Callable[P, R]:
