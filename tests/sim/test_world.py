@@ -101,6 +101,30 @@ def test_open_at_reaches_no_further_than_arms_length(world):
         assert not world.open_at(one(row), one(3))[0]
 
 
+@pytest.mark.parametrize("standing", [True, False])
+def test_openable_cells_are_those_where_open_at_succeeds_unless_the_agent_is_in_the_way(standing):
+    """Every cell is tried, in 24 places of a kitchen, some of them with everything open."""
+    rng = np.random.default_rng(0)
+    with World(["FloorPlan1"], copies=24) as world:
+        positions = world.reachable[0].positions
+        world.state.position[:] = positions[rng.choice(len(positions), 24)]
+        world.state.rotation[:], world.state.standing[:] = 90.0 * rng.integers(4, size=24), standing
+        world.state.open[:6] = True
+        view = world.view(("ids", "depth"))
+        found = world.openable_cells(view).numpy()
+        is_open = world.state.open.copy()
+        blocked = np.stack([
+            world._floors.swept_by(world.room_of, world.state.position, np.full(24, k)) for k in range(is_open.shape[1])
+        ], 1)  # fmt: skip
+        clear = ~(blocked & ~is_open).any(1)
+        for row, column in np.ndindex(7, 7):
+            success = world.open_at(np.full(24, row), np.full(24, column), view)
+            world.state.open[:] = is_open
+            assert not (success & ~found[:, row, column]).any()
+            assert (success == found[:, row, column])[clear].all()
+        assert found.any((1, 2)).sum() > 4 and clear.sum() > 10
+
+
 def test_an_object_is_hidden_in_a_drawer(world, chest):
     world.set_agent_pose(0, AgentPose(0.0, 0.5, 0.0, True))
     world.open(one(0))

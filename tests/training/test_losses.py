@@ -90,6 +90,20 @@ def test_tried_openings_train_their_success_logits():
     )
 
 
+def test_what_can_be_opened_trains_the_success_logits_of_all_cells_but_tries_know_better():
+    """Two steps: a try fails where there is something to open (the door would hit the agent), and another action."""
+    logits = torch.zeros(2, 1, 7, 7)
+    logits[0, 0, 2, 3], logits[1, 0, 0, 0] = np.log(3.0), np.log(4.0)
+    action = torch.tensor([[action_index("OpenAt|3,4")], [action_index("MoveAhead")]])
+    success, every = torch.tensor([[False], [True]]), torch.ones(2, 1, dtype=torch.bool)
+    openable = torch.zeros(2, 1, 7, 7, dtype=torch.bool)
+    openable[0, 0, 2, 3], openable[1, 0, 0, 0] = True, True
+    first, second = -np.log(1 / 4) + 48 * np.log(2), -np.log(4 / 5) + 48 * np.log(2)
+    loss = losses.openable(logits, action, success, every, openable)
+    assert loss.item() == pytest.approx((first + second) / 2)
+    assert losses.openable(logits, action, success, every & success, openable).item() == pytest.approx(second)
+
+
 def test_the_probability_of_opening_is_that_of_all_cells_together():
     """49 of E&M's 57 actions; with one cell twice as likely as the rest, 50 of 58. Masked steps do not count."""
     uniform, likelier = logits_of(Stage.EM), logits_of(Stage.EM, **{"OpenAt_4,4": np.log(2)})

@@ -193,6 +193,29 @@ class World:
         near = reach(self.state.position, self._point(pixel, depth)) <= REACH
         return self.open(np.where(near, openable, NOTHING).astype(int))
 
+    def openable_cells(self, view: View) -> torch.Tensor:
+        """Cells (B, 7, 7) bool of a view with ids and depth where OpenAt finds something closed and within reach.
+
+        On the renderer's device, without waiting for it. Only trying tells whether a door would hit the agent.
+        """
+        openable, pixel = cells.openables_at_cells(view.ids, self._openables)
+        pixel = pixel.flatten(1)
+        depth = view.depth.flatten(1).gather(1, pixel)
+        eye, matrix = cameras(self.state.position, self.state.rotation, self.state.standing)
+        # Points as in `_point`, but only their horizontal distance from the agent.
+        camera = torch.from_numpy(
+            np.concatenate([matrix[:, :2].swapaxes(1, 2), eye[:, None, :2]], 1).astype(np.float32)
+        )
+        camera[:, 3] -= torch.from_numpy(self.state.position)
+        camera, is_open = (
+            t.to(self._device, non_blocking=True) for t in (camera, torch.from_numpy(self.state.open.copy()))
+        )
+        x, y = (pixel % self.size + 0.5) / self.size * 2 - 1, 1 - (pixel // self.size + 0.5) / self.size * 2
+        local = torch.stack([x * depth, y * depth, -depth, torch.ones_like(depth)], -1)
+        near = torch.linalg.vector_norm(local @ camera, dim=-1) <= REACH
+        closed = ~is_open.gather(1, openable.flatten(1).clamp(min=0))
+        return (openable >= 0) & (near & closed).unflatten(1, (cells.CELLS, cells.CELLS))
+
     def close_near(self, worlds: np.ndarray) -> np.ndarray:
         """Closes all open things within reach; succeeds where at least one closed."""
         worlds = np.asarray(worlds, bool)

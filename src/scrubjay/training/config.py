@@ -262,7 +262,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "replay_size": 20_000, "replay_batch_size": 64,
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
-        bootstrap_time_limits=False, openable=0.0,
+        bootstrap_time_limits=False, openable=0.0, openable_everywhere=False,
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,

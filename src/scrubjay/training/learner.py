@@ -41,6 +41,8 @@ class Objective(ActorCriticObjective):
     """Weight of localizing what changed between two images."""
     openable: Weight = 1.0
     """Weight of predicting where OpenAt succeeds, which is not in the paper; 0 does not compute it."""
+    openable_everywhere: bool = False
+    """That loss learns what the engine knows of all cells of every image, not only how tries of OpenAt ended."""
     hindsight: Weight = 0.1
     """OM: weight of imitating missed manipulations, relabeled with where the object landed."""
     opening: Weight = 0.01
@@ -51,6 +53,11 @@ class Objective(ActorCriticObjective):
     """S: weight of predicting whether ClaimVisible would succeed."""
     imitation: Weight = 0.1
     """S: weight of imitating the first action of the shortest path in the mental map."""
+
+    @property
+    def records_openable(self) -> bool:
+        """Do rollouts need to say where something can be opened?"""
+        return self.openable > 0 and self.openable_everywhere
 
     def weights(self, stages: Set[int], shared: bool = True) -> Weights:
         """Loss name -> weight, of these stages' losses and of those that all stages share."""
@@ -123,7 +130,7 @@ class Learner(nn.Module):
             )
             if o.openable:
                 its_losses["openable"] = losses.openable(
-                    step.decision.openable.float(), rollout.action, rollout.success, mask
+                    step.decision.openable.float(), rollout.action, rollout.success, mask, rollout.openable
                 )
             its_metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
             terms |= prefixed(name, its_losses)

@@ -70,17 +70,31 @@ def change_localization(change: torch.Tensor, changed: torch.Tensor, *masks: tor
     return torch.stack([mean_where(loss, mask & anything) for mask in masks]).sum()
 
 
-def openable(logits: torch.Tensor, action: torch.Tensor, success: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def openable(
+    logits: torch.Tensor,
+    action: torch.Tensor,
+    success: torch.Tensor,
+    mask: torch.Tensor,
+    everywhere: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Binary cross entropy of the logits (T, B, 7, 7) that OpenAt succeeds, at the cells where it was tried.
 
     Not in the paper. Nearly all of 49 OpenAt fail, and an actor would drop them all before it knows which do not. Few
     tries weigh less than a mean over them: a single success would outweigh all other losses.
+
+    `everywhere` (T, B, 7, 7) bool says of all cells whether there is something to open, and is believed but where
+    OpenAt was tried. Then the loss is a mean over steps of the cells' sums.
     """
     cell = action - FIRST_OPEN
     tried = (cell >= 0) & (cell < CELLS**2)
-    logit = logits.flatten(-2).gather(-1, torch.where(tried, cell, 0)[..., None])[..., 0]
-    loss = F.binary_cross_entropy_with_logits(logit, success.to(logit.dtype), reduction="none")
-    return mean_where(loss, mask & tried, min_count=MIN_OPEN_TRIES)
+    logits, cell = logits.flatten(-2), torch.where(tried, cell, 0)[..., None]
+    if everywhere is None:
+        loss = F.binary_cross_entropy_with_logits(logits.gather(-1, cell)[..., 0], success.to(logits), reduction="none")
+        return mean_where(loss, mask & tried, min_count=MIN_OPEN_TRIES)
+    known = everywhere.flatten(-2)
+    succeeded = torch.where(tried, success, known.gather(-1, cell)[..., 0])
+    labels = known.scatter(-1, cell, succeeded[..., None]).to(logits)
+    return mean_where(F.binary_cross_entropy_with_logits(logits, labels, reduction="none").sum(-1), mask)
 
 
 @torch.no_grad()

@@ -52,6 +52,7 @@ class _Steps:
     hit: torch.Tensor
     landed: torch.Tensor
     opened: torch.Tensor
+    openable: torch.Tensor | None
 
 
 @dataclass(frozen=True)
@@ -215,5 +216,5 @@ class ManipulationBuffer:
             reward=torch.where(mask, steps.reward, 0), landed=torch.where(mask, steps.landed, NOTHING),
             claimable=never, teacher_action=torch.full_like(steps.action, NOTHING),
             bootstrap_value=torch.zeros_like(steps.reward[0]), state=state, last=tree.index(observation, -1),
-            stages=frozenset({OM}), **flags,
+            stages=frozenset({OM}), openable=steps.openable, **flags,
         ))  # fmt: skip

@@ -23,7 +23,7 @@ from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
-from scrubjay.game.cache import CacheGame, StepResult
+from scrubjay.game.cache import LABELS, CacheGame, StepResult
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.placement import FEW_PIXELS, fullest_target, object_pixels
 from scrubjay.game.rewards import HidingReward, step_reward
@@ -78,6 +78,9 @@ class Rollout:
     """(B,): after the last step."""
     stages: frozenset[int]
     """Stages with at least one step, known to the host without a wait for the device."""
+    openable: torch.Tensor | None = None
+    """(T, B, 7, 7) bool: before each step, OpenAt would have found something closed and within reach; None if it was
+    not recorded."""
 
     def __len__(self) -> int:
         return self.action.shape[0]
@@ -112,6 +115,7 @@ class Collector:
         cuda_graph: bool = False,
         record_frames: bool = False,
         think_every: int = 1,
+        record_openable: bool = False,
         on_decision: Callable[[int, MemoryState], None] | None = None,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
@@ -119,6 +123,7 @@ class Collector:
         `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games
         that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         `record_frames`: `frames` holds what the last rollout's images were rendered from.
+        `record_openable`: rollouts have `openable`.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
         it.
@@ -143,7 +148,7 @@ class Collector:
         self.think_every, self._time = think_every, 0
         several = self.device.type == "cuda" and len(self.games) > 1
         self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
-        self.record_frames = record_frames
+        self.record_frames, self.record_openable = record_frames, record_openable
         self.frames: np.ndarray | None = None
         """(T, B): what the last rollout's images were rendered from, if recorded."""
         self.steps = 0
@@ -268,6 +273,7 @@ class _Unroll:
         """(B,) each: E&M's rewards for the value of the states that its steps led to."""
         self.stages: set[int] = set()
         self.frames: list[np.ndarray] = []
+        self.openable: list[torch.Tensor] = []
 
     def decide(self, last: bool = False) -> None:
         """Renders and samples actions; does not wait for the device."""
@@ -278,6 +284,8 @@ class _Unroll:
         self.observations.append(observation)
         if collector.record_frames and not last:
             self.frames.append(record_frames(game.world, collector.augmentations[number]))
+        if collector.record_openable and not last:
+            self.openable.append(game.world.openable_cells(game.look(LABELS)))
         with collector.autocast():
             if collector.hiding_rewards:
                 values = place_values(collector.agent, step.state.metric_map, observation.place)
@@ -349,7 +357,8 @@ class _Unroll:
             tensors["reward"] = tensors["reward"] + torch.stack(self.hiding_rewards)
         return Rollout(
             tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
-            stages=frozenset(self.stages), teacher_action=teacher_action, **tensors,
+            stages=frozenset(self.stages), teacher_action=teacher_action,
+            openable=torch.stack(self.openable) if self.openable else None, **tensors,
         )  # fmt: skip
 
 

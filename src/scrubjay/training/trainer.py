@@ -142,7 +142,7 @@ class Trainer:
         collector = Collector(
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
-            think_every=self.config.think_every,
+            think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             on_decision=self.manipulations.observe if self.manipulations is not None else None,
         )  # fmt: skip
         if self.replay is not None:
