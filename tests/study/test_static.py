@@ -5,14 +5,17 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from scrubjay.cli.main import main
 from scrubjay.errors import DataError, EncoderError, ProbeError
 from scrubjay.study.encoders import load_encoder
 from scrubjay.study.probe import ProbeConfig
-from scrubjay.study.static import FIELDS, PLAIN, WITH_SKIPS, StaticScale, StaticStudy
+from scrubjay.study.probe_files import load_probe
+from scrubjay.study.static import FIELDS, PLAIN, WITH_SKIPS, StaticScale, StaticStudy, read_probes
 from scrubjay.study.static_data import StaticData
 from scrubjay.study.static_generate import make_static_data
+from scrubjay.study.static_predictions import load_predictions
 from scrubjay.viz.static_study import write_static_page
 
 COUNTS = {"FloorPlan401": 6, "FloorPlan402": 6, "FloorPlan421": 4, "FloorPlan426": 4, "FloorPlan427": 4}
@@ -122,3 +125,47 @@ def test_the_command_measures_an_encoder(data, tmp_path, monkeypatch, capsys):
     assert "data:image/png" not in page, "no chart without a control"
     (row,) = read(tmp_path)
     assert (row["encoder"], row["task"], row["ratio"]) == ("random", "class", "")
+
+
+def test_predictions_of_a_few_test_images_and_the_depth_decoder_are_kept(data, encoders, tmp_path):
+    study = StaticStudy(data, encoders[:1], tmp_path, TINY, tasks=("depth", "normals", "openability", "class"))
+    study.run()
+    (row,) = study.shown
+    assert data.index["split"][row] == "test" and data.index["object"][row] >= 0
+    for task, decoder in (("depth", PLAIN), ("depth", WITH_SKIPS), ("normals", PLAIN), ("class", PLAIN)):
+        files = read_probes(tmp_path, task, decoder)["random"]
+        assert ("decoders" in files) == (task == "depth")
+        kept, losses = load_predictions(task, files["predictions"]), np.load(files["losses"])
+        assert kept.rows.tolist() == [row] and kept.losses == losses[data.split("test") == row]
+        labels = data.labels(task, [row])
+        if task == "depth":
+            truth, valid = labels["target"][0, 8::16, 8::16], labels["valid"][0, 8::16, 8::16]
+            assert np.abs(kept.values[0] - truth)[valid].mean() == pytest.approx(kept.losses[0], abs=1e-3)
+        if task == "class":
+            there, p = labels["target"][0], np.clip(kept.values[0], 1e-3, 1 - 1e-3)
+            assert -np.log(np.where(there, p, 1 - p)).mean() == pytest.approx(kept.losses[0], abs=0.02)
+    kinds = load_predictions("openability", read_probes(tmp_path, "openability")["random"]["predictions"]).values
+    assert set(np.unique(kinds)) <= {0, 1, 2}
+    # The decoder on features: what the photographs' page does.
+    probe = load_probe(read_probes(tmp_path, "depth")["random"]["decoders"])
+    sir = encoders[0](torch.from_numpy(data.images([row]))).sir.to(torch.bfloat16).float()
+    again = probe.decoder(sir)[0, 0].detach().numpy()
+    kept = load_predictions("depth", read_probes(tmp_path, "depth")["random"]["predictions"])
+    np.testing.assert_allclose(again, kept.values[0], atol=1e-3)
+
+
+def test_results_without_predictions_are_read_and_broken_ones_refused(data, encoders, tmp_path):
+    study = StaticStudy(data, encoders[:1], tmp_path, TINY, tasks=("class",))
+    study.run()
+    (path,) = (tmp_path / "predictions").iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ProbeError, match="not predictions of a probe, or damaged"):
+        load_predictions("class", path)
+    path.unlink()
+    study.run()
+    assert "predictions" not in read_probes(tmp_path, "class")["random"]
+    with pytest.raises(DataError, match="run the study"):
+        read_probes(tmp_path / "nowhere", "depth")
+    (tmp_path / "probes.json").write_text('[{"task": "class"}]')
+    with pytest.raises(DataError, match="not a list of probes"):
+        read_probes(tmp_path, "class")

@@ -25,11 +25,18 @@ from scrubjay.study.encoders import StudyEncoder
 from scrubjay.study.features import DataFeatures
 from scrubjay.study.loss_table import LossTable, write_losses
 from scrubjay.study.probe import ProbeConfig
+from scrubjay.study.probe_files import save_probe
 from scrubjay.study.static_data import TASKS, TRAIN_IMAGES, StaticData
+from scrubjay.study.static_predictions import make_predictions, save_predictions, shown_rows
 from scrubjay.study.static_probe import probe_rows, probe_task
 
 PLAIN, WITH_SKIPS = "7 x 7", "skips"
 """What decoders read: the features alone, which any encoder has, or the finer scales too. Never compare the two."""
+KINDS = {"losses": "npy", "predictions": "npz", "decoders": "safetensors"}
+"""Folders of the probes' files, which are keys of probes.json, and the names' endings."""
+LOSSES, PREDICTIONS, DECODERS = KINDS
+SAVED_DECODERS = ("depth",)
+"""Tasks whose trained decoders are kept, for pictures of your own; a decoder is a few megabytes."""
 SMALLEST_LOSS = 1e-6
 """Added to losses: a Gamma model and a ratio need them positive."""
 
@@ -85,9 +92,15 @@ class StaticStudy:
         self.data, self.encoders, self.out, self.scale = data, list(encoders), Path(out), scale
         self.control, self.tasks, self.device = control, list(tasks), device
         self.digest = data_digest(data)
+        self.shown = shown_rows(data)
+        """Test images whose predictions are kept for the page."""
 
     def run(self, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Row]:
-        """Trains the probes that are missing and writes static.csv, encoders.json and the losses of each test image."""
+        """Trains the probes that are missing and writes static.csv, encoders.json and probes.json.
+
+        Of each probe there are files of the losses of all test images and of predictions for a few; of depth, also the
+        decoder.
+        """
         probes = [
             (encoder, decoder, task)
             for encoder in self.encoders
@@ -108,31 +121,53 @@ class StaticStudy:
         rows = list(self._rows(losses))
         descriptions = [encoder.description.as_dict() for encoder in self.encoders]
         write_atomically(self.out / "encoders.json", json.dumps(descriptions, indent=1) + "\n")
+        write_atomically(self.out / "probes.json", json.dumps(self._files(probes), indent=1) + "\n")
         write_atomically(self.out / "static.csv", table_text(rows))
         return rows
 
     def _probe(self, features: DataFeatures, decoder: str, task: str) -> np.ndarray:
         """The test losses of one probe, read if they are there."""
-        description, rows = features.encoder.description, probe_rows(self.data, task, self.scale.training_images)
-        parts = [self.digest, description.key, decoder, task, self.scale.training_images, asdict(self.scale.config)]
-        path = self.out / "losses" / f"{task}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.npy"
+        rows = probe_rows(self.data, task, self.scale.training_images)
+        name = self._file_name(features.encoder, decoder, task)
+        path = self.out / LOSSES / f"{name}.npy"
         if path.exists():
             losses = np.load(path, allow_pickle=False)
             if losses.shape != (len(rows["test"]),) or not np.isfinite(losses).all():
                 raise DataError(f"{path}: not the losses of {len(rows['test'])} test images; delete the file")
             return losses
         result = probe_task(self.data, features, task, rows, decoder == WITH_SKIPS, self.scale.config)
+        if task in SAVED_DECODERS:
+            save_probe(result, self.out / DECODERS / f"{name}.safetensors")
+        predictions = make_predictions(self.data, features, result, self.shown, rows["test"])
+        save_predictions(predictions, task, self.out / PREDICTIONS / f"{name}.npz")
+        # Last, for where they are the probe is done.
         buffer = io.BytesIO()
         np.save(buffer, result.losses)
         write_atomically(path, buffer.getvalue())
         return result.losses
+
+    def _file_name(self, encoder: StudyEncoder, decoder: str, task: str) -> str:
+        """Of a probe's files: a digest of all that it depends on."""
+        key, images = encoder.description.key, self.scale.training_images
+        parts = [self.digest, key, decoder, task, images, asdict(self.scale.config)]
+        return f"{task}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+
+    def _files(self, probes: Sequence[tuple[StudyEncoder, str, str]]) -> list[dict[str, str]]:
+        """probes.json: the files of each probe; results of earlier versions may lack some."""
+        listed = []
+        for encoder, decoder, task in probes:
+            name = self._file_name(encoder, decoder, task)
+            files = {folder: f"{folder}/{name}.{suffix}" for folder, suffix in KINDS.items()}
+            there = {kind: path for kind, path in files.items() if (self.out / path).exists()}
+            listed.append({"encoder": encoder.description.name, "decoder": decoder, "task": task, **there})
+        return listed
 
     def _rows(self, losses: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Iterator[Row]:
         for decoder in (PLAIN, WITH_SKIPS):
             tables = {task: self._table(task, each) for (one, task), each in losses.items() if one == decoder}
             kind = "skips" if decoder == WITH_SKIPS else "plain"
             for task, table in tables.items():
-                write_losses(table, self.out / "losses" / f"{task}-{kind}.csv.gz")
+                write_losses(table, self.out / LOSSES / f"{task}-{kind}.csv.gz")
             encoders = next(iter(tables.values())).encoders if tables else []
             if self.control in encoders and len(encoders) > 1:
                 rows = [comparison.row() for comparison in compare_encoders(tables, self.control).comparisons]
@@ -165,6 +200,30 @@ def _decoders(encoder: StudyEncoder) -> list[str]:
 def _tasks_of(decoder: str, tasks: Sequence[str]) -> list[str]:
     """The class head reads no skips."""
     return [task for task in tasks if decoder == PLAIN or task != "class"]
+
+
+def read_probes(out: Path, task: str, decoder: str = PLAIN) -> dict[str, dict[str, Path]]:
+    """The files of a finished study's probes of a task, by encoder and kind ("losses", "predictions", "decoders").
+
+    The depth decoders are there to read: `load_probe(read_probes(out, "depth")["random"]["decoders"])`. Files that are
+    not there are left out; DataError if the folder has no results.
+    """
+    path = Path(out) / "probes.json"
+    try:
+        listed = json.loads(path.read_text())
+        mine = [entry for entry in listed if (entry["task"], entry["decoder"]) == (task, decoder)]
+        return {
+            entry["encoder"]: {
+                kind: path.parent / entry[kind]
+                for kind in KINDS
+                if kind in entry and (path.parent / entry[kind]).exists()
+            }
+            for entry in mine
+        }
+    except FileNotFoundError as error:
+        raise DataError(f"{out}: no probes.json of `scrubjay study static`; run the study (again)") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a list of probes: {error}") from error
 
 
 def data_digest(data: StaticData) -> str:
