@@ -24,6 +24,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim import cells
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.render.base import View
+from scrubjay.sim.state import State
 from scrubjay.sim.world import World
 
 SEEN, LABELS = ("rgb", "ids", "depth"), ("ids", "depth")
@@ -165,13 +166,7 @@ class CacheGame:
 
     def relative_place(self) -> np.ndarray:
         """The players' places relative to the start, (B, 4): steps right and ahead, quarter turns, standing."""
-        state = self.world.state
-        away = (state.position - self.start[:, :2]) / GRID
-        facing, right = facing_vector(self.start[:, 2]), right_vector(self.start[:, 2])
-        quarters = np.round((state.rotation - self.start[:, 2]) / 90) % 4
-        return (
-            np.stack([(away * right).sum(1), (away * facing).sum(1), quarters, state.standing], 1).round().astype(int)
-        )
+        return relative_place(self.world.state, self.start)
 
     # A step.
 
@@ -427,6 +422,14 @@ class CacheGame:
         self._move_to(b, np.array(spec.place or spec.start))
         if spec.pose is not None:
             state.goal[b], state.pose[b], state.held[b] = self.goal[b], spec.pose, False
+
+
+def relative_place(state: State, start: np.ndarray) -> np.ndarray:
+    """Places of agents relative to starts (B, 4), x, y, rotation, standing: see `CacheGame.relative_place`."""
+    away = (state.position - start[:, :2]) / GRID
+    facing, right = facing_vector(start[:, 2]), right_vector(start[:, 2])
+    quarters = np.round((state.rotation - start[:, 2]) / 90) % 4
+    return np.stack([(away * right).sum(1), (away * facing).sum(1), quarters, state.standing], 1).round().astype(int)
 
 
 def _is_among(point: np.ndarray, positions: np.ndarray) -> bool:

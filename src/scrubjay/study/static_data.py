@@ -7,9 +7,6 @@ half a megabyte, the paper's 38,055 take 20 GB.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +16,7 @@ import numpy as np
 from scrubjay.errors import DataError
 from scrubjay.rooms.catalog import TYPES
 from scrubjay.rooms.room import GOALS
+from scrubjay.study.data_files import open_array, read_index, read_json
 
 VERSION = 1
 SIZE = 224
@@ -88,7 +86,7 @@ class StaticData:
         self.facts = read_facts(self.folder)
         if not (self.folder / "index.csv").exists():
             raise DataError(f"{folder}: the data is incomplete; run `scrubjay study data static` again to continue")
-        self.index = read_index(self.folder / "index.csv")
+        self.index = read_index(self.folder / "index.csv", COLUMNS)
         """Structured array with the columns of COLUMNS, a row per image."""
         counts: dict[str, int] = self.facts["scenes"]
         scenes = [scene for scene, count in counts.items() for _ in range(count)]
@@ -204,19 +202,10 @@ class StaticData:
 
 def read_facts(folder: Path) -> dict:
     """How a folder was made, and its number of images by scene; DataError if there is none, or of another version."""
-    path = folder / "data.json"
-    try:
-        facts = json.loads(path.read_text())
-    except FileNotFoundError as error:
-        raise DataError(f"{folder}: no data here; make it with `scrubjay study data static --out {folder}`") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path}: not a description of data: {error}") from error
-    if not isinstance(facts, dict) or facts.get("version") != VERSION:
-        found = facts.get("version") if isinstance(facts, dict) else None
-        raise DataError(f"{folder}: data of version {found}, not {VERSION}; make it again")
+    facts = read_json(folder, VERSION, "scrubjay study data static")
     scenes = facts.get("scenes")
     if not isinstance(scenes, dict) or not scenes or not all(type(n) is int and n > 0 for n in scenes.values()):
-        raise DataError(f"{path}: scenes must be numbers of images by name")
+        raise DataError(f"{folder / 'data.json'}: scenes must be numbers of images by name")
     return facts
 
 
@@ -225,48 +214,12 @@ def open_scene(folder: Path, count: int) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     for name, (kind, shape) in (FIELDS | OBJECT_FIELDS).items():
         path = folder / f"{name}.npy"
-        try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{path}: not a readable array: {error}") from error
         rows = count if name in FIELDS else int(arrays["object_end"][-1])
-        if array.dtype != kind or array.shape != (rows, *shape):
-            wanted = f"{np.dtype(kind)} {(rows, *shape)}"
-            raise DataError(f"{path}: {array.dtype} {array.shape} where {wanted} is expected; make the data again")
+        array = open_array(path, kind, (rows, *shape))
         if name == "object_end" and (np.diff(array, prepend=0) < 0).any():
             raise DataError(f"{path}: the ends of objects must not decrease")
         arrays[name] = array
     return arrays
-
-
-def read_index(path: Path) -> np.ndarray:
-    """An index as a structured array with the columns of COLUMNS."""
-    try:
-        with open(path, newline="") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: not an index: {error}") from error
-    if not rows or rows[0] != list(COLUMNS):
-        raise DataError(f"{path}: the columns must be {', '.join(COLUMNS)}")
-    index = np.empty(len(rows) - 1, list(COLUMNS.items()))
-    for number, row in enumerate(rows[1:]):
-        try:
-            index[number] = tuple(
-                {"True": True, "False": False}[value] if kind == "?" else value
-                for value, kind in zip(row, COLUMNS.values(), strict=True)
-            )
-        except (ValueError, KeyError) as error:
-            raise DataError(f"{path}, line {number + 2}: not a row of an index: {error}") from error
-    return index
-
-
-def index_text(index: np.ndarray) -> str:
-    """An index as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(row.tolist() for row in index)
-    return text.getvalue()
 
 
 def _check_task(task: str) -> None:

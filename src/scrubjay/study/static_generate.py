@@ -27,6 +27,7 @@ from scrubjay.sim.render.make import check_request
 from scrubjay.sim.walking import Floors
 from scrubjay.sim.world import World
 from scrubjay.study import static_labels as labels
+from scrubjay.study.data_files import index_text, read_index, write_folder
 from scrubjay.study.static_data import (
     COLUMNS,
     MASK,
@@ -35,10 +36,8 @@ from scrubjay.study.static_data import (
     SPLITS,
     TRAVERSABLE,
     VERSION,
-    index_text,
     open_scene,
     read_facts,
-    read_index,
 )
 
 ROTATIONS = (0, 90, 180, 270)
@@ -115,9 +114,9 @@ def make_static_data(
         for room in build_rooms(missing[first : first + ROOMS_AT_ONCE]):
             count = counts[room.room.scene]
             with World([room], min(batch, count), renderer, SIZE, device, threads=1) as world:
-                _write_scene(folder / room.room.scene, StaticScene(world, seed).make(count))
+                write_folder(folder / room.room.scene, StaticScene(world, seed).make(count))
             progress(done := done + count, sum(counts.values()))
-    index = np.concatenate([read_index(folder / scene / "index.csv") for scene in counts])
+    index = np.concatenate([read_index(folder / scene / "index.csv", COLUMNS) for scene in counts])
     write_atomically(folder / "index.csv", index_text(index))
 
 
@@ -135,22 +134,9 @@ def _complete(folder: Path, count: int) -> bool:
     if not folder.exists():
         return False
     open_scene(folder, count)
-    if len(read_index(folder / "index.csv")) != count:
+    if len(read_index(folder / "index.csv", COLUMNS)) != count:
         raise DataError(f"{folder}: index.csv does not have {count} images; remove the folder and run again")
     return True
-
-
-def _write_scene(folder: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Writes a scene beside its folder and renames it, so that it is whole or not there."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    for name, values in arrays.items():
-        if name == "index":
-            (partial / "index.csv").write_text(index_text(values))
-        else:
-            np.save(partial / f"{name}.npy", values, allow_pickle=False)
-    os.replace(partial, folder)
 
 
 @dataclass(frozen=True)
