@@ -57,7 +57,7 @@ def test_a_captured_step_on_whole_manipulations_equals_a_plain_one():
     plain, captured, turns = copy.deepcopy(trainer.manipulation), None, 0
     for _ in range(12):
         trainer.manipulations.add(collector.collect(8))
-        for batch in trainer.manipulations.minibatches(len(trainer.manipulations) // 3, 3, 1):
+        for batch in trainer.manipulations.minibatches(trainer.manipulations.ready(3), 3, 1):
             weights = plain.weights(batch.rollout)
             plain.zero_grad(set_to_none=True)
             expected = plain(batch.rollout)
@@ -113,7 +113,7 @@ def test_whole_games_learn_with_graphs():
     trainer = Trainer(config, "cuda")
     collector, replay = trainer.start_segment()
     rows = [trainer.update(collector, replay) for _ in range(16)]
-    assert set(trainer.graphs) == {"rollouts", "manipulations", "hidings"}
+    assert set(trainer.graphs) == {"rollouts", "manipulations of 6 steps", "hidings"}
     logged = set().union(*(row["losses"] for row in rows))
     assert logged >= {"em/policy_loss", "s/policy_loss", "om/hindsight", "oh/policy_loss", "ps/outcome"}
     trainer.close()

@@ -16,6 +16,7 @@ from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import Observation
 from scrubjay.game.rewards import step_reward
 from scrubjay.sim.world import World
+from scrubjay.training import manipulation_buffer
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.learner import Learner, Objective
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
@@ -67,7 +68,7 @@ def taken(buffer: ManipulationBuffer, count: int, monkeypatch) -> list[Rollout]:
         patch.setattr(buffer, "_finished", buffer._finished)
         patch.setattr(buffer._steps, "free", lambda rows: None)
         patch.setattr(buffer._maps, "free", lambda rows: None)
-        return [batch.rollout for batch in buffer.minibatches(len(buffer) // count, count, 1)]
+        return [batch.rollout for batch in buffer.minibatches(buffer.ready(count), count, 1)]
 
 
 def test_kept_manipulations_equal_the_step_results(played, monkeypatch):
@@ -152,7 +153,24 @@ def test_learning_from_manipulations_never_looks_at_values(played, monkeypatch):
     check_without_values(learner.agent, learner, learner.weights(batch), batch, monkeypatch)
 
 
-def test_minibatches_free_what_they_took_and_leave_the_rest(chest):
+def test_short_manipulations_are_padded_less_and_have_the_same_losses(played, monkeypatch):
+    agent, _, _, buffer = played
+    learner = Learner(agent, Objective(), {Stage.OM}, shared=False)
+    full = taken(buffer, 1, monkeypatch)
+    monkeypatch.setattr(buffer, "lengths", (3, int(LIMITS[Stage.OM])))
+    split = taken(buffer, 1, monkeypatch)
+    lengths = [int((rollout.observation.stage == Stage.OM).sum()) for rollout in full]
+    assert {len(rollout) for rollout in split} == {3, 6}
+    assert [len(r) for r in split] == [3] * sum(n <= 3 for n in lengths) + [6] * sum(n > 3 for n in lengths)
+    short = [rollout for rollout, length in zip(full, lengths, strict=True) if length <= 3]
+    with torch.no_grad():
+        for mine, its in zip(split, short, strict=False):
+            torch.testing.assert_close(learner(mine)[0], learner(its)[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("short", [20, 3])
+def test_minibatches_free_what_they_took_and_leave_the_rest(chest, monkeypatch, short):
+    monkeypatch.setattr(manipulation_buffer, "SHORT", short)
     agent = eager_agent()
     with World([chest], copies=4, size=SMALL.image_size) as world:
         game = CacheGame(world, RandomEpisodes(3, first=Stage.OM, last=Stage.OM), LIMITS)
@@ -161,16 +179,16 @@ def test_minibatches_free_what_they_took_and_leave_the_rest(chest):
         sizes = []
         for _ in range(12):
             buffer.add(collector.collect(5))
-            before, ready = len(buffer), len(buffer) // 3
-            batches = list(buffer.minibatches(ready, 3, 2))
-            assert len(batches) == 2 * ready and len(buffer) == before - 3 * ready < 3
+            before, ready = len(buffer), sum(buffer.ready(3))
+            batches = list(buffer.minibatches(buffer.ready(3), 3, 2))
+            assert len(batches) == 2 * ready and len(buffer) == before - 3 * ready < 3 * len(buffer.lengths)
             for epoch in (batches[:ready], batches[ready:]) if ready else ():
                 seen = sorted(float(b.rollout.log_probs[0, n]) for b in epoch for n in range(3))
                 assert len(set(seen)) == 3 * ready
             sizes.append(len(buffer._steps))
             used = len(buffer._steps) - len(buffer._steps._free)
             running, waiting = buffer._length.clip(min=0).sum(), buffer._finished.length.sum()
-            assert used == running + waiting <= 4 * LIMITS[Stage.OM] + 3 * LIMITS[Stage.OM]
+            assert used == running + waiting <= 4 * LIMITS[Stage.OM] + 6 * LIMITS[Stage.OM]
             assert len(set(buffer._steps._free)) == len(buffer._steps._free)
         assert sizes[-1] == sizes[4] < 100, "12 rollouts have 240 steps"
         collector.collect(2)

@@ -27,12 +27,14 @@ from scrubjay.training.rollout import Rollout
 OM, PS = int(Stage.OM), int(Stage.PS)
 GROWTH = 1.5
 """A pool that is full becomes so many times as large."""
+SHORT = 20
+"""Manipulations of at most so many steps are padded to this number: most drop the object long before OM's limit."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ManipulationBatch:
-    """Whole manipulations, padded to OM's step limit: one in each game of a rollout, from its first step on."""
+    """Whole manipulations, padded to one length: one in each game of a rollout, from its first step on."""
 
     rollout: Rollout
     """(T, n): padding has the stage PS, which no loss is about."""
@@ -118,6 +120,8 @@ class ManipulationBuffer:
     def __init__(self, agent: Agent, games: Sequence[CacheGame]) -> None:
         self.agent, self.games = agent, list(games)
         self.limit = int(self.games[0].limits[OM])
+        self.lengths = (SHORT, self.limit) if self.limit > SHORT else (self.limit,)
+        """Steps that manipulations are padded to: the first of these that they fit in."""
         count = sum(map(len, self.games))
         self._steps: _Pool[_Steps] = _Pool()
         self._maps: _Pool[MapState] = _Pool()
@@ -186,20 +190,38 @@ class ManipulationBuffer:
             first += len(game)
         return slots
 
-    def minibatches(self, batches: int, count: int, epochs: int) -> Iterator[ManipulationBatch]:
-        """Removes the oldest manipulations, `batches` times `count`, and yields each once per epoch, shuffled."""
-        taken, self._finished = (
-            tree.index(self._finished, part) for part in (slice(batches * count), slice(batches * count, None))
-        )
-        for _ in range(epochs if batches else 0):
-            for part in torch.randperm(len(taken)).split(count):
-                yield self._batch(tree.index(taken, part.numpy()))
-        self._steps.free(taken.rows[taken.within])
-        self._maps.free(taken.slot)
+    def ready(self, count: int) -> list[int]:
+        """For each of `lengths`, the minibatches of `count` finished manipulations that there are."""
+        return [len(its) // count for its in self._by_length()]
 
-    def _batch(self, episodes: _Episodes) -> ManipulationBatch:
-        """A copy of manipulations, on the agent's device."""
+    def minibatches(self, batches: Sequence[int], count: int, epochs: int) -> Iterator[ManipulationBatch]:
+        """Removes the oldest manipulations, `batches` times `count` of each length, and yields each once per epoch."""
+        taken = [its[: each * count] for its, each in zip(self._by_length(), batches, strict=True)]
+        every = self._finished
+        self._finished = tree.index(every, np.setdiff1d(np.arange(len(every)), np.concatenate(taken)))
+        for _ in range(epochs):
+            parts = [
+                (its[part.numpy()], length)
+                for its, length in zip(taken, self.lengths, strict=True)
+                for part in torch.randperm(len(its)).split(count)
+                if len(part)
+            ]
+            for each in torch.randperm(len(parts)).tolist():
+                episodes, length = parts[each]
+                yield self._batch(tree.index(every, episodes), length)
+        freed = tree.index(every, np.concatenate(taken))
+        self._steps.free(freed.rows[freed.within])
+        self._maps.free(freed.slot)
+
+    def _by_length(self) -> list[np.ndarray]:
+        """Indices of finished manipulations, oldest first, for each of `lengths`."""
+        which = np.searchsorted(self.lengths, self._finished.length)
+        return [np.flatnonzero(which == number) for number in range(len(self.lengths))]
+
+    def _batch(self, episodes: _Episodes, length: int) -> ManipulationBatch:
+        """A copy of manipulations of at most so many steps, on the agent's device."""
         assert self._steps.tensors is not None and self._maps.tensors is not None
+        episodes = replace(episodes, rows=episodes.rows[:, :length])
         # Any step of the episode can stand for padding.
         rows = np.where(episodes.within, episodes.rows, episodes.rows[:, :1])
         arrays, device = (rows.T.copy(), episodes.within.T.copy(), episodes.slot), self._steps.tensors.action.device

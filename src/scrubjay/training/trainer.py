@@ -43,6 +43,7 @@ from scrubjay.training.distributed import Group
 from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
+from scrubjay.training.finite import FiniteCheck
 from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
@@ -93,6 +94,7 @@ class Trainer:
         self.progress = Progress()
         self.graphs: dict[str, CudaGraphLearner] = {}
         """By what is learned; see `_play_step`."""
+        self.finite = FiniteCheck()
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
         scenes = self.group.shard(config.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
@@ -195,6 +197,7 @@ class Trainer:
             share = self.config.replay_group_share
             replay.add(sample_triplets(rollout, replay.rng, replay.wanted, share, collector.frames))
             metrics |= self.train_dynamics(replay)
+        self.finite.check()
         losses = to_floats(metrics)
         now = time.perf_counter()
         steps = self.group.sum(collector.steps - before, self.device)
@@ -303,12 +306,13 @@ class Trainer:
         """
         buffer.add(rollout)
         count, mean = self.config.manipulation_minibatch, MeanMetrics()
-        batches = -self.group.max(-(len(buffer) // count), self.device)
+        batches = [-self.group.max(-ready, self.device) for ready in buffer.ready(count)]
         for batch in buffer.minibatches(batches, count, self.config.epochs):
             weights = self.manipulation.weights(batch.rollout)
             # Only the returns are committed: as of OH, sequences are padded with steps that were never taken.
+            name = f"manipulations of {len(batch.rollout)} steps"
             losses, metrics, norm = self._play_step(
-                "manipulations", lambda each: self.manipulation(each.rollout), weights, batch, True, self.agent.heads
+                name, lambda each: self.manipulation(each.rollout), weights, batch, True, self.agent.heads
             )
             mean.add(losses | metrics | {"om/grad_norm": norm})
         return mean.means()
@@ -387,14 +391,11 @@ class Trainer:
         return self._clip_gradients(name, losses, batch)
 
     def _clip_gradients(self, name: str, losses: Losses, batch: object) -> torch.Tensor:
-        """Clips gradients by their norm, which it returns; NotFiniteError unless that and all losses are finite."""
-        total = torch.stack([loss.detach().float() for loss in losses.values()]).sum()
+        """Clips gradients by their norm, which it returns. Neither that nor a loss may be other than finite."""
         every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
         parameters = [p for p in every if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm or math.inf)
-        if not torch.isfinite(norm + total):
-            not_finite = [name for name, loss in losses.items() if not torch.isfinite(loss)]
-            raise NotFiniteError(not_finite or ["the gradient"], batch)
+        self.finite.add(losses, norm, batch)
         return norm
 
 
