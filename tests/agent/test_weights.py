@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from scrubjay.agent.agent import load_agent
+from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import PAPER, PRESETS, SMALL, AgentConfig
 from scrubjay.agent.encoder import Encoder
 from scrubjay.agent.weights import CONFIG_FILE, fill, load, save
@@ -48,6 +48,25 @@ def test_weights_round_trip_bit_by_bit(tmp_path):
     assert torch.equal(other(image).sir, written(image).sir)
     # Loading keeps the layout that convolutions are fast in.
     assert other.stem.weight.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_compact_weights_are_half_as_large_and_rounded_but_statistics_are_exact(tmp_path):
+    torch.manual_seed(0)
+    agent = Agent(SMALL)
+    for buffer in agent.buffers():
+        if buffer.is_floating_point():
+            buffer.uniform_(0.5, 1.5)
+    save(agent, SMALL, tmp_path / "full")
+    save(agent, SMALL, tmp_path / "half", compact=True)
+    full, half = (sum(path.stat().st_size for path in (tmp_path / name).iterdir()) for name in ("full", "half"))
+    assert half < 0.52 * full
+    other = Agent(SMALL)
+    fill(other, load(tmp_path / "half")[1])
+    parameters = dict(agent.named_parameters())
+    for name, tensor in other.state_dict().items():
+        its = agent.state_dict()[name]
+        expected = its.bfloat16().float() if name in parameters else its
+        assert tensor.dtype == its.dtype and torch.equal(tensor, expected), name
 
 
 @given(st.sampled_from(sorted(PRESETS)), st.integers(1, 600), st.integers(1, 99))

@@ -81,10 +81,18 @@ CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
 
 
-def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str]) -> None:
-    """Writes a module's weights and config to a folder, replacing those that it held."""
+def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str], compact: bool = False) -> None:
+    """Writes a module's weights and config to a folder, replacing those that it held.
+
+    `compact`: parameters are rounded to bfloat16, half the size, to act and to start from; running statistics are not.
+    """
     folder = Path(folder)
-    data = safetensors.save({name: tensor.cpu().contiguous() for name, tensor in module.state_dict().items()})
+    rounded = {name for name, _ in module.named_parameters()} if compact else set()
+    tensors = {
+        name: (tensor.to(torch.bfloat16) if name in rounded else tensor).cpu().contiguous()
+        for name, tensor in module.state_dict().items()
+    }
+    data = safetensors.save(tensors)
     name = f"weights-{_digest(data)}.safetensors"
     write_atomically(folder / name, data)
     about = {"version": VERSION, "config": asdict(config), "weights": name}
@@ -116,7 +124,8 @@ def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.T
     match = WEIGHTS_FILE.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise WeightsError(f"{path}: weights: {name!r} is not the name of a weights file")
-    tensors = _tensors(path.with_name(match[0]), match[1])
+    stored = _tensors(path.with_name(match[0]), match[1])
+    tensors = {name: t.float() if t.dtype == torch.bfloat16 else t for name, t in stored.items()}
     return config, tensors if version == VERSION else {_renamed(name): tensor for name, tensor in tensors.items()}
 
 

@@ -106,3 +106,21 @@ def curves(
         raise ValueError("name at least one run")
     write_curves(runs, out, only)
     print(out)
+
+
+def export(run: tyro.conf.Positional[Path], out: Path = Path("out/agent"), trust_code: bool = False) -> None:
+    """Saves a run's newest agent in half the space: parameters in bfloat16, without optimizers. --start takes it too.
+
+    Args:
+        run: The folder of a run, a milestone or weights.
+        out: The folder of the new weights.
+        trust_code: Allow an agent whose encoder is python:... to import that code.
+    """
+    from scrubjay.agent import weights
+    from scrubjay.agent.agent import load_agent
+
+    if out.exists() and any(out.iterdir()):
+        raise ValueError(f"{out}: not empty; choose another folder")
+    agent = load_agent(run, trust_code=trust_code)
+    weights.save(agent, agent.config, out, compact=True)
+    print(out)
