@@ -13,12 +13,16 @@ import time
 from dataclasses import replace
 
 import pytest
+import torch
 import tyro
 
+from scrubjay.agent import weights
+from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import SMALL as SMALL_AGENT
 from scrubjay.agent.config import AgentConfig
 from scrubjay.cli.main import main
 from scrubjay.cli.train import Command, defaults
+from scrubjay.study.encoders import load_encoder
 from scrubjay.training.actor_critic import ActorCriticObjective
 from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.hiding_learner import HidingObjective
@@ -226,6 +230,19 @@ def test_a_runs_agent_is_evaluated_beside_scripted_players(tmp_path):
 
 
 @pytest.mark.slow
+def test_an_agent_and_its_encoder_are_exported(tmp_path, monkeypatch, capsys):
+    agent = Agent(SMALL_AGENT)
+    weights.save(agent, SMALL_AGENT, tmp_path / "weights")
+    for part in ("agent", "encoder"):
+        args = ["export", str(tmp_path / "weights"), "--part", part, "--out", str(tmp_path / part)]
+        assert run_main(monkeypatch, capsys, *args) == (0, f"{tmp_path / part}\n", "")
+        code, _, message = run_main(monkeypatch, capsys, *args)
+        assert code == 2 and "not empty" in message
+    image = torch.zeros(1, 112, 112, 3, dtype=torch.uint8)
+    seen = load_agent(tmp_path / "agent").encoder(image).sir
+    assert torch.equal(load_encoder(f"ours@{tmp_path / 'encoder'}").network(image).sir, seen)
+
+
 def test_two_processes_train_together(tmp_path):
     out = tmp_path / "run"
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

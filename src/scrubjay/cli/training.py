@@ -1,4 +1,4 @@
-"""Commands about trained agents: evaluate, watch, curves."""
+"""Commands about trained agents: evaluate, watch, curves, export."""
 
 from __future__ import annotations
 
@@ -108,19 +108,29 @@ def curves(
     print(out)
 
 
-def export(run: tyro.conf.Positional[Path], out: Path = Path("out/agent"), trust_code: bool = False) -> None:
+def export(
+    run: tyro.conf.Positional[Path],
+    part: Literal["agent", "encoder"] = "agent",
+    out: Path = Path("out/agent"),
+    trust_code: bool = False,
+) -> None:
     """Saves a run's newest agent in half the space: parameters in bfloat16, without optimizers. --start takes it too.
 
     Args:
         run: The folder of a run, a milestone or weights.
+        part: The whole agent, or its encoder alone, for studies.
         out: The folder of the new weights.
         trust_code: Allow an agent whose encoder is python:... to import that code.
     """
+    from torch import nn
+
     from scrubjay.agent import weights
     from scrubjay.agent.agent import load_agent
 
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"{out}: not empty; choose another folder")
     agent = load_agent(run, trust_code=trust_code)
-    weights.save(agent, agent.config, out, compact=True)
+    module = agent.encoder if part == "encoder" else agent
+    assert isinstance(module, nn.Module)
+    weights.save(module, agent.config, out, compact=True)
     print(out)
