@@ -296,11 +296,15 @@ class World:
         worlds = np.asarray(worlds, bool)
         self.state.goal[worlds], self.state.held[worlds] = NOTHING, False
 
-    def contained(self, worlds: np.ndarray | bool = True) -> np.ndarray:
-        """The id of the thing that contains the goal object, (B,); -1 for none, and outside `worlds`."""
+    def contained(self, worlds: np.ndarray | bool = True, points: np.ndarray | None = None) -> np.ndarray:
+        """The id of the thing that contains the goal object, (B,); -1 for none, and outside `worlds`.
+
+        `points` (B, 3) are looked up instead of the objects' centers.
+        """
         s, thing = self.state, np.full(len(self), NOTHING)
         indices = np.flatnonzero((s.goal != NOTHING) & ~s.held & worlds)
-        thing[indices] = self._containment.containing(self.room_of[indices], s.open[indices], s.pose[indices, :3])
+        points = s.pose[:, :3] if points is None else points
+        thing[indices] = self._containment.containing(self.room_of[indices], s.open[indices], points[indices])
         return thing
 
     # Physics in the background.

@@ -307,7 +307,7 @@ def safe(s: Shape, rng: np.random.Generator) -> None:
 
 
 def box(s: Shape, rng: np.random.Generator) -> None:
-    """A cardboard box with two flaps, or with one lid on a hinge."""
+    """A cardboard box with two flaps, or with one lid on a hinge; the option `lidless` leaves them out."""
     w, d, h = s.size
     card = s.material("front", pick(rng, ("paper#c69c6d", "paper#b88b5a", "paper#d4b48a", "paper#a9815a")))
     wall, flap = 0.01, 0.008
@@ -327,6 +327,8 @@ def box(s: Shape, rng: np.random.Generator) -> None:
         fitted=True,
     )
     tape = pick(rng, ("plain#d9c39a", "plain#b5895a", "plain#e8e2d2"))
+    if s.options.get("lidless"):
+        return
     if option(s, "lid", rng, 3) == 2:
         lid = s.hinge((1, 0, 0), (0, -d / 2, h), rng.uniform(100, 115))
         lid.box(card, (0, 0, rim + flap / 2), (w, d, flap))
@@ -341,18 +343,19 @@ def box(s: Shape, rng: np.random.Generator) -> None:
 
 
 def laundry_hamper(s: Shape, rng: np.random.Generator) -> None:
-    """A woven basket with a lid hinged at its back, square or round."""
+    """A woven basket with a lid hinged at its back, square or round; the option `lidless` leaves the lid out."""
     w, d, h = s.size
     weave = s.material("fabric", pick(rng, ("woven#c2a679", "woven#d8cbb0", "woven#8f6f4a", "woven#a9a59c")))
     frame = s.material("wood", pick(rng, WOODS))
     rim, wall = h - 0.025, 0.012
-    lid = s.hinge((1, 0, 0), (0, -d / 2, rim), 105)
+    lid = None if s.options.get("lidless") else s.hinge((1, 0, 0), (0, -d / 2, rim), 105)
     if option(s, "round", rng, 2):
         r, scale = w / 2, (1.0, d / w)
         foot = rng.uniform(0.86, 0.96)
         outside = [(0, 0), (foot * r, 0), (r, rim), (r - wall, rim), (foot * r - wall, wall), (0, wall)]
         s.lathe(weave, outside, segments=20, scale=scale)
-        lid.lathe(weave, [(0, rim), (r, rim), (r, rim + 0.012), (0.85 * r, h), (0, h)], segments=20, scale=scale)
+        if lid:
+            lid.lathe(weave, [(0, rim), (r, rim), (r, rim + 0.012), (0.85 * r, h), (0, h)], segments=20, scale=scale)
         s.lathe(frame, [(r, rim - 0.03), (r, rim), (r - 0.02, rim)], segments=20, scale=(1.0, d / w))
         length = 2 * np.pi * max(w, d) / 2 / 8
         for angle in range(0, 360, 45):
@@ -363,9 +366,11 @@ def laundry_hamper(s: Shape, rng: np.random.Generator) -> None:
     else:
         hollow(s, weave, (0.008 - w / 2, 0.008 - d / 2, 0.02), (w / 2 - 0.008, d / 2 - 0.008, rim), wall, ("top",))
         legs(s, frame, (-w / 2, -d / 2, 0), (w / 2, d / 2, rim), 0.026, 0)
-        slab(lid, weave, (0, 0, rim), (w, d, h - rim))
+        if lid:
+            slab(lid, weave, (0, 0, rim), (w, d, h - rim))
         inner = (w - 0.06, d - 0.06)
-    lid.solid_box((0, 0, (rim + h) / 2), (0.9 * w, 0.9 * d, h - rim))
+    if lid:
+        lid.solid_box((0, 0, (rim + h) / 2), (0.9 * w, 0.9 * d, h - rim))
     s.space((0, 0, (rim + 0.03) / 2), (*inner, rim - 0.035))
     s.support((0, 0, 0.034), (inner[0] * 0.9, inner[1] * 0.9), rim - 0.04)
 

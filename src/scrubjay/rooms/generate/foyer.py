@@ -32,6 +32,7 @@ RECEPTACLES = {
     "LaundryHamper": (0.3, 0.28, 0.3),
 }
 """The five kinds of receptacle and their sizes."""
+TABLE_OPTIONS = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
 BOOK = (0.035, 0.17, 0.24)
 """Standing."""
 
@@ -43,8 +44,7 @@ def furnish(plan: Plan) -> None:
     kind = list(TABLES)[plan.seed % len(TABLES)]
     width, depth, height = (float(v * rng.uniform(0.94, 1.06)) for v in TABLES[kind])
     size = (width, depth, height)
-    options = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
-    pieces = chest(plan, kind, size, fittings(plan), where="middle", options=options, tries=8)
+    pieces = chest(plan, kind, size, fittings(plan), where="middle", options=TABLE_OPTIONS, tries=8)
     if not door or not pieces:
         raise LayoutError("no room for the table")
     west, south, _, east, north, top = box_of(pieces[0].position, size, pieces[0].yaw)
@@ -82,7 +82,7 @@ def with_receptacle(room: Room, kind: str) -> Room:
 
 def with_occluders(room: Room, count: int) -> Room:
     """The foyer with a row of standing books along the front of its table."""
-    area = _area(table_of(room))
+    area = support_of(table_of(room))
     width = BOOK[1] + 0.01
     max_count = int(area.size[0] / width)
     if not 1 <= count <= max_count:
@@ -96,7 +96,7 @@ def with_occluders(room: Room, count: int) -> Room:
     return _with(room, books)
 
 
-def _area(table: Thing) -> Support:
+def support_of(table: Thing) -> Support:
     """The support on a table's top."""
     shape = catalog.draw(table.type, table.size, np.random.default_rng(table.seed), table.style, table.options)
     return max(shape.supports, key=lambda support: support.position[2])
@@ -107,7 +107,7 @@ def _on_table(
 ) -> Thing:
     """A thing on the table's top, measured from its middle."""
     table = table_of(room)
-    local = _area(table).position + np.array([aside, forward, 0.0005])
+    local = support_of(table).position + np.array([aside, forward, 0.0005])
     position = np.asarray(table.position) + rotation("z", -table.yaw) @ local
     x, y, z = (round(float(v), 4) for v in position)
     return Thing(name, kind, (x, y, z), (table.yaw + turn) % 360, size, seed, {}, table.name)
