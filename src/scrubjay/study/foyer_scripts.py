@@ -38,14 +38,17 @@ TURN = HAND_TURNS.index("-X")
 TURNS = 3
 """Of 30 degrees."""
 ON_TABLE = 0.03
-"""Meters over the table's top at which an object's lowest point may be to rest on it; a leaning knife's is."""
+"""Meters between the table's top and the lowest face of an object's box that rests on it; a loaf's ends are round."""
 SIZES = np.array([GOAL_BOXES[goal][:3] for goal in GOALS])
 """(5, 3): width, depth and height of the goal objects."""
 HELD_SIZES = np.array([size[[0, 2, 1]] if goal in UPRIGHT else size for goal, size in zip(GOALS, SIZES, strict=True)])
 """(5, 3): of the objects as scripts carry them."""
 AHEAD, LEFT, RIGHT, _, UP, DOWN = range(len(HAND_MOVES))
-MOVE_NAMES = np.array([NUMBERS[f"MoveHand{name.capitalize()}"] for name in HAND_MOVES])
-TURN_NAMES = np.array([NUMBERS[f"RotateHand|{name}"] for name in HAND_TURNS])
+ACTIONS = np.array([
+    *(NUMBERS[f"MoveHand{name.capitalize()}"] for name in HAND_MOVES),
+    *(NUMBERS[f"RotateHand|{name}"] for name in HAND_TURNS),
+])  # fmt: skip
+"""The game's actions of HAND_MOVES and, after them, HAND_TURNS."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Trajectories:
 
     def forward_steps(self) -> np.ndarray:
         """Numbers of MoveHandAhead, (B,)."""
-        return (self.actions == MOVE_NAMES[AHEAD]).sum(1)
+        return (self.actions == ACTIONS[AHEAD]).sum(1)
 
 
 @dataclass(frozen=True)
@@ -172,8 +175,7 @@ def follow(world: World, schedule: np.ndarray, alive: np.ndarray, lower: bool) -
         descending = ~planned & (move == DOWN)
         stopped |= descending & (~done | (before - state.pose[:, 2] < HAND_STEP - 0.001))
         going &= done | descending | (move == NOTHING)
-        names = np.where(turn == NOTHING, MOVE_NAMES[move], TURN_NAMES[turn])
-        actions.append(np.where(done, names, NOTHING))
+        actions.append(np.where(done, ACTIONS[move], NOTHING))
         poses.append(state.pose.copy())
     s = state
     kept = Trajectories(
@@ -231,7 +233,7 @@ def _ends_well(world: World, targets: list[Target], behind: np.ndarray) -> np.nd
     inside = (world.contained() == thing) | (world.contained(points=low + [0, 0, 0.01]) == thing)
     table = np.stack([one.table for one in targets])
     over = ((state.pose[:, :2] > table[:, 0]) & (state.pose[:, :2] < table[:, 1])).all(1)
-    on_table = over & (low[:, 2] > top - 0.01) & (low[:, 2] < top + ON_TABLE)
+    on_table = over & (np.abs(low[:, 2] - top) < ON_TABLE)
     away = np.stack([state.pose[i, :2] - one.middle for i, one in enumerate(targets)])
     ahead = (away * facing_vector(state.rotation)).sum(1)
     farther = ahead > np.array([one.half_depth for one in targets])

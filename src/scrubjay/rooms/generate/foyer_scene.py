@@ -29,7 +29,7 @@ MIN_DEPTH = 0.62
 """Meters; a table is at least so deep, or nothing would fit behind a receptacle."""
 EDGE = 0.005
 """Meters that stay free at the edge of a table's top."""
-BOOK_GAP = 0.01
+BOOK_GAP = 0.002
 
 
 @dataclass(frozen=True)
