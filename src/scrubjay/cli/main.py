@@ -32,6 +32,8 @@ def _studies() -> tyro.extras.SubcommandApp:
     """The commands of `scrubjay study`."""
     studies, data = tyro.extras.SubcommandApp(), tyro.extras.SubcommandApp()
     data.command(name="static")(study.static_data)
+    data.command(name="contained")(study.contained_data)
+    data.command(name="tracking")(study.tracking_data)
     studies.command(data, name="data", help="Makes the data of experiments.")
     studies.command(study.static)
     return studies

@@ -1,4 +1,4 @@
-"""Commands about the experiments on representations: study data static."""
+"""Commands about the experiments on representations: study data static|contained|tracking, study static."""
 
 from __future__ import annotations
 
@@ -34,6 +34,62 @@ def static_data(
         make_static_data(out, SCALES[scale].counts(), seed, renderer, device, progress)
     write_samples_page(StaticData(out), out / "samples.html")
     print(out / "samples.html")
+
+
+def contained_data(
+    out: Path = Path("out/study/contained"),
+    scale: Literal["paper", "mini"] = "paper",
+    seed: int = 0,
+    renderer: Literal["auto", "warp", "opengl"] = "auto",
+    device: str = "cpu",
+) -> None:
+    """Makes the sequences of "contained or behind": pairs of objects carried into a receptacle or behind it.
+
+    Up to 25,000 pairs; those that would end elsewhere when dropped are left out. An interrupted command continues.
+
+    Args:
+        out: Folder of the data; clips.html in it is a page of examples.
+        scale: Every foyer, table, receptacle and object with 40 offsets, or 48 pairs in 8 rooms.
+        seed: Seed of places.
+        renderer: The renderer; by default the fastest that works on the device.
+        device: cpu, cuda or cuda:N.
+    """
+    from scrubjay.study.foyer_data import CONTAINED_SCALES, make_contained_data
+    from scrubjay.study.sequences import SequenceData
+    from scrubjay.viz.clips import write_contained_clips
+
+    with progress_bar("Blocks") as progress:
+        make_contained_data(out, CONTAINED_SCALES[scale], seed, renderer, device, progress)
+    write_contained_clips(SequenceData(out, "contained"), out / "clips.html")
+    print(out / "clips.html")
+
+
+def tracking_data(
+    out: Path = Path("out/study/tracking"),
+    scale: Literal["paper", "mini"] = "paper",
+    seed: int = 0,
+    renderer: Literal["auto", "warp", "opengl"] = "auto",
+    device: str = "cpu",
+) -> None:
+    """Makes the sequences of occluded tracking: objects carried along a path behind a row of books.
+
+    An interrupted command continues where it stopped.
+
+    Args:
+        out: Folder of the data; clips.html in it is a page of examples.
+        scale: Ten paths of each object in every foyer at every table, up to 750, or 16.
+        seed: Seed of books and paths.
+        renderer: The renderer; by default the fastest that works on the device.
+        device: cpu, cuda or cuda:N.
+    """
+    from scrubjay.study.foyer_data import TRACKING_SCALES, make_tracking_data
+    from scrubjay.study.sequences import SequenceData
+    from scrubjay.viz.clips import write_tracking_clips
+
+    with progress_bar("Blocks") as progress:
+        make_tracking_data(out, TRACKING_SCALES[scale], seed, renderer, device, progress)
+    write_tracking_clips(SequenceData(out, "tracking"), out / "clips.html")
+    print(out / "clips.html")
 
 
 def static(

@@ -132,18 +132,20 @@ def draw_offsets(count: int, rng: np.random.Generator) -> np.ndarray:
     return [HAND_AHEAD, 0.0] + HAND_STEP * steps + rng.uniform(-SLACK, SLACK, (count, 2))
 
 
-def carry_pairs(world: World, targets: list[Target], offsets: np.ndarray, goal: np.ndarray) -> tuple[Trajectories, np.ndarray]:
+def carry_pairs(
+    world: World, targets: list[Target], offsets: np.ndarray, goal: np.ndarray
+) -> tuple[Trajectories, np.ndarray]:
     """Carries objects (B,) into the receptacles in even worlds, behind them in odd ones; says which pairs are valid.
 
     `targets` are the rooms', `offsets` (B, 2) as drawn; both of a pair (2 k, 2 k + 1) have the same object and offset.
-    Returns the trajectories and (B,) bool, equal for both of a pair. The world is left as it was after the last movement.
+    Returns the trajectories and (B,) bool, equal for both of a pair. The world is left as after the last movement.
     """
     behind = np.arange(len(world)) % 2 == 1
     mine = [targets[number] for number in world.room_of]
     _stand(world, mine, offsets)
     held = world.hold(goal)
     schedule = _schedule(mine, offsets, goal, behind)
-    held &= (world.state.pose[:, 2] == CAMERA_STANDING - HAND_BELOW)
+    held &= world.state.pose[:, 2] == CAMERA_STANDING - HAND_BELOW
     trajectories, done = follow(world, schedule, held, lower=True)
     valid = done & _ends_well(world, mine, behind)
     return trajectories, np.repeat(valid.reshape(-1, 2).all(1), 2)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from scrubjay.rooms.directions import facing_vector, right_vector
-from scrubjay.rooms.generate.foyer import BOOK, TABLES, support_of, table_of
+from scrubjay.rooms.generate.foyer import BOOK, support_of, table_of
 from scrubjay.rooms.generate.foyer_scene import BOOK_GAP, EDGE, BookRow
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim.cells import CELLS
@@ -26,11 +26,11 @@ from scrubjay.study.foyer_scripts import LEFT, RIGHT, SIZES, Trajectories, exten
 TRACKED = ("Cup", "Knife", "Tomato")
 """Objects small enough for books to hide."""
 OCCLUDED = 10
-"""An object with fewer visible pixels is occluded; a cell that it passes has at least as many of its pixels."""
+"""An object with fewer visible pixels is occluded."""
 MIN_VISIBLE, MIN_OCCLUDED = 3, 3
 """Frames of a path before the first occluded one, and occluded ones."""
 BOOKS, FRONT, YAW, HEIGHT = (3, 6), (0.05, 0.25), 15.0, (0.1, 0.25)
-"""Ranges of rows and paths: books, meters from the table's front, degrees, meters of an object's middle over the table."""
+"""Ranges: books of a row, meters from the table's front, degrees, meters of an object's middle over the table."""
 CROSSWISE = "Knife"
 """Held across, or only its tip would be seen."""
 GAP = 0.02
@@ -60,7 +60,7 @@ class Paths:
 
 def draw_row(room: Room, rng: np.random.Generator) -> BookRow:
     """A row of books that fits on a foyer's table."""
-    width, depth = support_of(table_of(room)).size[:2]
+    width = support_of(table_of(room)).size[0]
     pitch = BOOK[1] + BOOK_GAP
     most = int((width - 2 * EDGE) / pitch)
     count = int(rng.integers(BOOKS[0], min(BOOKS[1], most) + 1))
@@ -136,19 +136,3 @@ def is_good_path(visible: np.ndarray) -> bool:
     """Whether visible pixels (T,) show an object that is seen first and then occluded for long enough."""
     hidden = np.flatnonzero(visible < OCCLUDED)
     return len(hidden) >= MIN_OCCLUDED and hidden[0] >= MIN_VISIBLE
-
-
-def tracking_points(alone: np.ndarray, visible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The data points of a path: (n, 3) of frame, row and column, and their labels (n,) bool.
-
-    Takes the object's pixels alone by cell (T, 7, 7), and its visible pixels (T,). The object is behind the books from
-    the first occluded frame to the last. The cells with at least OCCLUDED of its pixels in any of these frames are a
-    point each in every occluded frame; positive are those with more than OCCLUDED.
-    """
-    hidden = np.flatnonzero(visible < OCCLUDED)
-    if not len(hidden):
-        return np.empty((0, 3), int), np.empty(0, bool)
-    passed = np.argwhere((alone[hidden[0] : hidden[-1] + 1] >= OCCLUDED).any(0))
-    frames = np.repeat(hidden, len(passed))
-    points = np.column_stack([frames, np.tile(passed, (len(hidden), 1))])
-    return points, alone[points[:, 0], points[:, 1], points[:, 2]] > OCCLUDED

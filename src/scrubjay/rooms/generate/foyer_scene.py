@@ -20,7 +20,7 @@ from scrubjay.rooms.catalog.shape import Support
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import FLOOR_PLANS, check_scene, make_room, type_of
 from scrubjay.rooms.generate.foyer import BOOK, RECEPTACLES, TABLE_OPTIONS, TABLES, support_of, table_of
-from scrubjay.rooms.generate.layout import GAP, rotated_extent
+from scrubjay.rooms.generate.layout import rotated_extent
 from scrubjay.rooms.room import Room, Thing
 
 FOYERS = tuple(f"FloorPlan{FLOOR_PLANS['foyer'] + number}" for number in range(1, 6))
@@ -106,7 +106,7 @@ def with_table(room: Room, kind: str) -> Room:
     # Its back stays where the old one's was.
     x, y = np.asarray(old.position[:2]) + facing_vector(old.yaw) * (depth - old.size[1]) / 2
     style = {role: material for thing in room.things for role, material in thing.style.items()}
-    # As new pieces of the palette would be: no role but the type's own.
+
     def styled(name: str) -> dict[str, str]:
         return {role: style[role] for role in catalog.TYPES[name].roles if role in style}
 

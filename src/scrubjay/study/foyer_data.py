@@ -1,0 +1,323 @@
+"""Makes the sequences of the experiments in foyers: objects carried into receptacles or behind them, and behind books.
+
+A block of sequences depends on its foyer, table and receptacle, the seed and the renderer alone. Rooms and physics of
+blocks run in child processes where there are cores; images are rendered here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+
+import numpy as np
+
+from scrubjay.errors import RendererError
+from scrubjay.game.actions import Stage
+from scrubjay.rooms.generate import make_room
+from scrubjay.rooms.generate.foyer import RECEPTACLES, TABLES
+from scrubjay.rooms.generate.foyer_scene import (
+    FOYERS,
+    BookRow,
+    FoyerRequest,
+    Receptacle,
+    free_range,
+    make_foyer,
+    with_table,
+)
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.processes import ProcessPool
+from scrubjay.sim.render.make import check_request, make_renderer
+from scrubjay.sim.world import NOTHING, World
+from scrubjay.study import foyer_scripts as scripts
+from scrubjay.study import foyer_tracking as tracking
+from scrubjay.study.foyer_scripts import Trajectories
+from scrubjay.study.sequences import SIZE, Clip, SequenceWriter
+
+ASIDE, TOWARD = 0.25, 0.15
+"""Meters of a receptacle from the table's middle, at most."""
+BEHIND = 0.2
+"""Meters of the table that stay free behind a receptacle, where they can."""
+ROWS_PER_PATH = 2
+"""Rows of books that are tried for each path wanted."""
+BATCH, GPU_BATCH = 32, 256
+"""Images rendered at once on a CPU or a GPU; their number changes no image."""
+CONTAINED_COLUMNS = {
+    "scene": "U24", "table": "U16", "receptacle": "U16", "pair": "i4", "label": "i1", "forward_steps": "i4",
+    "ahead": "f4", "aside": "f4", "yaw": "f4",
+}  # fmt: skip
+"""`label` is 1 for into, 0 for behind; the two of a `pair` follow each other. `ahead` and `aside` are meters from the
+agent to the receptacle's middle, `yaw` is the receptacle's."""
+TRACKING_COLUMNS = {
+    "scene": "U24", "table": "U16", "path": "i4", "books": "i4", "front": "f4", "yaw": "f4", "to_right": "?",
+}  # fmt: skip
+TRACKING_EXTRAS = {"cells": ("uint16", (7, 7)), "visible": ("int32", ())}
+"""The object's pixels in each cell with all else invisible, and its visible pixels in the whole image."""
+
+
+@dataclass(frozen=True)
+class ContainedScale:
+    """How many pairs: every foyer, table, receptacle and object with `rooms` * `poses` offsets."""
+
+    rooms: int
+    """Places and orientations of the receptacle on its table, each a room of its own."""
+    poses: int
+    """Of the agent in each of these rooms."""
+    foyers: tuple[str, ...] = FOYERS
+    tables: tuple[str, ...] = tuple(TABLES)
+    receptacles: tuple[str, ...] = tuple(RECEPTACLES)
+    objects: tuple[str, ...] = GOALS
+
+    @property
+    def pairs(self) -> int:
+        """Before invalid ones are dropped."""
+        combinations = len(self.foyers) * len(self.tables) * len(self.receptacles) * len(self.objects)
+        return combinations * self.rooms * self.poses
+
+
+@dataclass(frozen=True)
+class TrackingScale:
+    """How many paths: so many for every foyer, table and object, as far as good ones are found."""
+
+    paths: int
+    foyers: tuple[str, ...] = FOYERS
+    tables: tuple[str, ...] = tuple(TABLES)
+    objects: tuple[str, ...] = tracking.TRACKED
+
+
+CONTAINED_SCALES = {
+    "paper": ContainedScale(8, 5),
+    "mini": ContainedScale(
+        1, 2, FOYERS[:2], ("DiningTable", "Dresser"), ("Bowl", "LaundryHamper"), ("Cup", "Knife", "Tomato")
+    ),
+}
+TRACKING_SCALES = {
+    "paper": TrackingScale(10),
+    "mini": TrackingScale(2, FOYERS[:2], ("DiningTable", "Dresser"), ("Cup", "Tomato")),
+}
+
+
+def make_contained_data(
+    folder: str | os.PathLike[str],
+    scale: ContainedScale,
+    seed: int = 0,
+    renderer: str = "auto",
+    device: str = "cpu",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Makes what a folder lacks of pairs into and behind receptacles, reporting blocks done and in all."""
+    combinations = list(product(scale.foyers, scale.tables, scale.receptacles))
+    names = {f"{foyer}-{table}-{kind}": (foyer, table, kind) for foyer, table, kind in combinations}
+    renderer = resolved(renderer, device)
+    writer = _writer(folder, "contained", seed, renderer, list(names), CONTAINED_COLUMNS, {}, scale)
+    numbers = {name: number for number, name in enumerate(names)}
+
+    def clips(name: str, made: tuple) -> Iterator[Clip]:
+        per_block = scale.rooms * scale.poses * len(scale.objects)
+        yield from _contained_clips(numbers[name] * per_block, names[name], made, renderer, device)
+
+    _make_blocks(writer, plan_contained, {name: (*names[name], scale, seed) for name in names}, clips, progress)
+
+
+def make_tracking_data(
+    folder: str | os.PathLike[str],
+    scale: TrackingScale,
+    seed: int = 0,
+    renderer: str = "auto",
+    device: str = "cpu",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Makes what a folder lacks of paths behind books, reporting blocks done and in all."""
+    names = {f"{foyer}-{table}": (foyer, table) for foyer, table in product(scale.foyers, scale.tables)}
+    renderer, columns = resolved(renderer, device), TRACKING_COLUMNS
+    writer = _writer(folder, "tracking", seed, renderer, list(names), columns, TRACKING_EXTRAS, scale)
+
+    def clips(name: str, made: tuple) -> Iterator[Clip]:
+        yield from _tracking_clips(scale.paths, names[name], made, renderer, device)
+
+    _make_blocks(writer, plan_tracking, {name: (*names[name], scale, seed) for name in names}, clips, progress)
+
+
+def plan_contained(
+    foyer: str, table: str, kind: str, scale: ContainedScale, seed: int
+) -> tuple[list[CompiledRoom], list[Receptacle], np.ndarray, Trajectories, np.ndarray]:
+    """A block's rooms and receptacles, and by world: offsets, trajectories, and which pairs are valid.
+
+    The worlds of a room follow each other: pose by pose, object by object, into and behind.
+    """
+    rng = np.random.default_rng(
+        [seed, 1, FOYERS.index(foyer), list(TABLES).index(table), list(RECEPTACLES).index(kind)]
+    )
+    base, things = with_table(make_room(foyer), table), []
+    for _ in range(scale.rooms):
+        yaw = float(rng.uniform(0, 360))
+        low, high = free_range(base, kind, yaw, BEHIND)
+        low, high = np.maximum(low, [-ASIDE, -TOWARD]), np.minimum(high, [ASIDE, TOWARD])
+        aside, toward = rng.uniform(low, np.maximum(low, high))
+        things.append(Receptacle(kind, float(aside), float(toward), yaw))
+    rooms = [compile_room(make_foyer(FoyerRequest(foyer, table, thing))) for thing in things]
+    per_pose = 2 * len(scale.objects)
+    offsets = np.repeat(scripts.draw_offsets(scale.rooms * scale.poses, rng), per_pose, 0)
+    goal = np.tile(np.repeat([GOALS.index(name) for name in scale.objects], 2), scale.rooms * scale.poses)
+    with World(rooms, scale.poses * per_pose, threads=1) as world:
+        trajectories, valid = scripts.carry_pairs(world, [scripts.target_of(room) for room in rooms], offsets, goal)
+    return rooms, things, offsets, trajectories, valid
+
+
+def plan_tracking(
+    foyer: str, table: str, scale: TrackingScale, seed: int
+) -> tuple[list[CompiledRoom], list[BookRow], tracking.Paths, Trajectories]:
+    """A block's rooms and rows of books, and paths behind them; the objects' worlds of a room follow each other."""
+    rng = np.random.default_rng([seed, 2, FOYERS.index(foyer), list(TABLES).index(table)])
+    base = with_table(make_room(foyer), table)
+    rows = [tracking.draw_row(base, rng) for _ in range(ROWS_PER_PATH * scale.paths)]
+    rooms = [compile_room(make_foyer(FoyerRequest(foyer, table, row))) for row in rows]
+    paths = tracking.draw_paths(rooms, np.array([GOALS.index(name) for name in scale.objects]), rng)
+    with World(rooms, len(scale.objects), threads=1) as world:
+        return rooms, rows, paths, tracking.follow_paths(world, paths)
+
+
+def _contained_clips(first_pair: int, names: tuple[str, str, str], made: tuple, renderer: str, device: str):
+    rooms, things, offsets, trajectories, valid = made
+    per_room, forward = len(valid) // len(rooms), trajectories.forward_steps()
+    for number, room in enumerate(rooms):
+        worlds = np.arange(number * per_room, (number + 1) * per_room)
+        worlds = worlds[valid[worlds]]
+        with FrameRenderer(room, trajectories, renderer, device) as frames:
+            for world, images in zip(worlds, frames.images(worlds), strict=True):
+                columns = dict(zip(("scene", "table", "receptacle"), names, strict=True)) | {
+                    "pair": first_pair + world // 2, "label": 1 - world % 2, "forward_steps": forward[world],
+                    "ahead": offsets[world, 0], "aside": offsets[world, 1], "yaw": things[number].yaw,
+                }  # fmt: skip
+                yield clip_of(trajectories, world, images, columns, {})
+
+
+def _tracking_clips(wanted: int, names: tuple[str, str], made: tuple, renderer: str, device: str):
+    rooms, rows, paths, trajectories = made
+    per_room = len(paths.goal) // len(rooms)
+    found = np.zeros(per_room, int)
+    for number, room in enumerate(rooms):
+        worlds = number * per_room + np.flatnonzero(found < wanted)
+        worlds = worlds[paths.possible[worlds]]
+        with FrameRenderer(room, trajectories, renderer, device) as frames:
+            labels = {world: extras for world, extras in zip(worlds, frames.labels(worlds), strict=True)}
+            good = np.array([world for world in worlds if tracking.is_good_path(labels[world]["visible"])], int)
+            for world, images in zip(good, frames.images(good), strict=True):
+                columns = dict(zip(("scene", "table"), names, strict=True)) | {
+                    "path": found[world % per_room], "books": rows[number].count, "front": rows[number].front,
+                    "yaw": rows[number].yaw, "to_right": paths.to_right[world],
+                }  # fmt: skip
+                found[world % per_room] += 1
+                yield clip_of(trajectories, world, images, columns, labels[world])
+
+
+def clip_of(trajectories: Trajectories, world: int, images: np.ndarray, columns: dict, extras: dict) -> Clip:
+    """A world's trajectory with its images (T, 224, 224, 3): agents stay where they are."""
+    length = len(images)
+    actions = np.concatenate([[NOTHING], trajectories.actions[world, : length - 1]])
+    place = np.tile([0, 0, 0, int(trajectories.standing[world])], (length, 1))
+    return Clip(images, actions, actions != NOTHING, place, GOALS[trajectories.goal[world]], columns, extras)
+
+
+class FrameRenderer:
+    """Renders the frames of trajectories in one room, each distinct one once."""
+
+    def __init__(self, room: CompiledRoom, trajectories: Trajectories, renderer: str, device: str) -> None:
+        batch = GPU_BATCH if device.startswith("cuda") else BATCH
+        self.trajectories, self.world = trajectories, World([room], batch, renderer, SIZE, device, threads=1)
+
+    def __enter__(self) -> FrameRenderer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.world.close()
+
+    def images(self, worlds: np.ndarray) -> list[np.ndarray]:
+        """Images (T, 224, 224, 3) of worlds (n,) of the trajectories."""
+        if not len(worlds):
+            return []
+        (images,) = self._each(worlds, lambda mask: [self.world.view(("rgb",), worlds=mask).rgb.cpu().numpy()])
+        return images
+
+    def labels(self, worlds: np.ndarray) -> list[dict[str, np.ndarray]]:
+        """TRACKING_EXTRAS of worlds (n,)."""
+
+        def count(mask: np.ndarray) -> list[np.ndarray]:
+            seen, alone = self.world.goal_pixels(mask)
+            return [tracking.cell_counts(alone), seen.flatten(1).sum(1).cpu().numpy()]
+
+        if not len(worlds):
+            return []
+        cells, visible = self._each(worlds, count)
+        return [{"cells": c, "visible": v} for c, v in zip(cells, visible, strict=True)]
+
+    def _each(self, worlds: np.ndarray, render: Callable[[np.ndarray], list[np.ndarray]]) -> list[list[np.ndarray]]:
+        """What `render` says of the frames of worlds, at least one, split by world."""
+        t, state, lengths = self.trajectories, self.world.state, self.trajectories.lengths
+        of = np.repeat(worlds, lengths[worlds])
+        step = np.concatenate([np.arange(lengths[world]) for world in worlds])
+        frames = np.column_stack([t.position[of], t.rotation[of], t.standing[of], t.goal[of], t.poses[of, step]])
+        distinct, which = np.unique(frames, axis=0, return_inverse=True)
+        parts: list[list[np.ndarray]] = []
+        for first in range(0, len(distinct), len(self.world)):
+            some = distinct[first : first + len(self.world)]
+            here = slice(0, len(some))
+            state.position[here], state.rotation[here] = some[:, :2], some[:, 2]
+            state.standing[here], state.goal[here], state.pose[here] = some[:, 3] == 1, some[:, 4], some[:, 5:]
+            parts.append(render(np.arange(len(self.world)) < len(some)))
+        ends = np.cumsum(lengths[worlds])[:-1]
+        whole = [np.concatenate(values)[which.ravel()] for values in zip(*parts, strict=True)]
+        return [np.split(values, ends) for values in whole]
+
+
+def resolved(renderer: str, device: str) -> str:
+    """The renderer that "auto" means here, since data are of one renderer: OpenGL on a CPU, where it works."""
+    check_request(renderer, device, 1, BATCH, SIZE)
+    if renderer != "auto" or device != "cpu":
+        return "warp" if renderer == "auto" else renderer
+    try:
+        make_renderer("opengl", [compile_room(make_room(FOYERS[0]))], 1, 28).close()
+    except RendererError:
+        return "warp"
+    return "opengl"
+
+
+def _writer(
+    folder, experiment: str, seed: int, renderer: str, blocks: list[str], columns: dict, extras: dict,
+    scale: ContainedScale | TrackingScale,
+) -> SequenceWriter:  # fmt: skip
+    if seed < 0:
+        raise ValueError(f"seed: 0 or more, not {seed}")
+    facts = {"scale": asdict(scale), "renderer": renderer}
+    return SequenceWriter(folder, experiment, Stage.OM, seed, blocks, columns, extras, facts)
+
+
+def _make_blocks(
+    writer: SequenceWriter,
+    plan: Callable[..., tuple],
+    arguments: dict[str, tuple],
+    clips: Callable[[str, tuple], Iterator[Clip]],
+    progress: Callable[[int, int], None],
+) -> None:
+    """Plans and writes the blocks that are missing, then completes the data."""
+    missing = writer.missing()
+    done, total = len(arguments) - len(missing), len(arguments)
+    progress(done, total)
+    for name, made in _planned(plan, [(name, arguments[name]) for name in missing]):
+        writer.write(name, clips(name, made))
+        progress(done := done + 1, total)
+    writer.finish()
+
+
+def _planned(plan: Callable[..., tuple], requests: Sequence[tuple[str, tuple]]) -> Iterator[tuple[str, tuple]]:
+    """Names and plans, as they are made: in child processes if there are more than two cores."""
+    cores = min((os.cpu_count() or 1) - 1, len(requests))
+    if cores < 2:
+        for name, arguments in requests:
+            yield name, plan(*arguments)
+        return
+    with ProcessPool(plan, cores) as pool:
+        for index, made in pool.map(arguments for _, arguments in requests):
+            yield requests[index][0], made
