@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +21,13 @@ OPEN_SHARE = 0.5
 """How often what a placement needs open is open from the beginning, as after OH's own OpenAt."""
 
 
+@dataclass(frozen=True)
+class Demonstration(EpisodeSpec):
+    """A manipulation to be played with the actions that are known to hit its target."""
+
+    actions: tuple[int, ...] = ()
+
+
 class PlacementEpisodes:
     """Samples a goal object, a modality and a placement in this order, each uniformly."""
 
@@ -31,6 +39,8 @@ class PlacementEpisodes:
         if unknown or not goals:
             raise PlacementError(f"unknown goal objects {unknown}; there are {', '.join(GOALS)}")
         self.goals, self.turned, self.seed = tuple(goals), turned, seed
+        self.demonstrated = 0.0
+        """The share of episodes that are a `Demonstration`."""
         self._placements: dict[str, list[tuple[str, list[tuple[Placement, ...]]]]] = {}
         """By scene: goal objects, and their nonempty placements by modality."""
         self._count: Counter[int] = Counter()
@@ -60,4 +70,8 @@ class PlacementEpisodes:
         if any(openable >= len(room.openables) for openable in placement.open):
             most = max(placement.open)
             raise PlacementError(f"{scene} has {len(room.openables)} openables, the placement asks for {most}")
-        return placement.episode(goal, is_open=bool(rng.random() < OPEN_SHARE))
+        episode = placement.episode(goal, is_open=bool(rng.random() < OPEN_SHARE))
+        if rng.random() >= self.demonstrated:
+            return episode
+        # Its actions begin with everything closed.
+        return Demonstration(**{**vars(episode), "open": ()}, actions=placement.actions)

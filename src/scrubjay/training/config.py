@@ -127,6 +127,9 @@ class TrainConfig:
 
     placements: str = ""
     """Manipulating: a folder filled by `scrubjay placements`. Without one targets are uniform, most impossible."""
+    demonstration_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Manipulating: share of the episodes that are played with the actions that are known to lead to the placement, and
+    imitated; needs placements. Not in the paper."""
     explore_share: Annotated[float, Field(ge=0, lt=1)] = 0.045
     """Manipulating: share of the episodes that are E&M instead, so that exploring is rehearsed; 0 for OM alone. The
     paper pretrains on 85,000 episodes of E&M and 1.8 million of OM."""
@@ -162,6 +165,8 @@ class TrainConfig:
                 "objective.openable: heads that do not read cells predict no success of OpenAt: "
                 "set it to 0, or agent.heads_read_cells"
             )
+        if self.demonstration_share and not (issubclass(TASKS[self.task], Manipulate) and self.placements):
+            raise ValueError("demonstration_share: placements are demonstrated: manipulate, and name their folder")
         if self.epochs > 1 and not self.objective.clip_coef:
             raise ValueError(f"epochs: {self.epochs} passes need PPO's clipping: set objective.clip_coef")
         if self.stage_limits[Stage.PS] != 1:
@@ -269,7 +274,7 @@ PAPER_NUMBERS: dict[str, Any] = {
         bootstrap_time_limits=False, early=5000,
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
-    "explore_share": 0.045, "milestones": (0, 1_000_000, 4_500_000),
+    "demonstration_share": 0.0, "explore_share": 0.045, "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 """What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and
 prints none, such as losses' weights, ours stay."""

@@ -12,6 +12,7 @@ from scrubjay.game.actions import MODALITIES, NOTHING, Stage
 from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler
 from scrubjay.game.stages import LIMITS
+from scrubjay.placements.episodes import Demonstration
 from scrubjay.sim.pose import HEIGHTS
 from scrubjay.sim.world import World
 from scrubjay.training.rollout import Rollout
@@ -104,6 +105,8 @@ class TrackedGame(CacheGame):
             add("coverage", places / (HEIGHTS * self._steps[explored]))
             add("opened", self.novelty_tracker.opened[explored, Stage.EM].sum(1) / self._openables[explored])
         manipulated = ended & (result.stage == Stage.OM)
+        for b in np.flatnonzero(manipulated).tolist():
+            manipulated[b] = not isinstance(self.specs[b], Demonstration)
         if manipulated.any():
             add("hit", result.hit[manipulated])
             for number, name in enumerate(MODALITIES):

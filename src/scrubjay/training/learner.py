@@ -49,6 +49,8 @@ class Objective(ActorCriticObjective):
     """OM: weight of opening the container that the target is inside."""
     attainable: Weight = 0.1
     """OM: weight of predicting whether the target can be hit."""
+    demonstration: Weight = 1.0
+    """OM: weight of imitating demonstrations, if there are any; see `demonstration_share`."""
     claiming: Weight = 0.1
     """S: weight of predicting whether ClaimVisible would succeed."""
     imitation: Weight = 0.1
@@ -89,7 +91,10 @@ class Learner(nn.Module):
 
     def weights(self, rollout: Rollout) -> Weights:
         """Loss name -> weight of a rollout's losses."""
-        return self.objective.weights(self.stages & rollout.stages, self.shared)
+        table = self.objective.weights(self.stages & rollout.stages, self.shared)
+        if Stage.OM in self.stages & rollout.stages and rollout.demonstrated is not None:
+            table["om/demonstration"] = self.objective.demonstration
+        return table
 
     def forward(self, rollout: Rollout) -> tuple[Losses, Metrics]:
         """Plain losses, one for each of `weights(rollout)`, and detached diagnostics.
@@ -125,8 +130,16 @@ class Learner(nn.Module):
             if stage not in self.stages & rollout.stages:
                 continue
             name, mask = stage.name.lower(), stages == stage
+            # What the policy did not do says nothing about its advantages.
+            its_own = mask if rollout.demonstrated is None else mask & ~rollout.demonstrated
             its_losses, its_metrics = o.stage_losses(
-                self.agent.heads[stage].return_norm, logits, values, rollout.action, advantages, mask, rollout.log_probs
+                self.agent.heads[stage].return_norm,
+                logits,
+                values,
+                rollout.action,
+                advantages,
+                its_own,
+                rollout.log_probs,
             )
             if o.openable:
                 its_losses["openable"] = losses.openable(
@@ -171,11 +184,14 @@ class Learner(nn.Module):
         step, again = both.games(slice(games)), both.decision.logits[:, games:].float()
         logits, hittable = step.decision.logits.float(), step.decision.hittable.float()
         opened = opened_before(rollout.opened, ids)
+        its_own = mask if rollout.demonstrated is None else mask & ~rollout.demonstrated
         terms = {
             "om/opening": losses.opening(logits, observation.target, opened, mask),
-            "om/attainable": losses.attainable(hittable, observation.target, hit, mask & (ends >= 0)),
+            "om/attainable": losses.attainable(hittable, observation.target, hit, its_own & (ends >= 0)),
             "om/hindsight": losses.hindsight(again, rollout.action, missed, mask) if o.hindsight else _zero(logits),
         }
+        if rollout.demonstrated is not None:
+            terms["om/demonstration"] = losses.demonstration(logits, rollout.action, mask & rollout.demonstrated)
         return step, terms
 
 

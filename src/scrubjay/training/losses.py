@@ -170,6 +170,11 @@ def imitation(logits: torch.Tensor, teacher_action: torch.Tensor, mask: torch.Te
     return mean_where(-log_prob(logits, teacher_action.clamp(min=0)), mask & (teacher_action >= 0))
 
 
+def demonstration(logits: torch.Tensor, action: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Cross entropy of the policy with demonstrated actions (T, B). Not in the paper."""
+    return mean_where(-log_prob(logits, action), mask)
+
+
 def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Binary cross entropy of ClaimVisible's probability with whether a claim would succeed (T, B)."""
     log_claim = logits.log_softmax(-1)[..., CLAIM]

@@ -30,6 +30,7 @@ from scrubjay.game.rewards import HidingReward, step_reward
 from scrubjay.training.actor import Actor
 from scrubjay.training.actor_critic import log_prob
 from scrubjay.training.augmentation import Augmentation
+from scrubjay.training.demonstrations import Demonstrations
 from scrubjay.training.frames import record_frames
 from scrubjay.training.hiding_buffer import ChoiceBatch, FinishedGames, HidingBuffer
 from scrubjay.training.hiding_reward import place_values
@@ -81,6 +82,8 @@ class Rollout:
     openable: torch.Tensor | None = None
     """(T, B, 7, 7) bool: before each step, OpenAt would have found something closed and within reach; None if it was
     not recorded."""
+    demonstrated: torch.Tensor | None = None
+    """(T, B) bool: the action was a demonstration's, not the policy's; None if there are no demonstrations."""
 
     def __len__(self) -> int:
         return self.action.shape[0]
@@ -116,6 +119,7 @@ class Collector:
         record_frames: bool = False,
         think_every: int = 1,
         record_openable: bool = False,
+        demonstrations: bool = False,
         on_decision: Callable[[int, MemoryState], None] | None = None,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
@@ -123,7 +127,7 @@ class Collector:
         `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games
         that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         `record_frames`: `frames` holds what the last rollout's images were rendered from.
-        `record_openable`: rollouts have `openable`.
+        `record_openable`: rollouts have `openable`. `demonstrations`: games that have one play it, and rollouts say so.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
         it.
@@ -141,6 +145,7 @@ class Collector:
             Actor(agent, len(game), self.autocast, augmentation, cuda_graph)
             for game, augmentation in zip(self.games, self.augmentations, strict=True)
         ]
+        self.demonstrations = [Demonstrations(game) for game in self.games] if demonstrations else []
         self.hiding_rewards = [HidingReward(len(game), self.device) for game in self.games] if hiding_value else []
         self.hiding_buffers = [HidingBuffer(agent, game) for game in self.games] if hiding else []
         self.lessons = Lessons(agent.perspective, self.hiding_buffers) if hiding else None
@@ -274,6 +279,7 @@ class _Unroll:
         self.stages: set[int] = set()
         self.frames: list[np.ndarray] = []
         self.openable: list[torch.Tensor] = []
+        self.demonstrated: list[np.ndarray] = []
 
     def decide(self, last: bool = False) -> None:
         """Renders and samples actions; does not wait for the device."""
@@ -314,6 +320,10 @@ class _Unroll:
         self.in_sight = visible & near
         choosing = game.stage == Stage.PS
         actions = np.where(choosing, NOTHING, self.action.cpu().numpy())
+        if self.collector.demonstrations:
+            shown = self.collector.demonstrations[self.number].next_actions()
+            self.demonstrated.append(shown != NOTHING)
+            actions = np.where(shown != NOTHING, shown, actions)
         game.begin_step(actions, self.place, choosing if self.place is None else None)
         self.place = None
 
@@ -339,6 +349,8 @@ class _Unroll:
             collector.hiding_rewards[self.number].observe(result)
         if collector.hiding_buffers:
             collector.record_hiding(self.number, result, self.rows["claimable"][-1])
+        if collector.demonstrations:
+            collector.demonstrations[self.number].begin(result.finished)
         augmentation = collector.augmentations[self.number]
         if augmentation and result.finished.any():
             augmentation.resample(result.finished)
@@ -355,10 +367,12 @@ class _Unroll:
         tensors = {name: value.to(self.collector.device, non_blocking=True) for name, value in stacked.items()}
         if self.hiding_rewards:
             tensors["reward"] = tensors["reward"] + torch.stack(self.hiding_rewards)
+        shown = torch.from_numpy(np.stack(self.demonstrated)) if self.demonstrated else None
+        demonstrated = shown.to(self.collector.device, non_blocking=True) if shown is not None else None
         return Rollout(
             tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
             stages=frozenset(self.stages), teacher_action=teacher_action,
-            openable=torch.stack(self.openable) if self.openable else None, **tensors,
+            openable=torch.stack(self.openable) if self.openable else None, demonstrated=demonstrated, **tensors,
         )  # fmt: skip
 
 

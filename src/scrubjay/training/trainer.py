@@ -32,6 +32,7 @@ from scrubjay.errors import NotFiniteError, PhysicsError, TrainingError
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSampler, MixedEpisodes
+from scrubjay.placements.episodes import PlacementEpisodes
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics_pool import PhysicsProcesses
@@ -145,6 +146,7 @@ class Trainer:
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
+            demonstrations=self.config.demonstration_share > 0,
             on_decision=self.manipulations.observe if self.manipulations is not None else None,
         )  # fmt: skip
         if self.replay is not None:
@@ -162,6 +164,8 @@ class Trainer:
     def _sampler(self, seed: int) -> EpisodeSampler:
         """The task's episodes, and E&M among them if it is rehearsed; validation plays the task alone."""
         episodes = self.task.sampler(seed)
+        if isinstance(episodes, PlacementEpisodes):
+            episodes.demonstrated = self.config.demonstration_share
         if not self.config.rehearses_exploring:
             return episodes
         exploring, mixing = map(int, np.random.SeedSequence(seed).generate_state(2))
