@@ -1,6 +1,7 @@
 """Encoders of studies by name: ours, untrained, pretrained ones that packages carry, and any from local files.
 
     ours@FOLDER                   the encoder of a run, of an agent's weights or of an encoder's weights
+    auto-encoder@FOLDER           the same, of a folder that `scrubjay study train auto-encoder` wrote
     random[:SEED]                 the paper's encoder, untrained
     efficientnet-lite0, mobilenetv2, augnet-resnet50   weights that Python packages carry
     timm:NAME@FILE, hf:FOLDER, torch:FILE              weights that you have; see `study.foreign`
@@ -14,10 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.nn import functional as F
 
@@ -33,6 +37,10 @@ from scrubjay.study.weight_files import sha256_of
 IMAGE_SIZE = 224
 """Height and width of a study's images in pixels."""
 RANDOM = "random"
+TRAINING_FILE = "training.safetensors"
+"""What `study.encoder_training` continues from; it says what was trained."""
+BASELINES = ("auto-encoder",)
+"""Encoders that `scrubjay study train` trains; see `study.encoder_training`."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,9 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
     """
     if name.startswith(FROM_FOLDER):
         return _ours(name, name.removeprefix(FROM_FOLDER), trust_code)
+    baseline, at, folder = name.partition("@")
+    if at and baseline in BASELINES:
+        return _baseline(name, baseline, folder)
     if name.startswith(FROM_PYTHON):
         return _python(name, trust_code)
     if name.split(":")[0] == RANDOM:
@@ -163,7 +174,7 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
 
 
 CHOICES = (
-    f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES, "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
+    f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES, *(f"{name}@FOLDER" for name in BASELINES), "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
     f"{FROM_PYTHON}package.module:Class",
 )  # fmt: skip
 
@@ -181,6 +192,18 @@ def _ours(name: str, folder: str, trust_code: bool) -> StudyEncoder:
     # Centering is part of the network, but of none of its tensors.
     kind = f"{type(network).__name__}{'' if config.centered_filters else ', plain filters'}"
     return StudyEncoder(name, network, "yours", kind=kind, image_size=config.image_size)
+
+
+def _baseline(name: str, task: str, folder: str) -> StudyEncoder:
+    """An encoder of our own, if it was trained as the name says."""
+    try:
+        with safe_open(Path(folder) / TRAINING_FILE, "pt") as file:
+            trained = json.loads((file.metadata() or {})["facts"])["task"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise EncoderError(f"encoder: {folder} holds no {task}: it lacks a readable {TRAINING_FILE}") from error
+    if trained != task:
+        raise EncoderError(f"encoder: {folder} holds no {task}; it was trained on {trained}")
+    return _ours(name, folder, trust_code=False)
 
 
 def _random(name: str) -> StudyEncoder:
