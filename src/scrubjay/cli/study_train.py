@@ -28,8 +28,8 @@ def auto_encoder(
 ) -> None:
     """Trains the auto-encoder baseline: the paper's encoder rebuilds the static experiments' train images.
 
-    `ours@OUT` is then an encoder of `scrubjay study static`; reconstructions.png shows what it keeps. A training that was
-    interrupted continues after its last epoch; one that ran out of minutes or epochs continues with more.
+    `auto-encoder@OUT` is then an encoder of `scrubjay study static`; reconstructions.png shows what it keeps. A training
+    that was interrupted continues after its last epoch; one that ran out of minutes or epochs continues with more.
 
     Args:
         data: Folder of `scrubjay study data static`.

@@ -1,8 +1,8 @@
 """The auto-encoder baseline: the paper's encoder, trained to rebuild images from its 7 x 7 features (F).
 
-The decoder is that of the probes without skips: with them the features could stay empty. The error is the mean absolute
-difference of pixels in [0, 1]; in normalized units it would only be 4.4 times as large, which Adam does not notice, and in
-these the schedule's threshold of 1e-4 means a fortieth of a gray level.
+The decoder is that of the probes without skips: with them the features could stay empty. The error is the mean
+absolute difference of pixels in [0, 1]: in normalized units it would be 4.4 times as large, which Adam does not notice,
+and in these the schedule's threshold of 1e-4 means a fortieth of a gray level.
 """
 
 from __future__ import annotations

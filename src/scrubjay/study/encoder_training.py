@@ -2,11 +2,11 @@
 
 Adam and a learning rate that falls when the validation loss does not, as for probes; all training images, the best
 epoch on the validation images. Every epoch ends in a checkpoint, and on a CPU a continued training equals an unbroken
-one to the bit. The folder holds the best encoder as weights (`ours@FOLDER`), `training.safetensors` to continue from, and
-`epochs.csv`.
+one to the bit. The folder holds the best encoder as weights (`ours@FOLDER`), `training.safetensors` to continue from,
+and `epochs.csv`.
 
-The paper's learning rate, 1e-2, is for decoders with group norm. The encoder has no norm: within 100 updates at 1e-2 its
-features grew to 1e15, and the loss was that of the mean image; at 1e-3 both behave.
+The paper's learning rate, 1e-2, is for decoders with group norm. The encoder has no norm: in 100 updates at 1e-2 its
+features grew to 1e15 and the loss stayed at the mean image's; at 1e-3 they grew to 200 and the loss fell steadily.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ class EncoderTraining:
 
 
 class ImageSet:
-    """A source's images in batches on a device: held there if they fit a GPU, else read while others are learned from."""
+    """A source's images in batches on a device: held there if they fit a GPU, else read a few batches ahead."""
 
     def __init__(self, source: ImageSource, device: str) -> None:
         self.source, self.device = source, torch.device(device)
