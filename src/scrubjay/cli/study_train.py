@@ -28,7 +28,7 @@ def auto_encoder(
 ) -> None:
     """Trains the auto-encoder baseline: the paper's encoder rebuilds the static experiments' train images.
 
-    `auto-encoder@OUT` is then an encoder of `scrubjay study static`; reconstructions.png shows what it keeps. A training
+    `auto-encoder@OUT` is then an encoder of `scrubjay study static`; reconstructions.png shows what it keeps. Training
     that was interrupted continues after its last epoch; one that ran out of minutes or epochs continues with more.
 
     Args:
