@@ -28,8 +28,7 @@ class AutoEncoder(nn.Module):
         super().__init__()
         self.encoder = Encoder(config.agent)
         self.decoder = DenseDecoder(config.agent.sir_channels, 3, size=config.size)
-        with torch.no_grad():
-            self.decoder.head.bias.copy_(torch.tensor(IMAGENET_MEAN))
+        self.decoder.head.bias = nn.Parameter(torch.tensor(IMAGENET_MEAN))
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         return self.decoder(self.encoder(image).sir).float()

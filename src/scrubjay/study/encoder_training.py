@@ -177,10 +177,10 @@ class EncoderTraining:
         """
         if max_epochs < 1 or (minutes is not None and minutes <= 0):
             raise TrainingError("training: max_epochs must be 1 or more, and minutes more than 0")
-        sets = [ImageSet(source, self.device) for source in self.sources]
+        train, validation = (ImageSet(source, self.device) for source in self.sources)
         while not self.finished and len(self.epochs) < max_epochs and self._has_time(minutes):
             with _fast_convolutions():
-                self._epoch(*sets, max_epochs=max_epochs, progress=progress)
+                self._epoch(train, validation, max_epochs, progress)
             self._write()
         self.model.load_state_dict(self.best)
 
