@@ -25,7 +25,7 @@ from scrubjay.viz.picture import shrink_picture
 EXAMPLES = 12
 FRAME_MS, LAST_MS = 220, 1400
 """Milliseconds that a clip shows each frame and its last one."""
-STRIP, STRIP_SIZE = 7, 140
+STRIP, STRIP_SIZE = 5, 160
 """Frames of a film strip, and their edge in pixels."""
 
 
@@ -89,7 +89,9 @@ def write_tracking_clips(data: SequenceData, path: str | os.PathLike[str]) -> No
         turned = f"{row['books']} books turned by {row['yaw']:.0f} degrees"
         title = f"{row['goal']}, {row['table']}, {row['scene']}: {turned}"
         caption = "Visible pixels: " + ", ".join(map(str, visible.tolist()))
-        examples.append(Example(title, clips, webp([film_strip(marked)]), caption))
+        examples.append(
+            Example(title, clips, webp([np.concatenate([film_strip(images), film_strip(marked)])]), caption)
+        )
     about = (
         "The agent crouches. Every cell that the object passes while it is occluded is a question at each such frame: "
         "is it there? Its own pixels are counted with everything else invisible."
@@ -112,7 +114,7 @@ def animation(frames: np.ndarray, length: int | None = None) -> str:
 
 
 def film_strip(frames: np.ndarray) -> np.ndarray:
-    """A few frames in a row, the first and the last among them, (140, 7 * 140, 3)."""
+    """A few frames in a row, the first and the last among them, (160, 5 * 160, 3)."""
     chosen = np.linspace(0, len(frames) - 1, STRIP).round().astype(int)
     return np.concatenate([shrink_picture(frames[number], STRIP_SIZE) for number in chosen], 1)
 
