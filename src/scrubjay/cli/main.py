@@ -9,7 +9,7 @@ import tyro
 from pydantic import ValidationError
 from rich.markup import escape
 
-from scrubjay.cli import bench, evaluation, games, rooms, study, study_train, training, web
+from scrubjay.cli import bench, evaluation, games, rooms, study, study_natural, study_train, training, web
 from scrubjay.cli.terminal import err
 from scrubjay.errors import ScrubjayError, explain
 
@@ -36,6 +36,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     data.command(name="tracking")(study.tracking_data)
     studies.command(data, name="data", help="Makes the data of experiments.")
     studies.command(study.static)
+    studies.command(study_natural.natural)
     trainings = tyro.extras.SubcommandApp()
     trainings.command(name="auto-encoder")(study_train.auto_encoder)
     studies.command(trainings, name="train", help="Trains the encoders of baselines.")

@@ -126,7 +126,7 @@ def train_probe(
     sets = {name: _DeviceExamples(name, task, part, config, device) for name, part in parts.items()}
     if len({(part.sir.shape[1], part.skips is None) for part in parts.values()}) > 1:
         raise ProbeError("probe: train, validation and test features are of different encoders")
-    with _deterministic():
+    with deterministic():
         decoder = _make_decoder(task, sets["train"], config).to(device)
         best_epoch, epochs = _fit(decoder, task, sets["train"], sets["validation"], config, progress)
         losses = _losses(decoder, task, sets["test"], config).cpu().numpy()
@@ -289,7 +289,7 @@ def _losses(decoder: Decoder, task: Task, data: _DeviceExamples, config: ProbeCo
 
 
 @contextmanager
-def _deterministic() -> Iterator[None]:
+def deterministic() -> Iterator[None]:
     """cuDNN's deterministic algorithms, chosen without measuring."""
     cudnn = torch.backends.cudnn
     before = cudnn.deterministic, cudnn.benchmark
