@@ -73,7 +73,7 @@ def test_undecodable_pictures_are_left_out_up_to_a_limit(tmp_path, monkeypatch):
     assert data.broken == (f"{CLASSES[1]}/sun_3.jpg",)
     assert data["test"].target.tolist() == [0, 0, 1, 2, 2]
     monkeypatch.setattr(natural_sun, "BROKEN_LIMIT", 0)
-    with pytest.raises(DataError, match="more than 0 pictures cannot be decoded, as k/kitchen/sun_3.jpg"):
+    with pytest.raises(DataError, match=r"more than 0 pictures cannot be decoded, as k/kitchen/sun_3\.jpg"):
         Sun(folder).load(tmp_path / "other")
     assert not list((tmp_path / "other").iterdir())
 
@@ -102,7 +102,7 @@ def edit(path, change):
     [
         (lambda f: edit(f / "Testing_01.txt", lambda t: t.replace("/k/kitchen/sun_2.jpg\n/k/kitchen/sun_3.jpg\n", "")),
          r"Testing_01\.txt lacks 1 of 3 classes, as k/kitchen"),
-        (lambda f: (f / "a/abbey/sun_0.jpg").unlink(), r"Training_01\.txt names 1 pictures that are not there, as a/abb"),
+        (lambda f: (f / "a/abbey/sun_0.jpg").unlink(), r"names 1 pictures that are not there, as a/abbey/sun_0"),
         (lambda f: (f / "Training_01.txt").unlink(), r"no Training_01\.txt, which is in SUN397's Partitions\.zip"),
         (lambda f: edit(f / "Testing_01.txt", lambda t: t + "/a/abbey/sun_0.jpg\n"), "is in both lists"),
         (lambda f: edit(f / "Testing_01.txt", lambda t: t + t), "listed twice"),
@@ -143,7 +143,7 @@ def test_test_images_are_halved_as_in_the_published_lists():
 
 
 def depths(count: int = 4) -> np.ndarray:
-    """Depths (n, 30, 40): the picture's number from 1, one meter more in the lower half, unknown in the first column."""
+    """Depths (n, 30, 40): the picture's number from 1, a meter more in the lower half, none in the first column."""
     depth = np.arange(1, count + 1, dtype=np.float32)[:, None, None] + np.zeros((1, 30, 40), np.float32)
     depth[:, 15:] += 1
     depth[:, :, 0] = 0
