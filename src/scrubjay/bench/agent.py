@@ -16,12 +16,12 @@ from scrubjay.agent.config import PRESETS, AgentConfig
 from scrubjay.agent.hiding_outcomes import OUTCOME_SAMPLES
 from scrubjay.agent.metric_map import CAPACITY
 from scrubjay.agent.perspective import CANDIDATES, SEEKERS_PER_OUTCOME, ExploredMaps, Uniforms
-from scrubjay.bench.world import machine
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import ALLOWED, Stage
 from scrubjay.game.observation import Observation
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
+from scrubjay.study.record import machine
 from scrubjay.training import actor_critic, losses
 
 MAP_SIDE = 32

@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from scrubjay.bench.world import TRAIN, machine, scatter
+from scrubjay.bench.world import TRAIN, scatter
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.render.base import Shot
 from scrubjay.sim.render.opengl import OpenGLRenderer
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
+from scrubjay.study.record import machine
 
 
 def measure(device: str, minutes: float, copies: int, interval: float, console: Console) -> dict:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from rich.console import Console
 
-from scrubjay.bench.world import machine, spread
+from scrubjay.bench.world import spread
 from scrubjay.game import actions
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
@@ -15,6 +15,7 @@ from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.stages import LIMITS
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
+from scrubjay.study.record import machine
 
 WALKS = np.array([action_index(n) for n in ("MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight")])
 

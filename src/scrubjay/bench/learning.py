@@ -17,11 +17,11 @@ import torch
 from rich.console import Console
 
 from scrubjay.agent.config import preset_name
-from scrubjay.bench.world import machine
 from scrubjay.files import write_atomically
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.players.base import RandomPlayer
+from scrubjay.study.record import machine
 from scrubjay.training.config import PRESETS, TRAIN, TrainConfig
 from scrubjay.training.rollout import Rollout
 from scrubjay.training.trainer import Trainer

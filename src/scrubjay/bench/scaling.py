@@ -9,11 +9,12 @@ import matplotlib
 import numpy as np
 from rich.console import Console
 
-from scrubjay.bench.world import machine, rate, render_rates, spread
+from scrubjay.bench.world import rate, render_rates, spread
 from scrubjay.files import write_atomically
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
+from scrubjay.study.record import machine
 
 COLUMNS = ("rgb_ids_fps", "rgb_ids_cells_fps", "goal_alone_fps", "walk_steps_per_s")
 WORLDS = (64, 128, 256, 512, 1024, 2048, 4096)

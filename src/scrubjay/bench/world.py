@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from scrubjay.sim import cells
 from scrubjay.sim.build import build_room, build_rooms
 from scrubjay.sim.render.base import GOAL_ALONE, WITHOUT_OPENABLES
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
+from scrubjay.study.record import machine
 
 TRAIN = [scene for start in range(0, 120, 30) for scene in SCENES[start : start + 20]]
 """The 80 train rooms of four types."""
@@ -88,12 +88,6 @@ def measure(rooms: int, copies: int, seconds: float, size: int, renderer: str, d
         "renderer": renderer_name,
         "machine": machine(device),
     }
-
-
-def machine(device: str) -> str:
-    """The hardware, in words."""
-    cpu = f"{os.cpu_count()} CPU cores, {platform.machine()}"
-    return f"{torch.cuda.get_device_name(device)}, {cpu}" if device.startswith("cuda") else cpu
 
 
 def render_rates(world: World, rng: np.random.Generator, seconds: float, names: tuple[str, ...] = ()) -> dict:

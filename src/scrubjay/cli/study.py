@@ -121,23 +121,30 @@ def static(
     """
     from scrubjay.sim.render.make import check_device
     from scrubjay.study.encoders import load_encoder
+    from scrubjay.study.record import StudyRecord
     from scrubjay.study.static import SCALES, StaticStudy
     from scrubjay.study.static_data import TASKS, StaticData
     from scrubjay.study.static_generate import SCALES as DATA_SCALES
     from scrubjay.study.static_generate import make_static_data
+    from scrubjay.viz.static_predictions import view_predictions
     from scrubjay.viz.static_study import write_static_page
 
     check_device(device)
     loaded = [load_encoder(name, trust_code) for name in encoders]
+    compared = control if control in encoders else None
+    record = StudyRecord(out, "static", device, scale=scale, control=compared)
     if data is None:
         data = out / "data"
-        with progress_bar("Images") as progress:
+        with record.part("images"), progress_bar("Images") as progress:
             make_static_data(data, DATA_SCALES[scale].counts(), device=device, progress=progress)
-    compared = control if control in encoders else None
     study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device)
-    with progress_bar("Probes") as progress:
+    with record.part("probes and statistics"), progress_bar("Probes") as progress:
         rows = study.run(progress)
+    with record.part("page"):
+        images = view_predictions(study.data, out, study.shown, encoders)
+    record.content["facts"] |= {"images": len(study.data), "data": study.digest}
+    record.write()
     descriptions = [encoder.description.as_dict() for encoder in loaded]
     facts = f"{len(study.data):,} images, scale {scale}"
-    write_static_page(out / "index.html", rows, descriptions, compared, facts)
+    write_static_page(out / "index.html", rows, descriptions, facts, images, record.content)
     print(out / "index.html")

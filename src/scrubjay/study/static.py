@@ -21,9 +21,10 @@ from scrubjay.errors import DataError, EncoderError, ProbeError
 from scrubjay.files import write_atomically
 from scrubjay.study.bootstrap import mean_losses
 from scrubjay.study.comparison import compare_encoders
-from scrubjay.study.encoders import StudyEncoder
+from scrubjay.study.encoders import RANDOM, StudyEncoder
 from scrubjay.study.features import DataFeatures
 from scrubjay.study.loss_table import LossTable, write_losses
+from scrubjay.study.printed import encoder_note
 from scrubjay.study.probe import ProbeConfig
 from scrubjay.study.probe_files import save_probe
 from scrubjay.study.static_data import TASKS, TRAIN_IMAGES, StaticData
@@ -58,10 +59,11 @@ SCALES = {
 
 FIELDS = (
     "encoder", "decoder", "task", "loss", "low", "high", "ratio", "ratio_low", "ratio_high", "difference",
-    "standard_error", "difference_low", "difference_high", "df", "t", "p", "p_holm", "significant", "note",
+    "standard_error", "difference_low", "difference_high", "df", "t", "p", "p_holm", "significant", "note", "control",
+    "about",
 )  # fmt: skip
-"""Columns of static.csv. From `ratio` on they compare with the control (see `Comparison`); empty without one, and where
-it has no skips."""
+"""Columns of static.csv. From `ratio` on they compare with the `control` of that decoder (see `Comparison`); empty
+without one. `about` is what a table must say of an encoder."""
 Row = dict[str, str | float | bool]
 
 
@@ -78,7 +80,8 @@ class StaticStudy:
         tasks: Sequence[str] = TASKS,
         device: str = "cpu",
     ) -> None:
-        """`control` is the encoder that others are compared with.
+        """`control` is the encoder that others are compared with; decoders with skips, where it has none, with the
+        untrained encoder, if that is there.
 
         EncoderError or ProbeError if encoders, control or tasks are wrong.
         """
@@ -169,15 +172,22 @@ class StaticStudy:
             for task, table in tables.items():
                 write_losses(table, self.out / LOSSES / f"{task}-{kind}.csv.gz")
             encoders = next(iter(tables.values())).encoders if tables else []
-            if self.control in encoders and len(encoders) > 1:
-                rows = [comparison.row() for comparison in compare_encoders(tables, self.control).comparisons]
+            control = self._control(encoders)
+            if control and len(encoders) > 1:
+                compared = compare_encoders(tables, control).comparisons
+                rows = [{**comparison.row(), "control": control} for comparison in compared]
             else:
                 rows = [
                     {"task": task, "encoder": name, "loss": mean.estimate, "low": mean.low, "high": mean.high}
                     for task, table in tables.items()
                     for name, mean in mean_losses(table).items()
                 ]
-            yield from ({**row, "decoder": decoder} for row in rows)
+            yield from ({**row, "decoder": decoder, "about": encoder_note(str(row["encoder"]))} for row in rows)
+
+    def _control(self, encoders: Sequence[str]) -> str | None:
+        """With what the encoders of a table are compared."""
+        choices = [self.control, RANDOM] if self.control else []
+        return next((name for name in choices if name in encoders), None)
 
     def _table(self, task: str, losses: Mapping[str, np.ndarray]) -> LossTable:
         """All encoders' losses at a task, with the places of the test images."""

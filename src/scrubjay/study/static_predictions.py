@@ -1,7 +1,7 @@
 """Predictions of the probes for a few test images, as the static study's page shows them beside the truth.
 
 A file holds one probe's predictions: `rows` (k,) of the data set, the `loss` of each, and `values`, in few bytes: depth
-in millimeters, normals in 127ths, the most probable kind of openability, probabilities in 255ths.
+in millimeters, normals in 127ths, probabilities in 255ths.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Predictions:
     losses: np.ndarray
     """(k,)."""
     values: np.ndarray
-    """Meters (k, H, W), unit normals (k, H, W, 3), openability 0, 1 or 2 (k, H, W), or probabilities of traversable
-    surface (k, H, W) or of types (k, 90)."""
+    """Meters (k, H, W), unit normals (k, H, W, 3), or probabilities: of nothing to open, closed and open (k, H, W, 3),
+    of traversable surface (k, H, W), of types (k, 90)."""
 
 
 def shown_rows(data: StaticData) -> np.ndarray:
@@ -72,8 +72,6 @@ def save_predictions(predictions: Predictions, task: str, path: Path) -> None:
         stored = np.clip(values * 1000, 0, 65535).round().astype(np.uint16)
     elif "normals" in task:
         stored = (values * 127).round().astype(np.int8)
-    elif task == "openability":
-        stored = values.argmax(-1).astype(np.uint8)
     else:
         stored = (values * 255).round().astype(np.uint8)
     buffer = io.BytesIO()
@@ -88,15 +86,13 @@ def load_predictions(task: str, path: Path) -> Predictions:
             rows, losses, stored = (file[name] for name in ("rows", "loss", "values"))
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise ProbeError(f"{path}: not predictions of a probe, or damaged; delete the file: {error}") from error
-    shape = {2: TASKS[task].dense is False, 3: TASKS[task].dense, 4: "normals" in task}
-    if len(stored) != len(rows) or len(losses) != len(rows) or not shape.get(stored.ndim, False):
+    dimensions = 2 if not TASKS[task].dense else 3 if TASKS[task].outputs == 1 else 4
+    if len(stored) != len(rows) or len(losses) != len(rows) or stored.ndim != dimensions:
         raise ProbeError(f"{path}: not predictions of {task}; delete the file")
     if task in ("depth", "object_depth"):
         values = stored / np.float32(1000)
     elif "normals" in task:
         values = stored / np.float32(127)
-    elif task == "openability":
-        values = stored
     else:
         values = stored / np.float32(255)
     return Predictions(rows, losses, values)

@@ -72,9 +72,9 @@ def write_picture(path: Path, picture: np.ndarray) -> None:
     write_atomically(path, encode_picture(picture, "JPEG" if path.suffix in (".jpg", ".jpeg") else "PNG"))
 
 
-def data_url(picture: np.ndarray) -> str:
+def data_url(picture: np.ndarray, format: str = "PNG") -> str:
     """A picture as a URL that contains it."""
-    return "data:image/png;base64," + base64.b64encode(encode_picture(picture)).decode()
+    return f"data:image/{format.lower()};base64," + base64.b64encode(encode_picture(picture, format)).decode()
 
 
 def render_dollhouse(

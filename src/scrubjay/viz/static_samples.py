@@ -40,13 +40,13 @@ def _section(data: StaticData, row: int) -> Section:
         Figure(image, "image"),
         Figure(depth_colors(data.labels("depth", rows)["target"][0]), "depth, up to 6 m"),
         Figure(normal_colors(data.labels("normals", rows)["target"][0]), "normals: right, up, backward"),
-        Figure(_tint(_tint(image, openability == 1, CLOSED), openability == 2, OPEN), "openable: closed, open (pink)"),
-        Figure(_tint(image, data.labels("traversable", rows)["target"][0], WALKABLE), "traversable"),
+        Figure(tint(tint(image, openability == 1, CLOSED), openability == 2, OPEN), "openable: closed, open (pink)"),
+        Figure(tint(image, data.labels("traversable", rows)["target"][0], WALKABLE), "traversable"),
     ]
     if place["object"] >= 0:
         depth, normals = (data.labels(task, rows) for task in ("object_depth", "object_normals"))
         figures += [
-            Figure(_tint(image, depth["mask"][0], TAKEN_OUT), f"taken out: {place['object_type']}"),
+            Figure(tint(image, depth["mask"][0], TAKEN_OUT), f"taken out: {place['object_type']}"),
             Figure(depth_colors(depth["target"][0]), "depth without it"),
             Figure(normal_colors(normals["target"][0]), "normals without it"),
         ]
@@ -59,6 +59,7 @@ def _section(data: StaticData, row: int) -> Section:
     return Section(f"{row}: {place['scene']}, {place['split']}", text[0].upper() + text[1:], figures)
 
 
-def _tint(image: np.ndarray, mask: np.ndarray, color: tuple[int, int, int]) -> np.ndarray:
-    """An image with its pixels in a mask colored."""
-    return np.where(mask[..., None], image * 0.35 + np.array(color) * 0.65, image).astype(np.uint8)
+def tint(image: np.ndarray, mask: np.ndarray, color: tuple[int, int, int]) -> np.ndarray:
+    """An image with its pixels in a mask colored, or partly where it is between 0 and 1."""
+    share = 0.65 * np.asarray(mask, np.float32)[..., None]
+    return (image * (1 - share) + np.array(color) * share).astype(np.uint8)
