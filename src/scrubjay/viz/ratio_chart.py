@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -41,7 +42,7 @@ def draw_ratios(panels: Mapping[str, Sequence[Row]], names: Sequence[str] = (), 
     names = list(names) or list(dict.fromkeys(str(row["encoder"]) for rows in panels.values() for row in rows))
     labels = short_names(names)
     size = (WIDTH, 2.75 * len(panels) + 0.5)
-    settings = {"svg.hashsalt": "scrubjay", "font.size": 9, "axes.edgecolor": INK, "text.color": INK}
+    settings: Any = {"svg.hashsalt": "scrubjay", "font.size": 9, "axes.edgecolor": INK, "text.color": INK}
     with matplotlib.rc_context(settings):
         chart = Figure(figsize=size, dpi=200, facecolor=PAPER, layout="constrained")
         FigureCanvasAgg(chart)
