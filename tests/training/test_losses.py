@@ -104,6 +104,19 @@ def test_what_can_be_opened_trains_the_success_logits_of_all_cells_but_tries_kno
     assert losses.openable(logits, action, success, every & success, openable).item() == pytest.approx(second)
 
 
+def test_where_something_is_closed_opening_it_is_likelier_to_be_learned():
+    """Of E&M's 57 actions, all equally likely, three open something in the first step, none in the second."""
+    logits = logits_of(Stage.EM).expand(2, 1, -1).clone().requires_grad_()
+    openable, every = torch.zeros(2, 1, 7, 7, dtype=torch.bool), torch.ones(2, 1, dtype=torch.bool)
+    openable[0, 0, 0, :3] = True
+    loss = losses.open_closed(logits, openable, every)
+    assert loss.item() == pytest.approx(np.log(57 / 3) / 2)
+    loss.backward()
+    assert torch.isfinite(logits.grad).all() and not logits.grad[1].any()
+    assert (logits.grad[0, 0, losses.OPEN_AT][:3] < 0).all() and logits.grad[0, 0, losses.OPEN_AT][3:].min() > 0
+    assert losses.open_closed(logits, openable, every & False).item() == 0
+
+
 def test_the_probability_of_opening_is_that_of_all_cells_together():
     """49 of E&M's 57 actions; with one cell twice as likely as the rest, 50 of 58. Masked steps do not count."""
     uniform, likelier = logits_of(Stage.EM), logits_of(Stage.EM, **{"OpenAt_4,4": np.log(2)})

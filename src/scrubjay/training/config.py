@@ -226,18 +226,24 @@ class TrainConfig:
         return issubclass(TASKS[self.task], Manipulate) and self.explore_share > 0
 
 
-CLIPPED = Objective(clip_coef=0.2, normalize_advantages=True)
+CLIPPED = Objective(clip_coef=0.2, normalize_advantages=True, openable=0.1, openable_everywhere=True, open_closed=0.1)
+OPENING: dict[str, Any] = {"separate_openable_head": True, "openable_hidden": 64, "open_at_prior": True}
+"""Networks that know what opens before they decide to open it, with what `CLIPPED` teaches about it: without either an
+agent learns to walk, and no longer tries to open anything; see results/learning.md."""
 FEW_STEPS: dict[str, Any] = {
     "minibatch_games": 40, "epochs": 2, "learning_rate": 6e-4, "betas": (0.9, 0.999), "head_lr_scale": 3.0,
-    "validation_games": 1, "objective": CLIPPED,
+    "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING),
 }  # fmt: skip
 """What learns most from a few million steps; the defaults are the paper's, meant for hundreds of millions."""
 
 PRESETS = {
     "demo": TrainConfig(
         "explore", ("FloorPlan1", "FloorPlan201"), copies=4, unroll_length=16, updates=80, checkpoint_interval=20,
-        replay_batches=1, replay_size=512, replay_batch_size=16, augment=False, rotate_grid=False, agent=SMALL,
-        **{**FEW_STEPS, "minibatch_games": 8, "learning_rate": 1e-3, "validation_games": 0},
+        replay_batches=1, replay_size=512, replay_batch_size=16, augment=False, rotate_grid=False,
+        **{
+            **FEW_STEPS, "minibatch_games": 8, "learning_rate": 1e-3, "validation_games": 0,
+            "agent": replace(SMALL, **OPENING),
+        },
     ),
     "explore": TrainConfig(
         "explore", explore_reward_rotations=False,
@@ -267,7 +273,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "replay_size": 20_000, "replay_batch_size": 64,
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
-        bootstrap_time_limits=False, openable=0.0, openable_everywhere=False,
+        bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,

@@ -43,6 +43,8 @@ class Objective(ActorCriticObjective):
     """Weight of predicting where OpenAt succeeds, which is not in the paper; 0 does not compute it."""
     openable_everywhere: bool = False
     """That loss learns what the engine knows of all cells of every image, not only how tries of OpenAt ended."""
+    open_closed: Weight = 0.0
+    """E&M and S: weight of opening something wherever something closed is within reach; not in the paper."""
     hindsight: Weight = 0.1
     """OM: weight of imitating missed manipulations, relabeled with where the object landed."""
     opening: Weight = 0.01
@@ -59,7 +61,7 @@ class Objective(ActorCriticObjective):
     @property
     def records_openable(self) -> bool:
         """Do rollouts need to say where something can be opened?"""
-        return self.openable > 0 and self.openable_everywhere
+        return (self.openable > 0 and self.openable_everywhere) or self.open_closed > 0
 
     def weights(self, stages: Set[int], shared: bool = True) -> Weights:
         """Loss name -> weight, of these stages' losses and of those that all stages share."""
@@ -69,6 +71,8 @@ class Objective(ActorCriticObjective):
                 table |= self.actor_critic_weights(stage.name.lower())
                 if self.openable:
                     table[f"{stage.name.lower()}/openable"] = self.openable
+                if self.open_closed and stage != Stage.OM:
+                    table[f"{stage.name.lower()}/open_closed"] = self.open_closed
         if Stage.OM in stages:
             table["om/hindsight"] = self.hindsight
             table["om/opening"] = self.opening
@@ -143,8 +147,15 @@ class Learner(nn.Module):
             )
             if o.openable:
                 its_losses["openable"] = losses.openable(
-                    step.decision.openable.float(), rollout.action, rollout.success, mask, rollout.openable
+                    step.decision.openable.float(),
+                    rollout.action,
+                    rollout.success,
+                    mask,
+                    rollout.openable if o.openable_everywhere else None,
                 )
+            if o.open_closed and stage != Stage.OM:
+                assert rollout.openable is not None
+                its_losses["open_closed"] = losses.open_closed(logits, rollout.openable, mask)
             its_metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
             terms |= prefixed(name, its_losses)
             metrics |= prefixed(name, its_metrics)

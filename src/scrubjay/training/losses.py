@@ -97,6 +97,18 @@ def openable(
     return mean_where(F.binary_cross_entropy_with_logits(logits, labels, reduction="none").sum(-1), mask)
 
 
+def open_closed(logits: torch.Tensor, openable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Negative log-probability of OpenAt at any cell (T, B, 7, 7) bool with something to open; 0 without such a cell.
+
+    Not in the paper. An agent that has learned to walk before it has learned what opens would never find out that
+    opening pays more. It is a mean over all steps: where there is nothing to open there is nothing to learn.
+    """
+    cells, anything = openable.flatten(-2), openable.flatten(-2).any(-1)
+    # Where nothing can be opened all cells count: the gradient is finite, and left out.
+    opens = logits.log_softmax(-1)[..., OPEN_AT].masked_fill(~(cells | ~anything[..., None]), -torch.inf)
+    return mean_where(torch.where(anything, -opens.logsumexp(-1), 0), mask)
+
+
 @torch.no_grad()
 def open_at_probability(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The policy's mean probability of all OpenAt together: a diagnostic, not a loss."""
