@@ -47,6 +47,12 @@ def test_a_foyer_takes_every_table_and_nothing_else_changes(foyer):
         assert back[0] == pytest.approx(back[1], abs=0.001)
 
 
+def test_every_receptacle_fits_on_every_table():
+    for table in TABLES:
+        for kind in RECEPTACLES:
+            assert overlapping_boxes(make_foyer(FoyerRequest("FloorPlan502", table, Receptacle(kind)))) == []
+
+
 @pytest.mark.parametrize("foyer, table, kind", list(zip(FOYERS, TABLES, RECEPTACLES, strict=True)))
 def test_a_receptacle_stands_on_the_table_where_one_in_front_of_it_wants_it(foyer, table, kind):
     room = make_foyer(FoyerRequest(foyer, table, Receptacle(kind, aside=0.1, toward=0.03, yaw=15.0)))

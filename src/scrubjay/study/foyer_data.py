@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -30,11 +31,12 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.processes import ProcessPool
 from scrubjay.sim.render.make import check_request, make_renderer
-from scrubjay.sim.world import NOTHING, World
+from scrubjay.sim.world import World
 from scrubjay.study import foyer_scripts as scripts
 from scrubjay.study import foyer_tracking as tracking
 from scrubjay.study.foyer_scripts import Trajectories
 from scrubjay.study.sequences import SIZE, Clip, SequenceWriter
+from scrubjay.study.trajectory_frames import BATCH, TRACKING_EXTRAS, FrameRenderer, clip_of
 
 ASIDE, TOWARD = 0.25, 0.15
 """Meters of a receptacle from the table's middle, at most."""
@@ -42,8 +44,6 @@ BEHIND = 0.2
 """Meters of the table that stay free behind a receptacle, where they can."""
 ROWS_PER_PATH = 2
 """Rows of books that are tried for each path wanted."""
-BATCH, GPU_BATCH = 32, 256
-"""Images rendered at once on a CPU or a GPU; their number changes no image."""
 CONTAINED_COLUMNS = {
     "scene": "U24", "table": "U16", "receptacle": "U16", "pair": "i4", "label": "i1", "forward_steps": "i4",
     "ahead": "f4", "aside": "f4", "yaw": "f4",
@@ -53,8 +53,6 @@ agent to the receptacle's middle, `yaw` is the receptacle's."""
 TRACKING_COLUMNS = {
     "scene": "U24", "table": "U16", "path": "i4", "books": "i4", "front": "f4", "yaw": "f4", "to_right": "?",
 }  # fmt: skip
-TRACKING_EXTRAS = {"cells": ("uint16", (7, 7)), "visible": ("int32", ())}
-"""The object's pixels in each cell with all else invisible, and its visible pixels in the whole image."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +112,9 @@ def make_contained_data(
     writer = _writer(folder, "contained", seed, renderer, list(names), CONTAINED_COLUMNS, {}, scale)
     numbers = {name: number for number, name in enumerate(names)}
 
-    def clips(name: str, made: tuple) -> Iterator[Clip]:
+    def clips(name: str, made: tuple) -> Iterator[list[Clip]]:
         per_block = scale.rooms * scale.poses * len(scale.objects)
-        yield from _contained_clips(numbers[name] * per_block, names[name], made, renderer, device)
+        return _contained_clips(numbers[name] * per_block, names[name], made, renderer, device)
 
     _make_blocks(writer, plan_contained, {name: (*names[name], scale, seed) for name in names}, clips, progress)
 
@@ -134,8 +132,8 @@ def make_tracking_data(
     renderer, columns = resolved(renderer, device), TRACKING_COLUMNS
     writer = _writer(folder, "tracking", seed, renderer, list(names), columns, TRACKING_EXTRAS, scale)
 
-    def clips(name: str, made: tuple) -> Iterator[Clip]:
-        yield from _tracking_clips(scale.paths, names[name], made, renderer, device)
+    def clips(name: str, made: tuple) -> Iterator[list[Clip]]:
+        return _tracking_clips(scale.paths, names[name], made, renderer, device)
 
     _make_blocks(writer, plan_tracking, {name: (*names[name], scale, seed) for name in names}, clips, progress)
 
@@ -179,22 +177,31 @@ def plan_tracking(
         return rooms, rows, paths, tracking.follow_paths(world, paths)
 
 
-def _contained_clips(first_pair: int, names: tuple[str, str, str], made: tuple, renderer: str, device: str):
+def _contained_clips(
+    first_pair: int, names: tuple[str, str, str], made: tuple, renderer: str, device: str
+) -> Iterator[list[Clip]]:
+    """The clips of each room."""
     rooms, things, offsets, trajectories, valid = made
     per_room, forward = len(valid) // len(rooms), trajectories.forward_steps()
     for number, room in enumerate(rooms):
         worlds = np.arange(number * per_room, (number + 1) * per_room)
         worlds = worlds[valid[worlds]]
         with FrameRenderer(room, trajectories, renderer, device) as frames:
-            for world, images in zip(worlds, frames.images(worlds), strict=True):
-                columns = dict(zip(("scene", "table", "receptacle"), names, strict=True)) | {
-                    "pair": first_pair + world // 2, "label": 1 - world % 2, "forward_steps": forward[world],
-                    "ahead": offsets[world, 0], "aside": offsets[world, 1], "yaw": things[number].yaw,
-                }  # fmt: skip
-                yield clip_of(trajectories, world, images, columns, {})
+            images = frames.images(worlds)
+        clips = []
+        for world, own in zip(worlds, images, strict=True):
+            columns = dict(zip(("scene", "table", "receptacle"), names, strict=True)) | {
+                "pair": first_pair + world // 2, "label": 1 - world % 2, "forward_steps": forward[world],
+                "ahead": offsets[world, 0], "aside": offsets[world, 1], "yaw": things[number].yaw,
+            }  # fmt: skip
+            clips.append(clip_of(trajectories, world, own, columns, {}))
+        yield clips
 
 
-def _tracking_clips(wanted: int, names: tuple[str, str], made: tuple, renderer: str, device: str):
+def _tracking_clips(
+    wanted: int, names: tuple[str, str], made: tuple, renderer: str, device: str
+) -> Iterator[list[Clip]]:
+    """The clips of each room: the first good paths of each object, as many as are wanted."""
     rooms, rows, paths, trajectories = made
     per_room = len(paths.goal) // len(rooms)
     found = np.zeros(per_room, int)
@@ -202,74 +209,18 @@ def _tracking_clips(wanted: int, names: tuple[str, str], made: tuple, renderer: 
         worlds = number * per_room + np.flatnonzero(found < wanted)
         worlds = worlds[paths.possible[worlds]]
         with FrameRenderer(room, trajectories, renderer, device) as frames:
-            labels = {world: extras for world, extras in zip(worlds, frames.labels(worlds), strict=True)}
+            labels = dict(zip(worlds, frames.labels(worlds), strict=True))
             good = np.array([world for world in worlds if tracking.is_good_path(labels[world]["visible"])], int)
-            for world, images in zip(good, frames.images(good), strict=True):
-                columns = dict(zip(("scene", "table"), names, strict=True)) | {
-                    "path": found[world % per_room], "books": rows[number].count, "front": rows[number].front,
-                    "yaw": rows[number].yaw, "to_right": paths.to_right[world],
-                }  # fmt: skip
-                found[world % per_room] += 1
-                yield clip_of(trajectories, world, images, columns, labels[world])
-
-
-def clip_of(trajectories: Trajectories, world: int, images: np.ndarray, columns: dict, extras: dict) -> Clip:
-    """A world's trajectory with its images (T, 224, 224, 3): agents stay where they are."""
-    length = len(images)
-    actions = np.concatenate([[NOTHING], trajectories.actions[world, : length - 1]])
-    place = np.tile([0, 0, 0, int(trajectories.standing[world])], (length, 1))
-    return Clip(images, actions, actions != NOTHING, place, GOALS[trajectories.goal[world]], columns, extras)
-
-
-class FrameRenderer:
-    """Renders the frames of trajectories in one room, each distinct one once."""
-
-    def __init__(self, room: CompiledRoom, trajectories: Trajectories, renderer: str, device: str) -> None:
-        batch = GPU_BATCH if device.startswith("cuda") else BATCH
-        self.trajectories, self.world = trajectories, World([room], batch, renderer, SIZE, device, threads=1)
-
-    def __enter__(self) -> FrameRenderer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.world.close()
-
-    def images(self, worlds: np.ndarray) -> list[np.ndarray]:
-        """Images (T, 224, 224, 3) of worlds (n,) of the trajectories."""
-        if not len(worlds):
-            return []
-        (images,) = self._each(worlds, lambda mask: [self.world.view(("rgb",), worlds=mask).rgb.cpu().numpy()])
-        return images
-
-    def labels(self, worlds: np.ndarray) -> list[dict[str, np.ndarray]]:
-        """TRACKING_EXTRAS of worlds (n,)."""
-
-        def count(mask: np.ndarray) -> list[np.ndarray]:
-            seen, alone = self.world.goal_pixels(mask)
-            return [tracking.cell_counts(alone), seen.flatten(1).sum(1).cpu().numpy()]
-
-        if not len(worlds):
-            return []
-        cells, visible = self._each(worlds, count)
-        return [{"cells": c, "visible": v} for c, v in zip(cells, visible, strict=True)]
-
-    def _each(self, worlds: np.ndarray, render: Callable[[np.ndarray], list[np.ndarray]]) -> list[list[np.ndarray]]:
-        """What `render` says of the frames of worlds, at least one, split by world."""
-        t, state, lengths = self.trajectories, self.world.state, self.trajectories.lengths
-        of = np.repeat(worlds, lengths[worlds])
-        step = np.concatenate([np.arange(lengths[world]) for world in worlds])
-        frames = np.column_stack([t.position[of], t.rotation[of], t.standing[of], t.goal[of], t.poses[of, step]])
-        distinct, which = np.unique(frames, axis=0, return_inverse=True)
-        parts: list[list[np.ndarray]] = []
-        for first in range(0, len(distinct), len(self.world)):
-            some = distinct[first : first + len(self.world)]
-            here = slice(0, len(some))
-            state.position[here], state.rotation[here] = some[:, :2], some[:, 2]
-            state.standing[here], state.goal[here], state.pose[here] = some[:, 3] == 1, some[:, 4], some[:, 5:]
-            parts.append(render(np.arange(len(self.world)) < len(some)))
-        ends = np.cumsum(lengths[worlds])[:-1]
-        whole = [np.concatenate(values)[which.ravel()] for values in zip(*parts, strict=True)]
-        return [np.split(values, ends) for values in whole]
+            images = frames.images(good)
+        clips = []
+        for world, own in zip(good, images, strict=True):
+            columns = dict(zip(("scene", "table"), names, strict=True)) | {
+                "path": found[world % per_room], "books": rows[number].count, "front": rows[number].front,
+                "yaw": rows[number].yaw, "to_right": paths.to_right[world],
+            }  # fmt: skip
+            found[world % per_room] += 1
+            clips.append(clip_of(trajectories, world, own, columns, labels[world]))
+        yield clips
 
 
 def resolved(renderer: str, device: str) -> str:
@@ -298,7 +249,7 @@ def _make_blocks(
     writer: SequenceWriter,
     plan: Callable[..., tuple],
     arguments: dict[str, tuple],
-    clips: Callable[[str, tuple], Iterator[Clip]],
+    clips: Callable[[str, tuple], Iterator[list[Clip]]],
     progress: Callable[[int, int], None],
 ) -> None:
     """Plans and writes the blocks that are missing, then completes the data."""
@@ -306,9 +257,18 @@ def _make_blocks(
     done, total = len(arguments) - len(missing), len(arguments)
     progress(done, total)
     for name, made in _planned(plan, [(name, arguments[name]) for name in missing]):
-        writer.write(name, clips(name, made))
+        writer.write(name, chain.from_iterable(_one_ahead(clips(name, made))))
         progress(done := done + 1, total)
     writer.finish()
+
+
+def _one_ahead(rooms: Iterator[list[Clip]]) -> Iterator[list[Clip]]:
+    """Yields each room's clips while a thread renders the next room's."""
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(next, rooms, None)
+        while (clips := made.result()) is not None:
+            made = pool.submit(next, rooms, None)
+            yield clips
 
 
 def _planned(plan: Callable[..., tuple], requests: Sequence[tuple[str, tuple]]) -> Iterator[tuple[str, tuple]]:

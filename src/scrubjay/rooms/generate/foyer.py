@@ -1,18 +1,15 @@
-"""Foyers: plain rooms with a free center and a table, for experiments with things on it."""
+"""Foyers: plain rooms with a free center and a table, for experiments with things on it (`foyer_scene`)."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
 from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
-from scrubjay.rooms.catalog.mesh import rotation
 from scrubjay.rooms.catalog.shape import Support
 from scrubjay.rooms.generate import envelope
 from scrubjay.rooms.generate.furniture import chest, fittings
-from scrubjay.rooms.generate.layout import LayoutError, Plan, Size, box_of
+from scrubjay.rooms.generate.layout import LayoutError, Plan, box_of
 from scrubjay.rooms.generate.room_type import RoomType
 from scrubjay.rooms.room import Room, Thing
 
@@ -73,48 +70,10 @@ def table_of(room: Room) -> Thing:
     return tables[0]
 
 
-def with_receptacle(room: Room, kind: str) -> Room:
-    """The foyer with one of the five receptacles on the middle of its table."""
-    if kind not in RECEPTACLES:
-        raise RoomError(f"unknown receptacle {kind!r}; choose one of {', '.join(RECEPTACLES)}")
-    return _with(room, [_on_table(room, f"{kind}_on_table", kind, RECEPTACLES[kind], 0.0, 0.0)])
-
-
-def with_occluders(room: Room, count: int) -> Room:
-    """The foyer with a row of standing books along the front of its table."""
-    area = support_of(table_of(room))
-    width = BOOK[1] + 0.01
-    max_count = int(area.size[0] / width)
-    if not 1 <= count <= max_count:
-        raise RoomError(f"{room.scene}: the table has room for 1 to {max_count} books, not {count}")
-    forward = area.size[1] / 2 - BOOK[0] / 2 - 0.02
-    # A book's spine is at its left: a quarter turn shows it to the front.
-    books = [
-        _on_table(room, f"Book_occluder_{i + 1}", "Book", BOOK, (i - (count - 1) / 2) * width, forward, i, 90.0)
-        for i in range(count)
-    ]
-    return _with(room, books)
-
-
 def support_of(table: Thing) -> Support:
     """The support on a table's top."""
     shape = catalog.draw(table.type, table.size, np.random.default_rng(table.seed), table.style, table.options)
     return max(shape.supports, key=lambda support: support.position[2])
-
-
-def _on_table(
-    room: Room, name: str, kind: str, size: Size, aside: float, forward: float, seed: int = 0, turn: float = 0.0
-) -> Thing:
-    """A thing on the table's top, measured from its middle."""
-    table = table_of(room)
-    local = support_of(table).position + np.array([aside, forward, 0.0005])
-    position = np.asarray(table.position) + rotation("z", -table.yaw) @ local
-    x, y, z = (round(float(v), 4) for v in position)
-    return Thing(name, kind, (x, y, z), (table.yaw + turn) % 360, size, seed, {}, table.name)
-
-
-def _with(room: Room, things: list[Thing]) -> Room:
-    return replace(room, things=room.things + tuple(things))
 
 
 TYPE = RoomType(
