@@ -18,6 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors import torch as safetensors
 
+from scrubjay.agent.encoder import Encoded
 from scrubjay.errors import EncoderError
 from scrubjay.files import write_atomically
 from scrubjay.study.encoders import Description, StudyEncoder
@@ -77,7 +78,7 @@ class FeatureCache:
             parts = []
             for first in range(0, len(shard), BATCH):
                 batch = shard[first : first + BATCH]
-                parts.append(encoder(to_device(images(batch), device)).sir.to(torch.bfloat16))
+                parts.append(_encode(encoder, images(batch), device).sir[: len(batch)].to(torch.bfloat16))
             sir = torch.cat(parts)
             if not torch.isfinite(sir).all():
                 raise EncoderError(f"features: {self.description.name} gives NaN or infinite features of images")
@@ -134,7 +135,8 @@ class Skips:
         return self._encode(self.rows[places.cpu().numpy()])
 
     def _encode(self, rows: np.ndarray) -> tuple[torch.Tensor, ...]:
-        return tuple(skip.to(torch.bfloat16) for skip in self.encoder(to_device(self.images(rows), self.device)).skips)
+        encoded = _encode(self.encoder, self.images(rows), self.device)
+        return tuple(skip[: len(rows)].to(torch.bfloat16) for skip in encoded.skips)
 
 
 class DataFeatures:
@@ -145,6 +147,8 @@ class DataFeatures:
 
     KEPT = 3
     """Sets of examples whose finer scales stay in memory: train, validation and test."""
+    SIRS = 6
+    """Sets of examples whose features do: those of images with an object, too."""
 
     def __init__(
         self,
@@ -158,11 +162,17 @@ class DataFeatures:
         self.encoder, self.images, self.device, self.progress = encoder.to(device), images, device, progress
         self.cache = FeatureCache(cache, encoder.description, data)
         self._skips: dict[bytes, Skips] = {}
+        self._sirs: dict[bytes, torch.Tensor] = {}
 
     def sir(self, rows: np.ndarray) -> torch.Tensor:
-        """Features of rows (n,), (n, C, 7, 7) bfloat16, on the CPU."""
-        self.cache.compute(self.encoder, self.images, rows, self.device, self.progress)
-        return self.cache.load(rows)
+        """Features of rows (n,), (n, C, 7, 7) bfloat16, on the device."""
+        key = np.asarray(rows, np.int64).tobytes()
+        if key not in self._sirs:
+            self.cache.compute(self.encoder, self.images, rows, self.device, self.progress)
+            while len(self._sirs) >= self.SIRS:
+                del self._sirs[next(iter(self._sirs))]
+            self._sirs[key] = self.cache.load(rows).to(self.device)
+        return self._sirs[key]
 
     def skips(self, rows: np.ndarray) -> Skips:
         """The finer scales of rows (n,)."""
@@ -178,3 +188,10 @@ class DataFeatures:
 def to_device(images: np.ndarray, device: str | torch.device) -> torch.Tensor:
     """Images as a tensor; arrays that are read-only, as memory maps are, are copied."""
     return torch.from_numpy(np.array(images)).to(device)
+
+
+def _encode(encoder: StudyEncoder, images: np.ndarray, device: str | torch.device) -> Encoded:
+    """Encodes up to BATCH images. On a GPU the last is repeated: each number of images would be compiled."""
+    if torch.device(device).type == "cuda" and len(images) < BATCH:
+        images = np.concatenate([images, images[-1:].repeat(BATCH - len(images), 0)])
+    return encoder(to_device(images, device))

@@ -26,6 +26,8 @@ from scrubjay.study.probe_losses import TASKS, Labels, Task, unit_vectors
 
 Rate = Annotated[float, Field(gt=0, lt=1)]
 Decoder = DenseDecoder | ClassHead
+GPU_BATCH = 128
+"""Examples that are judged at once on a GPU."""
 
 
 @explain_errors
@@ -67,7 +69,7 @@ class Examples:
 
     sir: torch.Tensor
     """(n, C, 7, 7)."""
-    labels: Mapping[str, np.ndarray]
+    labels: Mapping[str, np.ndarray] | Mapping[str, torch.Tensor]
     """Of one task; see `probe_losses`."""
     skips: Skips | None = None
     """The four finer scales, for decoders with skips."""
@@ -186,9 +188,10 @@ class _DeviceExamples:
         for entry, values in examples.labels.items():
             if len(values) != len(examples):
                 raise ProbeError(f"probe: {len(values)} {name} labels of {task.name} for {len(examples)} examples")
-            if np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).all():
+            tensor = torch.from_numpy(np.array(values)) if isinstance(values, np.ndarray) else values
+            self.labels[entry] = self._sized(tensor, task, config.size).to(device)
+            if tensor.is_floating_point() and not torch.isfinite(self.labels[entry]).all():
                 raise ProbeError(f"probe: the {name} labels of {task.name} are not finite")
-            self.labels[entry] = self._sized(torch.from_numpy(np.array(values)), task, config.size).to(device)
 
     def __len__(self) -> int:
         return len(self.sir)
@@ -285,7 +288,9 @@ def _fit(
 def _losses(decoder: Decoder, task: Task, data: _DeviceExamples, config: ProbeConfig) -> torch.Tensor:
     """The loss of each example, (n,), on the device."""
     decoder.eval()
-    return torch.cat([data.loss(decoder, task, places) for places in data.batches(config.batch_size)])
+    # Examples do not mix, so large batches only save a GPU starts of kernels.
+    size = max(config.batch_size, GPU_BATCH) if torch.device(data.device).type == "cuda" else config.batch_size
+    return torch.cat([data.loss(decoder, task, places) for places in data.batches(size)])
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from scrubjay.study.probe import ProbeConfig
 from scrubjay.study.probe_files import save_probe
 from scrubjay.study.static_data import TASKS, TRAIN_IMAGES, StaticData
 from scrubjay.study.static_predictions import make_predictions, save_predictions, shown_rows
-from scrubjay.study.static_probe import probe_rows, probe_task
+from scrubjay.study.static_probe import HeldLabels, probe_rows, probe_task
 
 PLAIN, WITH_SKIPS = "7 x 7", "skips"
 """What decoders read: the features alone, which any encoder has, or the finer scales too. Never compare the two."""
@@ -95,6 +95,8 @@ class StaticStudy:
         self.data, self.encoders, self.out, self.scale = data, list(encoders), Path(out), scale
         self.control, self.tasks, self.device = control, list(tasks), device
         self.digest = data_digest(data)
+        self.labels = HeldLabels(data, device)
+        self._examples: dict[tuple[str, int], dict[str, np.ndarray]] = {}
         self.shown = shown_rows(data)
         """Test images whose predictions are kept for the page."""
 
@@ -130,7 +132,7 @@ class StaticStudy:
 
     def _probe(self, features: DataFeatures, decoder: str, task: str) -> np.ndarray:
         """The test losses of one probe, read if they are there."""
-        rows = probe_rows(self.data, task, self.scale.training_images)
+        rows = self._rows_of(task)
         name = self._file_name(features.encoder, decoder, task)
         path = self.out / LOSSES / f"{name}.npy"
         if path.exists():
@@ -138,7 +140,9 @@ class StaticStudy:
             if losses.shape != (len(rows["test"]),) or not np.isfinite(losses).all():
                 raise DataError(f"{path}: not the losses of {len(rows['test'])} test images; delete the file")
             return losses
-        result = probe_task(self.data, features, task, rows, decoder == WITH_SKIPS, self.scale.config)
+        result = probe_task(
+            self.data, features, task, rows, decoder == WITH_SKIPS, self.scale.config, labels=self.labels
+        )
         if task in SAVED_DECODERS:
             save_probe(result, self.out / DECODERS / f"{name}.safetensors")
         predictions = make_predictions(self.data, features, result, self.shown, rows["test"])
@@ -164,6 +168,13 @@ class StaticStudy:
             there = {kind: path for kind, path in files.items() if (self.out / path).exists()}
             listed.append({"encoder": encoder.description.name, "decoder": decoder, "task": task, **there})
         return listed
+
+    def _rows_of(self, task: str) -> dict[str, np.ndarray]:
+        """`probe_rows`, found once."""
+        key = task, self.scale.training_images
+        if key not in self._examples:
+            self._examples[key] = probe_rows(self.data, *key)
+        return self._examples[key]
 
     def _rows(self, losses: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Iterator[Row]:
         for decoder in (PLAIN, WITH_SKIPS):
@@ -191,7 +202,7 @@ class StaticStudy:
 
     def _table(self, task: str, losses: Mapping[str, np.ndarray]) -> LossTable:
         """All encoders' losses at a task, with the places of the test images."""
-        rows = probe_rows(self.data, task, self.scale.training_images)["test"]
+        rows = self._rows_of(task)["test"]
         index = np.tile(self.data.index[rows], len(losses))
         return LossTable(
             encoder=np.repeat(list(losses), len(rows)),

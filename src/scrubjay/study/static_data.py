@@ -234,4 +234,5 @@ def _meters(stored: np.ndarray) -> np.ndarray:
 def _unit_vectors(stored: np.ndarray) -> np.ndarray:
     """Stored normals (..., 3) at unit length; 0 where there is none."""
     vectors = stored.astype(np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1)
+    vectors /= np.maximum(np.sqrt(np.einsum("...i,...i->...", vectors, vectors)), 1)[..., None]
+    return vectors
