@@ -37,6 +37,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     studies.command(data, name="data", help="Makes the data of experiments.")
     studies.command(study.static)
     studies.command(study_natural.natural)
+    studies.command(study.report)
     trainings = tyro.extras.SubcommandApp()
     trainings.command(name="auto-encoder")(study_train.auto_encoder)
     studies.command(trainings, name="train", help="Trains the encoders of baselines.")

@@ -1,4 +1,4 @@
-"""Commands about the experiments on representations: study data static|contained|tracking, study static."""
+"""Commands about the experiments on representations: data of several, the static study, a report of all studies."""
 
 from __future__ import annotations
 
@@ -148,3 +148,17 @@ def static(
     facts = f"{len(study.data):,} images, scale {scale}"
     write_static_page(out / "index.html", rows, descriptions, facts, images, record.content)
     print(out / "index.html")
+
+
+def report(studies: list[Path], out: Path = Path("out/study/report.html")) -> None:
+    """Puts the results of all studies on one page, beside the figures that the paper prints.
+
+    Args:
+        studies: Folders of results (static.csv, natural.csv, dynamic.csv), or folders that contain them.
+        out: The page.
+    """
+    from scrubjay.study.report import read_studies
+    from scrubjay.viz.study_report import write_report
+
+    write_report(out, read_studies(studies))
+    print(out)
