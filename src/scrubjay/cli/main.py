@@ -40,6 +40,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     studies.command(study.report)
     trainings = tyro.extras.SubcommandApp()
     trainings.command(name="auto-encoder")(study_train.auto_encoder)
+    trainings.command(study_train.classes)
     studies.command(trainings, name="train", help="Trains the encoders of baselines.")
     return studies
 

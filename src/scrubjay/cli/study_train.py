@@ -1,4 +1,4 @@
-"""Commands that train the encoders of the baselines: study train auto-encoder."""
+"""Commands that train the encoders of the baselines: study train auto-encoder, study train classes."""
 
 from __future__ import annotations
 
@@ -60,6 +60,44 @@ def auto_encoder(
     shown = torch.from_numpy(images.images(rows[np.linspace(0, len(rows) - 1, min(PICTURES, len(rows))).astype(int)]))
     pictures = training.model.cpu().reconstruct(resized(shown, config.agent.image_size))
     write_reconstructions(out / "reconstructions.png", *pictures)
+    print(out)
+
+
+def classes(
+    images: Path,
+    out: Path = Path("out/study/classes"),
+    scale: Literal["paper", "mini"] = "paper",
+    device: str = "cpu",
+    minutes: float | None = None,
+    max_epochs: int = 200,
+    learning_rate: float | None = None,
+    batch_size: int | None = None,
+    seed: int = 0,
+) -> None:
+    """Trains the paper's encoder to classify pictures, as its ImageNet baseline: mean pool, linear, cross entropy.
+
+    `classes@OUT` is then an encoder of `scrubjay study static`. Every picture is decoded once before training begins.
+    Training that was interrupted continues after its last epoch; one that ran out of minutes or epochs with more.
+
+    Args:
+        images: Folder with train/CLASS/*.jpg and val/CLASS/*.jpg, as ImageNet has.
+        out: Folder of weights and checkpoint.
+        scale: The paper's encoder at 224 pixels, or a small one for a trial.
+        device: cpu, cuda or cuda:N.
+        minutes: Stop before the epoch that would exceed so many minutes of training, in all.
+        max_epochs: Stop after so many epochs, in all; the schedule usually stops before.
+        learning_rate: Adam's learning rate at the start, by default 0.001.
+        batch_size: Pictures of an update, by default 256 (mini: 8).
+        seed: Seed of initial weights, of the order of pictures and of their crops.
+    """
+    from scrubjay.sim.render.make import check_device
+    from scrubjay.study.class_folder import ClassFolder, classes_training
+
+    check_device(device)
+    folder, config = ClassFolder(images), _config(scale, learning_rate, batch_size, seed)
+    with progress_bar("Pictures") as progress:
+        training = classes_training(folder, out, config, device, progress)
+    _train(training, "Classes", max_epochs, minutes)
     print(out)
 
 

@@ -1,7 +1,7 @@
 """Encoders of studies by name: ours, untrained, pretrained ones that packages carry, and any from local files.
 
     ours@FOLDER                   the encoder of a run, of an agent's weights or of an encoder's weights
-    auto-encoder@FOLDER           the same, of a folder that `scrubjay study train auto-encoder` wrote
+    auto-encoder@FOLDER, classes@FOLDER   the same, of a folder that `scrubjay study train` wrote
     random[:SEED]                 the paper's encoder, untrained
     efficientnet-lite0, mobilenetv2, augnet-resnet50   weights that Python packages carry
     timm:NAME@FILE, hf:FOLDER, torch:FILE              weights that you have; see `study.foreign`
@@ -39,7 +39,7 @@ IMAGE_SIZE = 224
 RANDOM = "random"
 TRAINING_FILE = "training.safetensors"
 """What `study.encoder_training` continues from; it says what was trained."""
-BASELINES = ("auto-encoder",)
+BASELINES = ("auto-encoder", "classes")
 """Encoders that `scrubjay study train` trains; see `study.encoder_training`."""
 
 
