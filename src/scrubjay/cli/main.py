@@ -38,6 +38,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     studies.command(study.static)
     studies.command(study_natural.natural)
     studies.command(study.report)
+    studies.command(study_natural.photographs)
     trainings = tyro.extras.SubcommandApp()
     trainings.command(name="auto-encoder")(study_train.auto_encoder)
     trainings.command(study_train.classes)

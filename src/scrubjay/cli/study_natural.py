@@ -70,3 +70,41 @@ def natural(
     counts = ", ".join(f"{each.task} {len(each['train']):,} train and {len(each['test']):,} test" for each in data)
     write_natural_page(out / "natural.html", study, rows, f"Images: {counts}; scale {scale}")
     print(out / "natural.html")
+
+
+def photographs(
+    results: Path,
+    encoders: list[str],
+    images: Path | None = None,
+    out: Path = Path("out/study/photographs.html"),
+    device: str = "cpu",
+    trust_code: bool = False,
+) -> None:
+    """Writes a page of the depth that encoders see in photographs, by decoders that a static study has trained.
+
+    Photographs are those that scikit-image and Debian's opencv-doc carry, as far as they are installed, or your own.
+    Two of the former have measured depth. The network is never asked.
+
+    Args:
+        results: Folder of a finished `scrubjay study static` with the task depth.
+        encoders: Encoders of that study, by name.
+        images: A folder of pictures, instead of those of packages.
+        out: The page.
+        device: cpu, cuda or cuda:N.
+        trust_code: Allow encoders that are Python classes to run.
+    """
+    from scrubjay.sim.render.make import check_device
+    from scrubjay.study.encoders import load_encoder
+    from scrubjay.study.photographs import depth_decoders, own_photographs, packaged_photographs, predict_depth
+    from scrubjay.viz.photographs import write_photographs_page
+
+    check_device(device)
+    shown = packaged_photographs() if images is None else own_photographs(images)
+    loaded = {name: load_encoder(name, trust_code) for name in encoders}
+    decoders = depth_decoders(results, list(loaded.values()))
+    depths = {
+        kind: {name: predict_depth(file, loaded[name], shown, device) for name, file in files.items()}
+        for kind, files in decoders.items()
+    }
+    write_photographs_page(out, shown, depths, f"{len(shown)} photographs, central squares")
+    print(out)
