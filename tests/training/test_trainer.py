@@ -28,7 +28,7 @@ from scrubjay.training.trainer import Trainer, make_optimizers, set_learning_rat
 
 TINY = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4,
-    checkpoint_interval=2, replay_size=64,
+    checkpoint_interval=2, replay_size=64, agent=SMALL,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from scrubjay.agent.config import preset_name
+from scrubjay.agent.config import PAPER, SMALL, preset_name
 from scrubjay.files import write_atomically
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
@@ -119,7 +119,7 @@ def benchmark_config(preset: str, numbers: str, **changes: Any) -> TrainConfig:
     plain = PRESETS[preset]
     paper = TrainConfig(
         task=plain.task, scenes=plain.scenes, copies=plain.copies, unroll_length=plain.unroll_length,
-        minibatch_games=MINIBATCH_STEPS // plain.unroll_length, agent=plain.agent,
+        minibatch_games=MINIBATCH_STEPS // plain.unroll_length, agent=SMALL if preset == "demo" else PAPER,
     )  # fmt: skip
     return replace(paper, **changes)
 
