@@ -28,7 +28,20 @@ def clip(length: int, seed: int, similar: bool) -> Clip:
     return Clip(images, action, success, place, "Cup", {"scene": f"room {seed}", "label": seed % 2}, extras)
 
 
-BLOCKS = {"a": [clip(3, 0, True), clip(1, 1, False)], "none": [], "b": [clip(5, 2, True), clip(2, 3, False)]}
+def pair(seed: int) -> list[Clip]:
+    """A clip, and one that is nearly the same but for its length."""
+    first = clip(4, seed, True)
+    images = first.images[[0, 1, 2, 3, 3]].copy()
+    images[2, 100:110] = 7
+    return [first, Clip(**{**vars(clip(5, seed + 1, False)), "images": images, "like": first})]
+
+
+BLOCKS = {
+    "pair": pair(8),
+    "a": [clip(3, 0, True), clip(1, 1, False)],
+    "none": [],
+    "b": [clip(5, 2, True), clip(2, 3, False)],
+}
 
 
 def writer(folder, **changes) -> SequenceWriter:
@@ -48,7 +61,7 @@ def made(tmp_path_factory):
 
 def test_sequences_are_read_as_they_were_written(made):
     data, clips = SequenceData(made, "tracking"), [one for block in BLOCKS.values() for one in block]
-    assert len(data) == 4 and data.frames == 11 and data.stage == Stage.OM
+    assert len(data) == 6 and data.frames == 20 and data.stage == Stage.OM
     for number, one in enumerate(clips):
         frames = data.frames_of(number)
         assert np.array_equal(data.images(frames), one.images)
@@ -67,10 +80,10 @@ def test_a_killed_run_continues_and_ends_as_an_unbroken_one(made, tmp_path):
     first.write("none", [])
     with pytest.raises(DataError, match="incomplete; run `scrubjay study data tracking` again"):
         SequenceData(tmp_path, "tracking")
-    with pytest.raises(ValueError, match="2 blocks are missing: a"):
+    with pytest.raises(ValueError, match="3 blocks are missing: pair"):
         first.finish()
     again = writer(tmp_path)
-    assert again.missing() == ["a", "b"]
+    assert again.missing() == ["pair", "a", "b"]
     for block in again.missing():
         again.write(block, BLOCKS[block])
     again.finish()

@@ -3,8 +3,8 @@
 A folder has one folder per block of sequences, `index.csv` with a row per sequence, and `data.json`, which says how it
 was made. Blocks are written whole, so a run that was killed continues; `data.json` gets their counts at the end.
 
-Images are stored losslessly as differences from a sequence's first one, where most pixels stay: hand movements take
-about 5 kB a frame, turns about 80 kB.
+Images are stored losslessly as differences from a sequence's first one, or from those of another sequence, where most
+pixels stay: hand movements take about 5 kB a frame, turns about 80 kB.
 
 >>> columns, extras = {"scene": "U24"}, {"label": ("int8", ())}
 >>> writer = SequenceWriter("out/space", "space", Stage.EM, 0, ["FloorPlan1"], columns, extras)
@@ -73,6 +73,8 @@ class Clip:
     """Its row of the index, without OWN_COLUMNS."""
     extras: Mapping[str, np.ndarray] = field(default_factory=dict)
     """More arrays (T, ...), by name."""
+    like: Clip | None = None
+    """The clip before it in its block, if its images are nearly the same: then few of them take any space."""
 
 
 class SequenceWriter:
@@ -132,9 +134,17 @@ class SequenceWriter:
             for clip in clips:
                 self._check(clip)
                 first, length = len(images), len(clip.images)
-                for data, is_difference in pool.map(_compress, clip.images, [clip.images[0]] * length):
+                # The frames that differences are from: a sequence's first one, or the same step of another sequence.
+                base = [first] * length
+                others: Sequence[np.ndarray] = [clip.images[0]] * length
+                if clip.like is not None:
+                    if not rows or len(clip.like.images) != rows[-1][1]:
+                        raise ValueError("like: the clip before it in its block")
+                    steps = np.minimum(np.arange(length), rows[-1][1] - 1)
+                    base, others = (rows[-1][0] + steps).tolist(), clip.like.images[steps]
+                for number, (data, is_difference) in enumerate(pool.map(_compress, clip.images, others)):
                     images.append(data)
-                    bases.append(first if is_difference else -1)
+                    bases.append(base[number] if is_difference and base[number] != first + number else -1)
                 rows.append((first, length, clip.goal, *(clip.columns[name] for name in self.plan["columns"])))
                 for name, (kind, _) in self._fields.items():
                     values = clip.extras[name] if name in clip.extras else getattr(clip, name)
@@ -240,18 +250,14 @@ class SequenceData:
         frames = self._checked(frames)
         images = np.empty((len(frames), SIZE * SIZE * 3), np.uint8)
 
-        def decode(block: dict[str, np.ndarray], place: int, frame: int, bases: dict[int, np.ndarray]) -> None:
-            image = _decompress(block, frame)
-            base = int(block["image_base"][frame])
-            np.bitwise_xor(image, bases[base], out=images[place]) if base >= 0 else np.copyto(images[place], image)
+        def decode(block: dict[str, np.ndarray], place: int, frame: int) -> None:
+            images[place] = _decompress(block, frame)
+            while (frame := int(block["image_base"][frame])) >= 0:
+                images[place] ^= _decompress(block, frame)
 
         with ThreadPoolExecutor(THREADS) as pool:
             for block, mine, own in self._by_block(frames):
-                needed = np.unique(block["image_base"][own])
-                needed = needed[needed >= 0]
-                bases = dict(zip(needed.tolist(), pool.map(lambda n, b=block: _decompress(b, n), needed), strict=True))
-                work = [(block, place, frame, bases) for place, frame in zip(mine, own, strict=True)]
-                list(pool.map(lambda arguments: decode(*arguments), work))
+                list(pool.map(decode, [block] * len(mine), mine, own))
         return images.reshape(-1, SIZE, SIZE, 3)
 
     def _by_block(self, frames: np.ndarray) -> Iterable[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
@@ -267,8 +273,8 @@ class SequenceData:
             for name, (kind, shape) in (self.fields | STORED).items()
         }
         end = arrays["image_end"]
-        if (np.diff(end, prepend=0) < 0).any():
-            raise DataError(f"{folder}: the ends of images must not decrease")
+        if (np.diff(end, prepend=0) < 0).any() or (arrays["image_base"] >= np.arange(frames)).any():
+            raise DataError(f"{folder}: images must not overlap, nor be differences from later ones")
         size = int(end[-1]) if frames else 0
         return arrays | {"images": open_array(folder / "images.npy", np.dtype("uint8"), (size,))}
 
@@ -322,7 +328,7 @@ class ClipRecorder:
 
 def _compress(image: np.ndarray, first: np.ndarray) -> tuple[bytes, bool]:
     """An image compressed, and whether as the difference from the first one."""
-    if image is not first and np.mean(image == first) >= SAME_SHARE and not np.shares_memory(image, first):
+    if not np.shares_memory(image, first) and np.mean(image == first) >= SAME_SHARE:
         return zlib.compress(np.bitwise_xor(image, first).tobytes(), 1), True
     return zlib.compress(np.ascontiguousarray(image).tobytes(), 1), False
 
