@@ -7,6 +7,7 @@ import pytest
 
 from scrubjay.errors import DataError, ProbeError
 from scrubjay.study.dynamic_probe import (
+    Fitters,
     Probes,
     ProbeTable,
     Score,
@@ -35,6 +36,7 @@ def test_what_is_held_out_never_occurs_in_training():
     table = grid()
     sizes, repetitions = draw_repetitions(table, (10, 20, 4000), 20)
     assert sizes == (10, 20, 3 * 4 * 3 * 2), "all that there is takes the place of a size that is too large"
+    assert draw_repetitions(table, (10, 20), 2)[0] == (10, 20)
     combinations = set()
     for one in repetitions:
         for name, values in one.held_out.items():
@@ -65,10 +67,10 @@ def test_subsamples_keep_the_proportion_of_labels_or_balance_it():
 def test_separable_features_give_all_and_noise_gives_half(tmp_path):
     rng, table = np.random.default_rng(0), grid(12)
     told = rng.normal(size=(len(table), 8)) + 8 * table.label[:, None] * np.eye(8)[0]
-    known = Probes(table, tmp_path, (50, 200), 6, processes=1).run(write(tmp_path, told))
+    known = Probes(table, tmp_path, (50, 200), 6).run(write(tmp_path, told))
     assert known.score(50).mean > 0.99 and known.score(200).mean > 0.99
     noise = write(tmp_path, rng.normal(size=(len(table), 8)))
-    unknown = Probes(table, tmp_path, (200,), 40, processes=2).run(noise).score(200)
+    unknown = Probes(table, tmp_path, (200,), 40).run(noise).score(200)
     assert abs(unknown.mean - 0.5) < 0.05
 
 
@@ -76,14 +78,14 @@ def test_shuffled_labels_give_half(tmp_path):
     table = grid(40)
     rng = np.random.default_rng(1)
     told = write(tmp_path, rng.normal(size=(len(table), 4)) + 3 * table.label[:, None])
-    score = Probes(table.shuffled(3), tmp_path, (400,), 30, processes=2).run(told).score(400)
+    score = Probes(table.shuffled(3), tmp_path, (400,), 30).run(told).score(400)
     assert abs(score.mean - 0.5) < 0.02
 
 
 def test_interrupted_probes_continue_and_equal_unbroken_ones(tmp_path):
     table = grid(4)
     path = write(tmp_path, np.random.default_rng(0).normal(size=(len(table), 5)) + table.label[:, None])
-    probes = Probes(table, tmp_path / "cut", (50,), 4, processes=1)
+    probes = Probes(table, tmp_path / "cut", (50,), 4)
 
     def interrupt(done: int, _: int) -> None:
         if done == 2:
@@ -95,7 +97,8 @@ def test_interrupted_probes_continue_and_equal_unbroken_ones(tmp_path):
     seen = []
     cut = probes.run(path, lambda *numbers: seen.append(numbers))
     assert seen[0] == (2, 4)
-    whole = Probes(table, tmp_path / "whole", (50,), 4, processes=2).run(path)
+    with Fitters(2) as fitters:
+        whole = Probes(table, tmp_path / "whole", (50,), 4, fitters=fitters).run(path)
     assert all(np.array_equal(*pair) for pair in zip(cut.values, whole.values, strict=True))
     next((tmp_path / "cut").iterdir()).write_bytes(b"no")
     with pytest.raises(DataError, match="delete the file"):
@@ -137,7 +140,7 @@ def test_accuracy_by_steps_counts_only_those_examples(tmp_path):
     told = np.where(steps == 0, table.label * 2.0 - 1, 0)
     mixed = ProbeTable(**{**vars(table), "steps": steps})
     path = write(tmp_path, np.column_stack([told, np.random.default_rng(0).normal(size=(len(table), 2)) * 0.01]))
-    predictions = Probes(mixed, tmp_path, (150,), 4, processes=1).run(path)
+    predictions = Probes(mixed, tmp_path, (150,), 4).run(path)
     assert predictions.score(150, step=0).mean == 1 and predictions.score(150, step=1).mean < 0.8
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +82,8 @@ def draw_repetitions(
         raise ProbeError("examples of both labels are needed")
     drawn = [_draw(table, np.random.default_rng([seed, number])) for number in range(count)]
     most = min(_most(table, train) for train, _, _ in drawn)
-    usable = (*(size for size in sorted(set(sizes)) if size < most), min(most, max(sizes)))
+    largest = min(most, max(sizes))
+    usable = (*(size for size in sorted(set(sizes)) if size < largest), largest)
     repetitions = []
     for number, (train, test, held_out) in enumerate(drawn):
         order = _order(table, train, np.random.default_rng([seed, number, 1]))
@@ -170,6 +171,31 @@ def fit_predict(features: str, label: np.ndarray, train: Sequence[np.ndarray], t
     return predictions
 
 
+class Fitters:
+    """Processes that fit probes, started when they are first needed; with one, everything is fitted in this process."""
+
+    def __init__(self, processes: int | None = None) -> None:
+        self.processes = processes or os.cpu_count() or 1
+        self._pool: ProcessPool | None = None
+
+    def __enter__(self) -> Fitters:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def map(self, requests: Sequence[tuple]) -> Iterator[tuple[int, np.ndarray]]:
+        """Numbers of requests, arguments of `fit_predict`, and their predictions, as they are done."""
+        if self.processes == 1 or (len(requests) < 2 and self._pool is None):
+            yield from enumerate(fit_predict(*request) for request in requests)
+            return
+        if self._pool is None:
+            self._pool = ProcessPool(fit_predict, self.processes)
+        yield from self._pool.map(requests)
+
+
 class Probes:
     """The repetitions of one experiment; predictions of each source are files in a folder."""
 
@@ -180,11 +206,10 @@ class Probes:
         sizes: Sequence[int] = SIZES,
         repetitions: int = REPETITIONS,
         seed: int = 0,
-        processes: int | None = None,
+        fitters: Fitters | None = None,
     ) -> None:
-        self.table, self.folder = table, Path(folder)
+        self.table, self.folder, self.fitters = table, Path(folder), fitters or Fitters(1)
         self.sizes, self.repetitions = draw_repetitions(table, sizes, repetitions, seed)
-        self.processes = processes or os.cpu_count() or 1
 
     def run(self, features: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Predictions:
         """Fits what is missing for a file of features (n, D), float32; `progress` is told of repetitions."""
@@ -201,20 +226,11 @@ class Probes:
         done = len(paths) - len(missing)
         progress(done, len(paths))
 
-        def keep(index: int, predictions: np.ndarray) -> None:
+        for index, predictions in self.fitters.map(requests):
             buffer = io.BytesIO()
             np.save(buffer, predictions)
             write_atomically(paths[missing[index]], buffer.getvalue())
-
-        if min(self.processes, len(requests)) > 1:
-            with ProcessPool(fit_predict, min(self.processes, len(requests))) as pool:
-                for index, predictions in pool.map(requests):
-                    keep(index, predictions)
-                    progress(done := done + 1, len(paths))
-        else:
-            for index, request in enumerate(requests):
-                keep(index, fit_predict(*request))
-                progress(done := done + 1, len(paths))
+            progress(done := done + 1, len(paths))
         return Predictions(self.table, self.sizes, self.repetitions, [self._read(*pair) for pair in enumerate(paths)])
 
     def _key(self, digest: str, one: Repetition) -> str:

@@ -1,0 +1,222 @@
+"""The dynamic experiments: what agents remember, read out of their DIRs, beside all baselines (F.2).
+
+A study is a pure function of data, agents, encoders and scale. Features and predictions are files that are named after
+all they depend on, so that an interrupted study continues where it stopped, and a new agent only adds its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scrubjay.agent.agent import Agent
+from scrubjay.errors import DataError
+from scrubjay.files import write_atomically
+from scrubjay.study.dynamic_experiments import EXPERIMENTS, Examples, Experiment
+from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Fitters, Predictions, Probes, Score, mean_score
+from scrubjay.study.encoders import StudyEncoder
+from scrubjay.study.rotation_odds import OddsRow, odds_text, turning_back
+from scrubjay.study.sequences import SequenceData
+from scrubjay.study.sources import (
+    STACK,
+    DynamicSource,
+    ForwardSteps,
+    ImageSource,
+    Source,
+    features_file,
+    untrained_sources,
+)
+
+SHUFFLED = "labels shuffled"
+"""A control: the first agent's features with permuted labels must give chance."""
+FIELDS = (
+    "experiment", "source", "size", "step", "accuracy", "low", "high", "balanced", "difference", "difference_low",
+    "difference_high", "tested", "repetitions",
+)  # fmt: skip
+"""Columns of dynamic.csv. `step`: of examples so many steps after the object was seen alone. `accuracy` is balanced in
+tracking; `balanced` always is. `difference` is to the first agent, `tested` how many examples a repetition tests."""
+Row = dict[str, str | int | float]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class DynamicScale:
+    """How much a study does."""
+
+    sizes: tuple[int, ...] = SIZES
+    """Training examples."""
+    repetitions: int = REPETITIONS
+
+
+SCALES = {"paper": DynamicScale(), "mini": DynamicScale((20, 60), 6)}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a study found."""
+
+    rows: list[Row]
+    odds: list[OddsRow]
+    predictions: Mapping[str, tuple[Examples, Mapping[str, Sequence[Predictions]]]]
+    """By experiment: its examples, and each source's predictions, one for each of its networks."""
+
+
+class DynamicStudy:
+    """Probes of several agents and encoders; results are in a folder."""
+
+    def __init__(
+        self,
+        data: Mapping[str, SequenceData],
+        agents: Mapping[str, Agent],
+        encoders: Sequence[StudyEncoder],
+        out: Path,
+        scale: DynamicScale = SCALES["paper"],
+        device: str = "cpu",
+        processes: int | None = None,
+    ) -> None:
+        """`data` are by experiment, agents by name; others are compared with the first agent."""
+        if not agents or not data:
+            raise DataError("a study needs at least one agent, and the data of at least one experiment")
+        if unknown := set(data) - {one.data for one in EXPERIMENTS.values()}:
+            raise DataError(f"unknown data {min(unknown)}; there are contained, tracking, rotation, space")
+        self.data, self.agents, self.encoders, self.out = data, dict(agents), list(encoders), Path(out)
+        self.scale, self.device, self.processes = scale, device, processes
+
+    def run(self, progress: Progress = lambda done, total: None) -> Result:
+        """Computes what is missing; writes dynamic.csv and, with rotation's data, odds.csv."""
+        experiments = [one for one in EXPERIMENTS.values() if one.data in self.data]
+        sources = {one.name: self.sources(one) for one in experiments}
+        total = sum(len(parts) for each in sources.values() for parts in each.values()) + len(experiments)
+        rows: list[Row] = []
+        kept: dict[str, tuple[Examples, dict[str, list[Predictions]]]] = {}
+        done = 0
+        progress(0, total)
+
+        def count() -> None:
+            nonlocal done
+            progress(done := done + 1, total)
+
+        with Fitters(self.processes) as fitters:
+            for one in experiments:
+                examples, predictions, chance = self._predict(one, sources[one.name], fitters, count)
+                kept[one.name] = examples, predictions
+                rows += self._rows(one, predictions)
+                rows.append(_row(one, SHUFFLED, [chance], chance.sizes[-1], None, self.scale.repetitions))
+        odds = []
+        if "rotation" in self.data:
+            for name, agent in self.agents.items():
+                odds += turning_back(DynamicSource(name, agent), self.data["rotation"], self.device)
+            write_atomically(self.out / "odds.csv", odds_text(odds))
+        write_atomically(self.out / "dynamic.csv", table_text(rows))
+        return Result(rows, odds, kept)
+
+    def sources(self, experiment: Experiment) -> dict[str, list[Source]]:
+        """The sources of an experiment by label, the first agent's first; several networks of one are averaged."""
+        sources: dict[str, list[Source]] = {
+            f"DIR ({name})": [DynamicSource(name, agent)] for name, agent in self.agents.items()
+        }
+        sources["DIR (Rand.)"] = list(untrained_sources(next(iter(self.agents.values())).config))
+        encoders = {name: _encoder_of(name, agent) for name, agent in self.agents.items()}
+        encoders |= {encoder.description.name: encoder for encoder in self.encoders}
+        sources |= {f"SIR ({name})": [ImageSource(name, encoder)] for name, encoder in encoders.items()}
+        forward = experiment.with_forward_steps
+        for name, encoder in encoders.items():
+            sources[f"DIR (4CNN-{name})"] = [ImageSource(name, encoder, STACK, forward)]
+        if forward:
+            sources["Forward Steps"] = [ForwardSteps()]
+        return sources
+
+    def _predict(
+        self,
+        experiment: Experiment,
+        sources: Mapping[str, Sequence[Source]],
+        fitters: Fitters,
+        count: Callable[[], None],
+    ) -> tuple[Examples, dict[str, list[Predictions]], Predictions]:
+        """An experiment's examples, each source's predictions, and those of the first with shuffled labels."""
+        data, scale = self.data[experiment.data], self.scale
+        examples = experiment.examples(data)
+        tables = examples.table, examples.table.shuffled()
+        folder = self.out / "probes"
+        probes, chance = (Probes(one, folder, scale.sizes, scale.repetitions, fitters=fitters) for one in tables)
+        predictions: dict[str, list[Predictions]] = {}
+        paths = []
+        for name, parts in sources.items():
+            for source in parts:
+                paths.append(features_file(source, data, examples, self.out / "features", self.device))
+                predictions.setdefault(name, []).append(probes.run(paths[-1]))
+                count()
+        shuffled = chance.run(paths[0])
+        count()
+        return examples, predictions, shuffled
+
+    def _rows(self, experiment: Experiment, predictions: Mapping[str, Sequence[Predictions]]) -> list[Row]:
+        rows = []
+        base = next(iter(predictions.values()))
+        steps = base[0].table.steps
+        cases = [(size, experiment.headline_step) for size in base[0].sizes]
+        if steps is not None:
+            tested = np.concatenate([steps[one.test] for one in base[0].repetitions])
+            others = [int(step) for step in np.unique(tested) if step != experiment.headline_step]
+            cases += [(base[0].sizes[-1], step) for step in others]
+        for name, parts in predictions.items():
+            for size, step in cases:
+                reference = mean_score([part.score(size, step=step) for part in base])
+                row = _row(experiment, name, parts, size, step, self.scale.repetitions)
+                if parts is not base:
+                    score = mean_score([part.score(size, step=step) for part in parts]).minus(reference)
+                    half = score.half_width(experiment.counts_test_sampling)
+                    row |= {"difference": score.mean, "difference_low": score.mean - half}
+                    row["difference_high"] = score.mean + half
+                rows.append(row)
+        return rows
+
+
+def _row(
+    experiment: Experiment, name: str, parts: Sequence[Predictions], size: int, step: int | None, repetitions: int
+) -> Row:
+    score = mean_score([part.score(size, step=step) for part in parts])
+    balanced: Score = mean_score([part.score(size, balanced=True, step=step) for part in parts])
+    half = score.half_width(experiment.counts_test_sampling)
+    return {
+        "experiment": experiment.name, "source": name, "size": size, "step": "" if step is None else step,
+        "accuracy": score.mean, "low": score.mean - half, "high": score.mean + half, "balanced": balanced.mean,
+        "tested": float(np.mean([len(one.test) for one in parts[0].repetitions])), "repetitions": repetitions,
+    }  # fmt: skip
+
+
+def _encoder_of(name: str, agent: Agent) -> StudyEncoder:
+    """An agent's encoder on images of 224 pixels."""
+    # Centering is part of the network, but of none of its tensors.
+    kind = f"{type(agent.encoder).__name__}{'' if agent.config.centered_filters else ', plain filters'}"
+    return StudyEncoder(name, agent.encoder, "yours", kind=kind, image_size=agent.config.image_size)
+
+
+def headline(rows: Sequence[Row], experiment: Experiment) -> list[Row]:
+    """The rows of an experiment at its largest size, at the step of the headline."""
+    step = "" if experiment.headline_step is None else experiment.headline_step
+    mine = [row for row in rows if row["experiment"] == experiment.name and row["source"] != SHUFFLED]
+    largest = max((int(row["size"]) for row in mine), default=0)
+    return [row for row in mine if row["size"] == largest and row["step"] == step]
+
+
+def table_text(rows: Sequence[Row]) -> str:
+    """dynamic.csv: a header and a line for each row; numbers in six digits, nothing where there is none."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for row in rows:
+        writer.writerow(_cell(row.get(field, "")) for field in FIELDS)
+    return text.getvalue()
+
+
+def _cell(value: str | float) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)
