@@ -34,6 +34,8 @@ def _studies() -> tyro.extras.SubcommandApp:
     data.command(name="static")(study.static_data)
     data.command(name="contained")(study.contained_data)
     data.command(name="tracking")(study.tracking_data)
+    data.command(name="space")(study.space_data)
+    data.command(name="rotation")(study.rotation_data)
     studies.command(data, name="data", help="Makes the data of experiments.")
     studies.command(study.static)
     studies.command(study_natural.natural)
@@ -43,6 +45,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     trainings.command(name="auto-encoder")(study_train.auto_encoder)
     trainings.command(study_train.classes)
     studies.command(trainings, name="train", help="Trains the encoders of baselines.")
+    studies.command(study.dynamic)
     return studies
 
 

@@ -7,7 +7,7 @@ one side, so that all four views are seen twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,9 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import cameras, in_view, reach
-from scrubjay.sim.render.make import check_request
 from scrubjay.sim.world import World
 from scrubjay.study.dynamic_experiments import RADII
+from scrubjay.study.foyer_data import resolved
 from scrubjay.study.sequences import SIZE, Clip, ClipRecorder, SequenceWriter
 
 VIEWS = 8
@@ -42,31 +42,31 @@ class SpaceScale:
     """Train and test scenes of each room type."""
     positions: int = MOST
     """Positions in a scene, at most."""
+    types: tuple[str, ...] = ROOM_TYPES
 
     def names(self) -> list[str]:
         return [
             scene
             for name, count in zip(("train", "test"), self.scenes, strict=True)
-            for room_type in ROOM_TYPES
+            for room_type in self.types
             for scene in [one for one in SCENES if split(one) == name and type_of(one) == room_type][:count]
         ]
 
 
-SCALES = {"paper": SpaceScale((20, 5)), "mini": SpaceScale((1, 1), 8)}
+SCALES = {"paper": SpaceScale((20, 5)), "mini": SpaceScale((1, 2), 12, ("kitchen",))}
 
 
 def make_space_data(
     folder: str | os.PathLike[str],
-    scenes: Sequence[str],
-    positions: int = MOST,
+    scale: SpaceScale = SCALES["paper"],
     seed: int = 0,
-    renderer: str = "warp",
+    renderer: str = "auto",
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
     """Makes what a folder lacks, scene by scene; `progress` is told of scenes."""
-    check_request(renderer, device, 1, positions, SIZE)
-    facts = {"positions": positions, "renderer": renderer, "radii": list(RADII)}
+    renderer, scenes = resolved(renderer, device), scale.names()
+    facts = {"positions": scale.positions, "renderer": renderer, "radii": list(RADII)}
     writer = SequenceWriter(folder, "space", Stage.EM, seed, scenes, COLUMNS, EXTRAS, facts)
     missing = writer.missing()
     progress(len(scenes) - len(missing), len(scenes))
@@ -74,7 +74,7 @@ def make_space_data(
         for number, room in enumerate(build_rooms(missing[first : first + ROOMS_AT_ONCE]), first):
             name = missing[number]
             rng = np.random.default_rng([seed, SCENES.index(name)])
-            writer.write(name, space_clips(room, positions, rng, renderer, device))
+            writer.write(name, space_clips(room, scale.positions, rng, renderer, device))
             progress(len(scenes) - len(missing) + number + 1, len(scenes))
     writer.finish()
 
