@@ -186,9 +186,11 @@ def play_until_found(
     memory, is_first = agent.initial_state(len(game)), torch.ones(len(game), dtype=torch.bool, device=device)
     sides = rng.integers(2, size=len(game))
     found = np.full(len(game), NOTHING)
-    history: list[tuple[State, np.ndarray, np.ndarray]] = []
+    states: list[State] = []
+    told: list[tuple[np.ndarray, np.ndarray]] = []
     for step in range(scale.steps + LAST_STEP):
-        history.append((world.state.copy(), game.last_action.copy(), game.last_success.copy()))
+        states.append(world.state.copy())
+        told.append((game.last_action.copy(), game.last_success.copy()))
         ended = (found != NOTHING) & (step >= found + LAST_STEP)
         if (ended | (found == NOTHING) & (step >= scale.steps))[:count].all():
             break
@@ -209,10 +211,10 @@ def play_until_found(
         world.remove(found != NOTHING)
     episodes = []
     for number in np.flatnonzero(found[:count] != NOTHING).tolist():
-        frames = history[: found[number] + LAST_STEP + 1]
-        states = _row_of([frame[0] for frame in frames], number)
-        actions, successes = (np.array([frame[part][number] for frame in frames]) for part in (1, 2))
-        episodes.append(_Episode(specs[number], states, actions, successes, TURNS[sides[number]], int(found[number])))
+        frames = slice(0, found[number] + LAST_STEP + 1)
+        own = _row_of(states[frames], number)
+        actions, successes = (np.array([each[part][number] for each in told[frames]]) for part in (0, 1))
+        episodes.append(_Episode(specs[number], own, actions, successes, TURNS[sides[number]], int(found[number])))
     return episodes
 
 
