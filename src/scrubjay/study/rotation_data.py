@@ -39,6 +39,9 @@ from scrubjay.spots.spots import (
     Spot,
     load_spot_files,
     make_spot_files,
+    make_spots,
+    save_spots,
+    spots_path,
 )
 from scrubjay.study.dynamic_experiments import LAST_STEP
 from scrubjay.study.foyer_data import resolved
@@ -114,11 +117,14 @@ def make_rotation_data(
     agent.to(device).eval()
     for number, name in enumerate(missing):
         (room,) = build_rooms([name])
-        easy = [
-            spot for each in load_spot_files(where, [name], scale.goals) for spot in each.spots[EASY][: scale.spots]
-        ]
+        if spots is None:
+            for goal in scale.goals:
+                if not (path := spots_path(where, name, goal)).exists():
+                    save_spots(make_spots(room, goal, scale.candidates), path)
+        files = load_spot_files(where, [name], scale.goals)
+        easy = [spot for each in files for spot in each.spots[EASY][: scale.spots]]
         key = [seed, SCENES.index(name)]
-        with World([room], batch, renderer, SIZE, device) as world:
+        with World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
             writer.write(name, _clips(world, agent, easy, scale, key, device))
         progress(len(scenes) - len(missing) + number + 1, len(scenes))
     writer.finish()

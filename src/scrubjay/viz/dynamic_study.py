@@ -140,10 +140,8 @@ def draw_odds(odds: Sequence[OddsRow]) -> bytes:
             mine = [row for row in odds if row.source == name and row.split == "all"]
             x = np.array([row.step for row in mine]) + 0.06 * (number - (len(names) - 1) / 2)
             y = np.array([row.difference for row in mine])
-            error = np.nan_to_num(
-                [[row.difference - row.low for row in mine], [row.high - row.difference for row in mine]]
-            )
-            axes.errorbar(x, y, error, color=_color(number), marker="o", capsize=3, label=name)
+            half = np.nan_to_num([row.high - row.difference for row in mine])
+            axes.errorbar(x, y, half, color=_color(number), marker="o", capsize=3, label=name)
         axes.axhline(0, color=INK, linewidth=1, linestyle="--")
         axes.set_xlabel("representations after the forced rotation")
         axes.set_xticks(sorted({row.step for row in odds}))
