@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -194,6 +195,8 @@ def rotation_data(
     out: Path = Path("out/study/rotation"),
     spots: Path | None = None,
     scale: Literal["paper", "mini"] = "paper",
+    spots_per_object: int | None = None,
+    steps: int | None = None,
     seed: int = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
@@ -202,13 +205,15 @@ def rotation_data(
 ) -> None:
     """Makes the sequences of the rotation experiment: seekers that turn away from what they could claim.
 
-    A command that was interrupted continues where it stopped.
+    A pair of sequences takes about 80 kB per step. A command that was interrupted continues where it stopped.
 
     Args:
         agent: The seeker: a run, a folder of weights, or random[:SEED].
         out: Folder of the data.
         spots: Folder of `scrubjay spots`; by default easy spots are made.
         scale: The paper's 100 scenes, or four, in which the seeker starts in front of the object.
+        spots_per_object: Easy spots of each scene and object, at most; by default the scale's (the paper's 20).
+        steps: Steps of a search; by default the scale's (the paper's 500).
         seed: Seed of starts, actions and directions.
         renderer: The renderer; by default the fastest that works on the device.
         device: cpu, cuda or cuda:N.
@@ -218,9 +223,13 @@ def rotation_data(
     from scrubjay.study.rotation_data import SCALES, make_rotation_data
     from scrubjay.study.sources import load_agent_named
 
+    if min(spots_per_object or 1, steps or 1) < 1:
+        raise ValueError("spots-per-object and steps: 1 or more")
     seeker = load_agent_named(agent, "paper" if scale == "paper" else "small", trust_code)
+    chosen = SCALES[scale]
+    chosen = replace(chosen, spots=spots_per_object or chosen.spots, steps=steps or chosen.steps)
     with progress_bar("Scenes") as progress:
-        make_rotation_data(out, seeker, SCALES[scale], spots, seed, renderer, device, progress, processes)
+        make_rotation_data(out, seeker, chosen, spots, seed, renderer, device, progress, processes)
     print(out)
 
 

@@ -54,7 +54,7 @@ class DynamicScale:
     repetitions: int = REPETITIONS
 
 
-SCALES = {"paper": DynamicScale(), "mini": DynamicScale((20, 60), 6)}
+SCALES = {"paper": DynamicScale(), "mini": DynamicScale((20, 60), 4)}
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ class DynamicStudy:
         steps = base[0].table.steps
         cases = [(size, experiment.headline_step) for size in base[0].sizes]
         if steps is not None:
-            tested = np.concatenate([steps[one.test] for one in base[0].repetitions])
-            others = [int(step) for step in np.unique(tested) if step != experiment.headline_step]
-            cases += [(base[0].sizes[-1], step) for step in others]
+            # Steps that every repetition has test examples of.
+            common = set.intersection(*({int(step) for step in steps[one.test]} for one in base[0].repetitions))
+            cases += [(base[0].sizes[-1], step) for step in sorted(common - {experiment.headline_step})]
         for name, parts in predictions.items():
             for size, step in cases:
                 reference = mean_score([part.score(size, step=step) for part in base])

@@ -157,6 +157,10 @@ def fit_predict(features: str, label: np.ndarray, train: Sequence[np.ndarray], t
         folds = min(FOLDS, int(np.bincount(label[rows], minlength=2).min()))
         if folds < 2:
             raise ProbeError(f"{len(rows)} examples are too few: cross-validation needs two of each label")
+        examples = np.asarray(values[rows], np.float64)
+        if not np.ptp(examples, 0).any():  # Nothing to learn from: no component has any variance.
+            predictions[number] = label[rows].mean() > 0.5
+            continue
         model = make_pipeline(
             # Without it the number of forward steps, up to 14, would rule the components.
             StandardScaler(),
@@ -166,7 +170,7 @@ def fit_predict(features: str, label: np.ndarray, train: Sequence[np.ndarray], t
                 use_legacy_attributes=False,
             ),
         )  # fmt: skip
-        model.fit(np.asarray(values[rows], np.float64), label[rows])
+        model.fit(examples, label[rows])
         predictions[number] = model.predict(tested)
     return predictions
 

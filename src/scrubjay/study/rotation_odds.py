@@ -51,7 +51,7 @@ def turning_back(source: DynamicSource, data: SequenceData, device: str = "cpu")
     every = np.arange(data.frames)
     steps = data.read("step", every)
     frames = every[steps > 0]
-    odds = source.live(data, frames, capture, device)
+    odds = source.live(data, frames, capture, device).astype(np.float64)
     index = data.index[data.sequence_of(frames)]
     # The forced rotation was to the left: back is to the right.
     odds = np.where(index["turn"] == "left", -odds, odds)

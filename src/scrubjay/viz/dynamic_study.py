@@ -56,7 +56,9 @@ def write_dynamic_page(path: Path, result: Result, data: Mapping[str, SequenceDa
             continue
         charts = [(draw_sizes(result.rows, one), "Accuracy by the number of training examples, with 95 % intervals.")]
         if any(row["experiment"] == one.name and row["step"] != "" for row in result.rows):
-            charts.append((draw_steps(result.rows, one), "Accuracy by the steps since the object was seen."))
+            charts.append(
+                (draw_steps(result.rows, one), "Accuracy by the steps since the object was seen, with 95 % intervals.")
+            )
         if one.name == "rotation" and result.odds:
             words = "Log-odds of turning back, those that saw the object less those that did not, with 95 % intervals."
             charts.append((draw_odds(result.odds), words))
@@ -99,7 +101,7 @@ def percent(value: str | float) -> str:
 
 def points(value: str | float) -> str:
     """A difference of two percentages."""
-    return "–" if value == "" or math.isnan(float(value)) else f"{100 * float(value):+.1f}"
+    return "–" if value == "" or math.isnan(float(value)) else f"{round(100 * float(value), 1) + 0:+.1f}"
 
 
 def draw_sizes(rows: Sequence[Row], experiment: Experiment) -> bytes:
@@ -126,6 +128,7 @@ def draw_steps(rows: Sequence[Row], experiment: Experiment) -> bytes:
         largest = max(int(row["size"]) for row in mine)
         mine = sorted((row for row in mine if row["size"] == largest), key=lambda row: int(row["step"]))
         _lines(axes, mine, "step")
+        axes.set_xticks(sorted({int(row["step"]) for row in mine}))
         axes.set_xlabel("steps since the object was seen")
 
     return _chart(draw, "accuracy")
@@ -190,9 +193,13 @@ def _color(number: int) -> str:
 
 
 def _lines(axes: Axes, rows: Sequence[Row], field: str) -> None:
-    for number, name in enumerate(dict.fromkeys(str(row["source"]) for row in rows)):
+    names = list(dict.fromkeys(str(row["source"]) for row in rows))
+    for number, name in enumerate(names):
         mine = [row for row in rows if row["source"] == name]
+        # Beside each other, so that no interval covers another.
+        shift = number - (len(names) - 1) / 2
         x = np.array([float(row[field]) for row in mine])
+        x = x * 1.02**shift if field == "size" else x + 0.03 * shift
         y, low, high = (np.array([float(row[key]) for row in mine]) for key in ("accuracy", "low", "high"))
         style = "-" if name.startswith("DIR") and "4CNN" not in name else "--" if "4CNN" in name else ":"
         error = np.nan_to_num([y - low, high - y])
@@ -211,7 +218,7 @@ def _chart(draw: Callable[[Axes], None], label: str, chance: float | None = 0.5)
     if chance is not None:
         axes.axhline(chance, color=INK, linewidth=0.8, linestyle=(0, (1, 3)))
         low, high = axes.get_ylim()
-        axes.set_ylim(max(low, 0), min(high, 1.02))
+        axes.set_ylim(max(min(low, chance - 0.05), 0), min(max(high, chance + 0.05), 1.02))
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.set_ylabel(label)
     axes.grid(axis="y", color=RULE, linewidth=0.8)

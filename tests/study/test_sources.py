@@ -1,0 +1,165 @@
+"""Sources of features: what agents are told, stacks of images, forward steps, and that batches do not matter."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.config import SMALL
+from scrubjay.errors import DataError, WeightsError
+from scrubjay.game.actions import NUMBERS, Stage
+from scrubjay.game.observation import NO_ACTION
+from scrubjay.study import sources
+from scrubjay.study.dynamic_experiments import Examples, contained_examples, tracking_examples
+from scrubjay.study.dynamic_probe import ProbeTable
+from scrubjay.study.encoders import load_encoder
+from scrubjay.study.sequences import Clip, SequenceData, SequenceWriter
+from scrubjay.study.sources import (
+    DynamicSource,
+    ForwardSteps,
+    ImageSource,
+    count_forward_steps,
+    features_file,
+    load_agent_named,
+    untrained,
+)
+
+AHEAD, UP, LEFT = (NUMBERS[f"MoveHand{name}"] for name in ("Ahead", "Up", "Left"))
+QUIET = lambda done, total: None  # noqa: E731
+
+
+def clip(length: int, actions: list[int], goal: str, seed: int, **columns) -> Clip:
+    rng = np.random.default_rng(seed)
+    images = rng.integers(0, 256, (length, 224, 224, 3), np.uint8)
+    return Clip(images, np.r_[-1, actions], np.ones(length, bool), np.tile([0, 0, 0, 1], (length, 1)), goal, columns)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> SequenceData:
+    """Pairs of sequences as of contained or behind, of different lengths."""
+    folder = tmp_path_factory.mktemp("sources") / "data"
+    columns = {"scene": "U24", "receptacle": "U24", "table": "U24", "label": "?"}
+    writer = SequenceWriter(folder, "contained", Stage.OM, 0, ["one"], columns)
+    names = dict(scene="FloorPlan501", receptacle="Bowl", table="Desk")
+    writer.write(
+        "one",
+        [
+            clip(4, [UP, AHEAD, AHEAD], "Cup", 0, label=True, **names),
+            clip(6, [UP, AHEAD, AHEAD, AHEAD, UP], "Cup", 1, label=False, **names),
+            clip(2, [LEFT], "Knife", 2, label=True, **names),
+        ],
+    )
+    writer.finish()
+    return SequenceData(folder, "contained")
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return untrained(SMALL)
+
+
+def test_a_dir_is_what_the_agent_has_after_living_through_the_sequence(data, agent, monkeypatch):
+    source = DynamicSource("one", agent)
+    examples = contained_examples(data) if len(data) > 3 else Examples(np.array([3, 9, 11, 1]), _table(4))
+    together = source.compute(data, examples, "cpu", QUIET)
+    monkeypatch.setitem(sources.BATCHES, "cpu", 1)
+    alone = source.compute(data, examples, "cpu", QUIET)
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert together.shape == (4, SMALL.lstm)
+    # By hand: the third sequence, step by step.
+    state = agent.initial_state(1)
+    for step, frame in enumerate((10, 11)):
+        image = torch.from_numpy(data.images(np.array([frame])))
+        with torch.no_grad():
+            told = source.observe(data, np.array([frame]), step, image)
+            output = agent.act(state, told, torch.tensor([step == 0]))
+        state = output.state
+    np.testing.assert_allclose(alone[2], output.dirs.flat[0].numpy(), atol=1e-5)
+
+
+def _table(count: int) -> ProbeTable:
+    return ProbeTable(np.arange(count) % 2 > 0, np.arange(count))
+
+
+def test_nothing_but_images_and_actions_differs_between_labels(data, agent):
+    source = DynamicSource("one", agent)
+    for step in range(4):
+        image = torch.zeros(1, 224, 224, 3, dtype=torch.uint8)
+        into, behind = (source.observe(data, np.array([first + step]), step, image) for first in (0, 4))
+        for field in fields(into):
+            if field.name not in ("image", "last_action", "last_success"):
+                assert torch.equal(getattr(into, field.name), getattr(behind, field.name)), field.name
+        assert into.target.tolist() == [[0, 3, 3]] and into.stage.tolist() == [Stage.OM]
+        assert into.landed.tolist() == [NO_ACTION]
+    first = source.observe(data, np.array([0]), 0, torch.zeros(1, 224, 224, 3, dtype=torch.uint8))
+    assert first.last_action.tolist() == [NO_ACTION] and first.image.shape == (1, 112, 112, 3)
+
+
+def test_a_navigation_agent_is_told_stand_for_hand_movements(data, agent):
+    source = DynamicSource("nav", agent)
+    source.is_navigation = True
+    told = source.observe(data, np.array([0, 1, 11]), 1, torch.zeros(3, 224, 224, 3, dtype=torch.uint8))
+    assert told.last_action.tolist() == [NO_ACTION, NUMBERS["Stand"], NUMBERS["Stand"]]
+    assert told.stage.tolist() == [Stage.S] * 3 and told.target.tolist() == [[0, 0, 0]] * 3
+
+
+def test_stacks_repeat_the_first_image_and_count_forward_steps(data):
+    encoder = load_encoder("random")
+    examples = Examples(np.array([3, 9, 11]), _table(3))
+    one = ImageSource("one", encoder).compute(data, Examples(np.arange(12), _table(12)), "cpu", QUIET)
+    stack = ImageSource("stack", encoder, 4, forward_steps=True).compute(data, examples, "cpu", QUIET)
+    assert one.shape == (12, 128) and stack.shape == (3, 513)
+    frames = np.array([[0, 1, 2, 3], [6, 7, 8, 9], [10, 10, 10, 11]])
+    np.testing.assert_allclose(stack[:, :512], one[frames].reshape(3, 512), atol=1e-5)
+    assert stack[:, 512].tolist() == [2, 3, 0]
+    assert count_forward_steps(data, np.array([2, 4, 7])).tolist() == [1, 0, 2]
+    assert ForwardSteps().compute(data, examples, "cpu", QUIET).tolist() == [[2], [3], [0]]
+
+
+def test_features_of_cells_are_slices(data, agent):
+    cells = np.array([[0, 6], [3, 2]])
+    examples = Examples(np.array([3, 3]), _table(2), cells)
+    encoder = load_encoder("random")
+    sir = encoder(torch.from_numpy(data.images(np.array([3])))).sir[0].numpy()
+    taken = ImageSource("one", encoder).compute(data, examples, "cpu", QUIET)
+    np.testing.assert_allclose(taken, np.stack([sir[:, 0, 6], sir[:, 3, 2]]), atol=1e-5)
+    assert DynamicSource("one", agent).compute(data, examples, "cpu", QUIET).shape == (2, SMALL.gru_channels + 1)
+
+
+def test_features_are_computed_once_and_belong_to_data_and_source(data, agent, tmp_path):
+    examples, source = Examples(np.array([3, 9]), _table(2)), ForwardSteps()
+    path = features_file(source, data, examples, tmp_path)
+    before = path.stat().st_mtime_ns
+    assert features_file(source, data, examples, tmp_path) == path and path.stat().st_mtime_ns == before
+    assert features_file(source, data, Examples(np.array([3, 8]), _table(2)), tmp_path) != path
+    assert DynamicSource("a", agent).key != DynamicSource("b", untrained(SMALL, 1)).key
+
+
+def test_agents_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(DataError, match="the seed must be a number"):
+        load_agent_named("random:x")
+    with pytest.raises(WeightsError, match="not a config of weights"):
+        load_agent_named(str(tmp_path))
+    assert load_agent_named("random:2", "small").config == SMALL
+
+
+def test_tracking_asks_for_each_cell_on_the_way_behind(tmp_path):
+    """Seen at frame 0, hidden in cell (3, 2), then in both (3, 2) and (3, 3), then in (3, 3) alone, then seen again."""
+    extras = {"cells": ("uint16", (7, 7)), "visible": ("int32", ())}
+    writer = SequenceWriter(tmp_path, "tracking", Stage.OM, 0, ["a"], {"scene": "U24", "table": "U24"}, extras)
+    cells, visible = np.zeros((5, 7, 7), int), np.array([50, 9, 0, 3, 40])
+    cells[0, 3, 1] = cells[1, 3, 2] = cells[4, 3, 4] = 50
+    cells[2, 3, 2:4] = 25, 25
+    cells[3, 3, 3], cells[3, 3, 2] = 40, 10
+    one = clip(5, [LEFT] * 4, "Cup", 0, scene="FloorPlan501", table="Desk")
+    writer.write("a", [Clip(**{**vars(one), "extras": {"cells": cells, "visible": visible}})])
+    writer.finish()
+    examples = tracking_examples(SequenceData(tmp_path, "tracking"))
+    assert examples.frame.tolist() == [1, 1, 2, 2, 3, 3]
+    assert examples.cell.tolist() == [[3, 2], [3, 3]] * 3
+    # Ten pixels make a cell part of the way, but more than ten are needed to be there.
+    assert examples.table.label.tolist() == [True, False, True, True, False, True]
+    assert examples.table.steps.tolist() == [1, 1, 2, 2, 3, 3] and examples.table.balance
