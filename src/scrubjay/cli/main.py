@@ -9,7 +9,18 @@ import tyro
 from pydantic import ValidationError
 from rich.markup import escape
 
-from scrubjay.cli import bench, evaluation, games, rooms, study, study_natural, study_train, training, web
+from scrubjay.cli import (
+    bench,
+    evaluation,
+    games,
+    rooms,
+    study,
+    study_dynamic,
+    study_natural,
+    study_train,
+    training,
+    web,
+)
 from scrubjay.cli.terminal import err
 from scrubjay.errors import ScrubjayError, explain
 
@@ -34,8 +45,8 @@ def _studies() -> tyro.extras.SubcommandApp:
     data.command(name="static")(study.static_data)
     data.command(name="contained")(study.contained_data)
     data.command(name="tracking")(study.tracking_data)
-    data.command(name="space")(study.space_data)
-    data.command(name="rotation")(study.rotation_data)
+    data.command(name="space")(study_dynamic.space_data)
+    data.command(name="rotation")(study_dynamic.rotation_data)
     studies.command(data, name="data", help="Makes the data of experiments.")
     studies.command(study.static)
     studies.command(study_natural.natural)
@@ -45,7 +56,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     trainings.command(name="auto-encoder")(study_train.auto_encoder)
     trainings.command(study_train.classes)
     studies.command(trainings, name="train", help="Trains the encoders of baselines.")
-    studies.command(study.dynamic)
+    studies.command(study_dynamic.dynamic)
     return studies
 
 

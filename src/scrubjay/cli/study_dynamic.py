@@ -1,0 +1,124 @@
+"""Commands about what agents remember: data of free space and rotation, and the study of all four experiments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from scrubjay.cli.terminal import progress_bar
+
+
+def space_data(
+    out: Path = Path("out/study/space"),
+    scale: Literal["paper", "mini"] = "paper",
+    seed: int = 0,
+    renderer: Literal["auto", "warp", "opengl"] = "auto",
+    device: str = "cpu",
+) -> None:
+    """Makes the sequences of the free space experiment: agents that turn round twice in kitchens and living rooms.
+
+    About 1,000 sequences of 8 views, 0.5 GB. A command that was interrupted continues where it stopped.
+
+    Args:
+        out: Folder of the data.
+        scale: The paper's 50 scenes, or three.
+        seed: Seed of positions, rotations and directions.
+        renderer: The renderer; by default the fastest that works on the device.
+        device: cpu, cuda or cuda:N.
+    """
+    from scrubjay.study.space_data import SCALES, make_space_data
+
+    with progress_bar("Scenes") as progress:
+        make_space_data(out, SCALES[scale], seed, renderer, device, progress)
+    print(out)
+
+
+def rotation_data(
+    agent: str,
+    out: Path = Path("out/study/rotation"),
+    spots: Path | None = None,
+    scale: Literal["paper", "mini"] = "paper",
+    spots_per_object: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    renderer: Literal["auto", "warp", "opengl"] = "auto",
+    device: str = "cpu",
+    processes: int = 1,
+    trust_code: bool = False,
+) -> None:
+    """Makes the sequences of the rotation experiment: seekers that turn away from what they could claim.
+
+    A pair of sequences takes about 80 kB per step. A command that was interrupted continues where it stopped.
+
+    Args:
+        agent: The seeker: a run, a folder of weights, or random[:SEED].
+        out: Folder of the data.
+        spots: Folder of `scrubjay spots`; by default easy spots are made.
+        scale: The paper's 100 scenes, or four, in which the seeker starts in front of the object.
+        spots_per_object: Easy spots of each scene and object, at most; by default the scale's (the paper's 20).
+        steps: Steps of a search; by default the scale's (the paper's 500).
+        seed: Seed of starts, actions and directions.
+        renderer: The renderer; by default the fastest that works on the device.
+        device: cpu, cuda or cuda:N.
+        processes: Processes that make spots.
+        trust_code: Allow an agent whose encoder is a Python class to run.
+    """
+    from scrubjay.study.rotation_data import SCALES, make_rotation_data
+    from scrubjay.study.sources import load_agent_named
+
+    if min(spots_per_object or 1, steps or 1) < 1:
+        raise ValueError("spots-per-object and steps: 1 or more")
+    seeker = load_agent_named(agent, "paper" if scale == "paper" else "small", trust_code)
+    chosen = SCALES[scale]
+    chosen = replace(chosen, spots=spots_per_object or chosen.spots, steps=steps or chosen.steps)
+    with progress_bar("Scenes") as progress:
+        make_rotation_data(out, seeker, chosen, spots, seed, renderer, device, progress, processes)
+    print(out)
+
+
+def dynamic(
+    agents: list[str],
+    out: Path = Path("out/study/dynamic"),
+    encoders: list[str] = [],  # noqa: B006 (tyro takes lists)
+    data: Path | None = None,
+    experiments: list[str] = [],  # noqa: B006
+    scale: Literal["paper", "mini"] = "paper",
+    device: str = "cpu",
+    processes: int | None = None,
+    trust_code: bool = False,
+) -> None:
+    """Measures what agents remember: four experiments, read out of their dynamic representations, beside baselines.
+
+    Writes dynamic.csv (accuracies with intervals, differences to the first agent), odds.csv (turning back to what
+    vanished) and index.html (figures, tables, clips). An interrupted study continues; another agent only adds its own
+    features and probes.
+
+    Args:
+        agents: Runs or folders of weights, or random[:SEED]; the first one plays, and others are compared with it.
+        out: Folder of features and results.
+        encoders: More encoders, alone and stacked; names as in `scrubjay study static`.
+        data: Folder of the data, each experiment's in a folder of its name; by default made in the output folder.
+        experiments: Some of contained, tracking, rotation, space; by default all.
+        scale: The paper's sizes, or a trial.
+        device: cpu, cuda or cuda:N.
+        processes: Processes that fit probes; by default one per core.
+        trust_code: Allow encoders that are Python classes to run.
+    """
+    from scrubjay.cli.dynamic_inputs import make_data, named_agents
+    from scrubjay.sim.render.make import check_device
+    from scrubjay.study.dynamic import SCALES, DynamicStudy
+    from scrubjay.study.encoders import load_encoder
+    from scrubjay.viz.dynamic_study import write_dynamic_page
+
+    check_device(device)
+    loaded = named_agents(agents, scale, trust_code)
+    others = [load_encoder(name, trust_code) for name in encoders]
+    sequences = make_data(
+        data or out / "data", experiments, next(iter(loaded.values())), scale, device, made=data is None
+    )
+    study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device, processes)
+    with progress_bar("Probes") as progress:
+        result = study.run(progress)
+    write_dynamic_page(out / "index.html", result, sequences, f"Scale {scale}.")
+    print(out / "index.html")
