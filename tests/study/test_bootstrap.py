@@ -5,7 +5,14 @@ import pytest
 from study.synthetic import make_losses
 
 from scrubjay.errors import StatisticsError
-from scrubjay.study.bootstrap import loss_ratios, mean_interval, mean_losses, paired_difference, scene_means
+from scrubjay.study.bootstrap import (
+    _resampled_means,
+    loss_ratios,
+    mean_interval,
+    mean_losses,
+    paired_difference,
+    scene_means,
+)
 from scrubjay.study.loss_table import LossTable
 
 
@@ -33,22 +40,39 @@ def test_losses_are_averaged_within_each_scene_first():
     # (2 + 6) / 2 = 4, not (1 + 3 + 6) / 3.
     assert mean_losses(losses)["a"].estimate == 4
     ratio = loss_ratios(losses, "b")
-    # Both scenes drawn twice, or once each: 2 / 4, 4 / 4, 6 / 4.
+    # One of the two scenes is drawn: 2 / 4 or 6 / 4.
     assert ratio["a"] == (1.0, 0.5, 1.5)
     assert ratio["b"] == (1.0, 1.0, 1.0)
 
 
 def test_scenes_are_resampled_within_their_type():
-    losses = table([("a", "K", "K1", 1.0), ("b", "K", "K1", 2.0), ("a", "L", "L1", 5.0), ("b", "L", "L1", 2.0)])
-    # One scene of each type: every draw is the data.
+    values = {"K1": 1.0, "K2": 1.0, "L1": 5.0, "L2": 5.0}
+    losses = table([(name, s[0], s, v if name == "a" else 2.0) for s, v in values.items() for name in "ab"])
+    # Scenes of a type are equal: every draw is the data.
     assert loss_ratios(losses, "b")["a"] == (1.5, 1.5, 1.5)
+
+
+def test_types_are_ignored_where_one_has_a_single_scene():
+    losses = table([("a", "K", "K1", 1.0), ("b", "K", "K1", 2.0), ("a", "L", "L1", 5.0), ("b", "L", "L1", 2.0)])
+    # One of the two scenes is drawn, not an interval without width.
+    assert loss_ratios(losses, "b")["a"] == (1.5, 0.5, 2.5)
+
+
+@pytest.mark.parametrize("scenes", [2, 5])
+def test_resampled_means_vary_as_means_of_new_scenes_would(scenes):
+    rng = np.random.default_rng(0)
+    types = np.repeat(["B", "K", "L", "R"], scenes)
+    variances = [
+        _resampled_means(rng.normal(10, 1, (4 * scenes, 1)), types, 200, seed).var(ddof=1) for seed in range(200)
+    ]
+    assert np.mean(variances) == pytest.approx(1 / (4 * scenes), rel=0.1)
 
 
 def test_ratio_intervals_agree_with_a_loop_over_rows():
     losses = make_losses({"a": 0.45, "b": 0.5}, scenes=3, places=5, seed=2)
     rng = np.random.default_rng(11)
     by_type = {kind: np.unique(losses.scene[losses.scene_type == kind]) for kind in np.unique(losses.scene_type)}
-    picks = {kind: rng.integers(len(scenes), size=(300, len(scenes))) for kind, scenes in by_type.items()}
+    picks = {kind: rng.integers(len(scenes), size=(300, len(scenes) - 1)) for kind, scenes in by_type.items()}
     ratios = []
     for draw in range(300):
         drawn = [scene for kind, scenes in by_type.items() for scene in scenes[picks[kind][draw]]]

@@ -49,8 +49,9 @@ def loss_ratios(
 ) -> dict[str, Interval]:
     """Each encoder's mean loss relative to the control's (P 256): below 1 is better than the control.
 
-    Losses are averaged within each scene first. Scenes are resampled within their type; all encoders share a draw's
-    scenes. The control's own ratio is 1.
+    Losses are averaged within each scene first. Scenes are resampled within their type, one fewer than there are; all
+    encoders share a draw's scenes. The control's own ratio is 1. With few scenes intervals are still too short: see
+    docs/experiments.md.
     """
     table.require(control)
     encoders, means, types = scene_means(table)
@@ -85,12 +86,21 @@ def mean_interval(values: np.ndarray, draws: int = DRAWS, level: float = LEVEL, 
 
 
 def _resampled_means(means: np.ndarray, types: np.ndarray, draws: int, seed: int) -> np.ndarray:
-    """Means over resampled scenes (draws, encoders); every type keeps its number of scenes."""
+    """Means over resampled scenes (draws, encoders); every type keeps its weight.
+
+    Of a type's n scenes n - 1 are drawn, with replacement: n draws would understate the variance by (n - 1) / n, a half
+    where there are two (Rao and Wu 1988). A single scene says nothing of the variance within its type: then types are
+    ignored.
+    """
     rng = _generator(draws, seed)
+    kinds, counts = np.unique(types, return_counts=True)
+    if counts.min() < 2:
+        types, kinds = np.zeros(len(types)), np.zeros(1)
     total = np.zeros((draws, means.shape[1]))
-    for kind in np.unique(types):
+    for kind in kinds:
         mine = means[types == kind]
-        total += mine[rng.integers(len(mine), size=(draws, len(mine)))].sum(1)
+        drawn = rng.integers(len(mine), size=(draws, max(len(mine) - 1, 1)))
+        total += len(mine) * mine[drawn].mean(1)
     return total / len(means)
 
 
