@@ -135,9 +135,9 @@ class NaturalStudy:
                 difference = interval(values - control)
                 row |= dict(zip(("difference", "difference_low", "difference_high"), difference, strict=True))
             if data.broken:
-                notes.append(f"{len(data.broken)} pictures could not be decoded")
+                notes.append(f"pictures that could not be decoded: {len(data.broken)}")
             if missing := int(np.isnan(values).sum()):
-                notes.append(f"{missing} test pictures without walkable surface, true or predicted")
+                notes.append(f"test pictures without walkable surface, true or predicted: {missing}")
             yield {**row, "note": "; ".join(notes)}
 
 

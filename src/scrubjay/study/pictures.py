@@ -70,9 +70,12 @@ def read_all(
 
     broken = []
     progress(0, len(paths))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
         for place, whole in enumerate(pool.map(read, range(len(paths)))):
             if not whole:
                 broken.append(place)
             progress(place + 1, len(paths))
+    finally:  # Ctrl-C does not wait for the rest.
+        pool.shutdown(cancel_futures=True)
     return broken

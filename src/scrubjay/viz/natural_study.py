@@ -16,6 +16,7 @@ from scrubjay.files import write_atomically
 from scrubjay.study.natural import SHOWN, NaturalStudy, Row, read_scores
 from scrubjay.study.natural_tasks import TASKS
 from scrubjay.study.pictures import resize_labels
+from scrubjay.study.printed import SUBSTITUTES
 from scrubjay.study.static import PLAIN, WITH_SKIPS
 from scrubjay.viz.page import Figure, load_template
 from scrubjay.viz.palette import GREEN, INK, PAPER, RULE, SERIES, rgb
@@ -27,6 +28,8 @@ TITLES = {
 DECODERS = {PLAIN: "from 7 x 7 features alone", WITH_SKIPS: "with skip connections"}
 FAR = 10.0
 """Meters that are drawn darkest: NYUv2's depths end there."""
+LEAST = 1e-3
+"""Meters that predictions are raised to."""
 
 
 def write_natural_page(path: Path, study: NaturalStudy, rows: Sequence[Row], facts: str) -> None:
@@ -37,13 +40,13 @@ def write_natural_page(path: Path, study: NaturalStudy, rows: Sequence[Row], fac
             its = [row for row in rows if (row["task"], row["decoder"]) == (task, decoder)]
             if its:
                 chart = base64.b64encode(draw_bars(its, study.control)).decode()
-                notes = list(dict.fromkeys(f"{row['encoder']}: {row['note']}" for row in its if row["note"]))
+                notes = _notes(its)
                 strips = _predictions(study, task, decoder) if TASKS[task].dense else []
                 sections.append((f"{TITLES[task]}, {words}", TASKS[task], chart, its, notes, strips))
     encoders: list[Mapping[str, Any]] = [encoder.description.as_dict() for encoder in study.encoders]
     page = load_template("natural_page.html").render(
         title="What encoders see in natural images", facts=facts, sections=sections, encoders=encoders,
-        control=study.control,
+        control=study.control, substitutes=SUBSTITUTES,
     )  # fmt: skip
     write_atomically(path, page)
 
@@ -72,6 +75,14 @@ def draw_bars(rows: Sequence[Row], control: str | None) -> bytes:
     return buffer.getvalue()
 
 
+def _notes(rows: Sequence[Row]) -> list[str]:
+    """What rows note, once if it is the same for all encoders."""
+    notes = [str(row["note"]) for row in rows]
+    if len(set(notes)) == 1:
+        return [note for note in notes[:1] if note]
+    return [f"{row['encoder']}: {row['note']}" for row in rows if row["note"]]
+
+
 def _predictions(study: NaturalStudy, task: str, decoder: str) -> list[list[Figure]]:
     """For the first test pictures: the picture, the truth, and each encoder's prediction."""
     test = study.data[task]["test"]
@@ -85,7 +96,8 @@ def _predictions(study: NaturalStudy, task: str, decoder: str) -> list[list[Figu
                 scored = read_scores(file, len(test))
                 score = scored.scores[place]
                 words = f"{encoder.description.name}: {'no surface' if np.isnan(score) else f'{score:.2f}'}"
-                figures.append(Figure(_drawn(task, scored.shown[place], image), words))
+                # Black is for depth that is not known.
+                figures.append(Figure(_drawn(task, np.maximum(scored.shown[place], LEAST), image), words))
         strips.append(figures)
     return strips
 
