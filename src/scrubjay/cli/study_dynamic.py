@@ -109,16 +109,24 @@ def dynamic(
     from scrubjay.sim.render.make import check_device
     from scrubjay.study.dynamic import SCALES, DynamicStudy
     from scrubjay.study.encoders import load_encoder
+    from scrubjay.study.record import StudyRecord
     from scrubjay.viz.dynamic_study import write_dynamic_page
 
     check_device(device)
     loaded = named_agents(agents, scale, trust_code)
     others = [load_encoder(name, trust_code) for name in encoders]
-    sequences = make_data(
-        data or out / "data", experiments, next(iter(loaded.values())), scale, device, made=data is None
-    )
+    seeker = next(iter(loaded.values()))
+    if data is not None:
+        sequences = make_data(data, experiments, seeker, scale, device, made=False)
+    record = StudyRecord(out, "dynamic", device, scale=scale, agents=", ".join(loaded))
+    if data is None:
+        with record.part("data"):
+            sequences = make_data(out / "data", experiments, seeker, scale, device, made=True)
     study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device, processes)
-    with progress_bar("Probes") as progress:
+    with record.part("features and probes"), progress_bar("Probes") as progress:
         result = study.run(progress)
-    write_dynamic_page(out / "index.html", result, sequences, f"Scale {scale}.")
+    frames = sum(each.frames for each in sequences.values())
+    facts = f"{sum(map(len, sequences.values())):,} sequences of {frames:,} frames. Scale {scale}."
+    with record.part("page"):
+        write_dynamic_page(out / "index.html", result, sequences, facts)
     print(out / "index.html")
