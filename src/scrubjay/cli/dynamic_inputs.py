@@ -31,14 +31,18 @@ def named_agents(agents: Sequence[str], scale: str, trust_code: bool) -> dict[st
     return {folders.get(str(Path(name)), name): load_agent_named(name, preset, trust_code) for name in agents}
 
 
+def check_experiments(experiments: Sequence[str]) -> None:
+    """DataError unless all have data."""
+    if unknown := set(experiments) - set(NAMES):
+        raise DataError(f"experiments: unknown {min(unknown)}; choose from {', '.join(NAMES)}")
+
+
 def make_data(
     folder: Path, experiments: Sequence[str], seeker: Agent, scale: str, device: str, made: bool
 ) -> dict[str, SequenceData]:
     """The data of experiments; where it is `made` here, what is missing is made first. Else what a folder lacks is left
     out, unless it was asked for."""
-    if unknown := set(experiments) - set(NAMES):
-        raise DataError(f"experiments: unknown {min(unknown)}; choose from {', '.join(NAMES)}")
-    data = {}
+    data: dict[str, SequenceData] = {}
     for name in experiments or NAMES:
         if not made and not experiments and not (folder / name).exists():
             continue

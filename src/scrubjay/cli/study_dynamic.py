@@ -105,7 +105,7 @@ def dynamic(
         processes: Processes that fit probes; by default one per core.
         trust_code: Allow encoders that are Python classes to run.
     """
-    from scrubjay.cli.dynamic_inputs import make_data, named_agents
+    from scrubjay.cli.dynamic_inputs import check_experiments, make_data, named_agents
     from scrubjay.sim.render.make import check_device
     from scrubjay.study.dynamic import SCALES, DynamicStudy
     from scrubjay.study.encoders import load_encoder
@@ -113,6 +113,7 @@ def dynamic(
     from scrubjay.viz.dynamic_study import write_dynamic_page
 
     check_device(device)
+    check_experiments(experiments)
     loaded = named_agents(agents, scale, trust_code)
     others = [load_encoder(name, trust_code) for name in encoders]
     seeker = next(iter(loaded.values()))
