@@ -109,6 +109,19 @@ def test_pixels_of_an_object_by_cell_are_those_that_one_counts(tracked):
         assert (data.read("place", frames) == 0).all(), "crouching"
 
 
+def test_a_scale_of_what_does_not_exist_is_one_sentence():
+    for wrong, words in (
+        (lambda: replace(CONTAINED, tables=("Bench",)), "tables: Bench is none of DiningTable, CoffeeTable"),
+        (lambda: replace(CONTAINED, receptacles=("Bath",)), "receptacles: Bath is none of Bowl, Pot"),
+        (lambda: replace(CONTAINED, foyers=()), "foyers: nothing is none of FloorPlan501"),
+        (lambda: replace(CONTAINED, poses=0), "rooms and poses: 1 or more, not 1 and 0"),
+        (lambda: replace(TRACKING, objects=("Bread",)), "objects: Bread is none of Cup, Knife, Tomato"),
+        (lambda: TrackingScale(0), "paths: 1 or more, not 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong()
+
+
 def test_pages_show_clips_of_both(contained, tracked, tmp_path):
     write_contained_clips(SequenceData(contained, "contained"), tmp_path / "contained.html")
     page = (tmp_path / "contained.html").read_text()

@@ -7,7 +7,7 @@ blocks run in child processes where there are cores; images are rendered here.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import chain, product
@@ -68,6 +68,11 @@ class ContainedScale:
     receptacles: tuple[str, ...] = tuple(RECEPTACLES)
     objects: tuple[str, ...] = GOALS
 
+    def __post_init__(self) -> None:
+        _check_names(self, foyers=FOYERS, tables=TABLES, receptacles=RECEPTACLES, objects=GOALS)
+        if min(self.rooms, self.poses) < 1:
+            raise ValueError(f"rooms and poses: 1 or more, not {self.rooms} and {self.poses}")
+
     @property
     def pairs(self) -> int:
         """Before invalid ones are dropped."""
@@ -83,6 +88,19 @@ class TrackingScale:
     foyers: tuple[str, ...] = FOYERS
     tables: tuple[str, ...] = tuple(TABLES)
     objects: tuple[str, ...] = tracking.TRACKED
+
+    def __post_init__(self) -> None:
+        _check_names(self, foyers=FOYERS, tables=TABLES, objects=tracking.TRACKED)
+        if self.paths < 1:
+            raise ValueError(f"paths: 1 or more, not {self.paths}")
+
+
+def _check_names(scale: ContainedScale | TrackingScale, **known: Iterable[str]) -> None:
+    """Raises ValueError for a factor without values, or with one that does not exist."""
+    for factor, names in known.items():
+        values = getattr(scale, factor)
+        if wrong := [value for value in values if value not in names] or ([] if values else ["nothing"]):
+            raise ValueError(f"{factor}: {wrong[0]} is none of {', '.join(names)}")
 
 
 CONTAINED_SCALES = {
