@@ -42,7 +42,7 @@ ASIDE, TOWARD = 0.25, 0.15
 """Meters of a receptacle from the table's middle, at most."""
 BEHIND = 0.2
 """Meters of the table that stay free behind a receptacle, where they can."""
-ROWS_PER_PATH = 2
+ROWS_PER_PATH = 3
 """Rows of books that are tried for each path wanted."""
 CONTAINED_COLUMNS = {
     "scene": "U24", "table": "U16", "receptacle": "U16", "pair": "i4", "label": "i1", "forward_steps": "i4",
@@ -226,6 +226,8 @@ def _tracking_clips(
     for number, room in enumerate(rooms):
         worlds = number * per_room + np.flatnonzero(found < wanted)
         worlds = worlds[paths.possible[worlds]]
+        if not len(worlds):
+            continue
         with FrameRenderer(room, trajectories, renderer, device) as frames:
             labels = dict(zip(worlds, frames.labels(worlds), strict=True))
             good = np.array([world for world in worlds if tracking.is_good_path(labels[world]["visible"])], int)

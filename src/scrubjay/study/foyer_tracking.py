@@ -35,8 +35,8 @@ CROSSWISE = "Knife"
 """Held across, or only its tip would be seen."""
 GAP = 0.02
 """Meters between books and object, and between the object and what else is near."""
-BESIDE = 0.24
-"""Meters between the row's end and the object at the start, at least."""
+BESIDE = 0.29
+"""Meters from the row's end to the object's middle at the start, at least."""
 BODY = 0.32
 """Meters from the agent's middle to the table's front, at least."""
 
@@ -90,7 +90,7 @@ def draw_paths(rooms: list[CompiledRoom], goals: np.ndarray, rng: np.random.Gene
             world = number * len(goals) + k
             width, depth, height = SIZES[goal][[1, 0, 2]] if GOALS[goal] == CROSSWISE else SIZES[goal]
             path = far + GAP + depth / 2
-            reach = (right_end - left_end) / 2 + BESIDE + rng.uniform(0, HAND_STEP) + width / 2
+            reach = (right_end - left_end) / 2 + BESIDE + rng.uniform(0, HAND_STEP)
             shares = rng.random(3)
             # As near as the whole path is in view, or as the body allows.
             lowest, level = top + height / 2 + 0.015, np.cos(np.radians(PITCH))
