@@ -8,16 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from scrubjay.agent.config import SMALL
 from scrubjay.cli.main import main
 from scrubjay.errors import DataError
 from scrubjay.game.actions import NUMBERS, Stage
 from scrubjay.sim.render.base import GOAL_ALONE
 from scrubjay.sim.world import World
 from scrubjay.study import foyer_data
+from scrubjay.study.dynamic_experiments import contained_examples, tracking_examples
 from scrubjay.study.foyer_data import ContainedScale, TrackingScale, make_contained_data, make_tracking_data
 from scrubjay.study.foyer_tracking import is_good_path
 from scrubjay.study.sequences import FIELDS, SequenceData
+from scrubjay.study.sources import NEUTRAL_TARGET, DynamicSource, untrained
 from scrubjay.viz.clips import describe_actions, write_contained_clips, write_tracking_clips
 
 CONTAINED = ContainedScale(1, 1, ("FloorPlan504",), ("Desk", "SideTable"), ("Box",), ("Cup", "Bread"))
@@ -57,6 +61,27 @@ def test_nothing_but_pictures_and_actions_differs_between_the_labels(contained):
             assert ahead.sum() == data.index["forward_steps"][data.sequence_of(frames[:1])[0]]
             assert NUMBERS["DropObject"] not in data.read("last_action", frames)
         assert not np.array_equal(data.images(one[-1:]), data.images(other[-1:]))
+
+
+def test_an_agent_is_told_the_same_for_both_labels(contained):
+    """On real pairs: whatever it observes beside images and its own actions, step by step."""
+    data = SequenceData(contained, "contained")
+    source, image = DynamicSource("untrained", untrained(SMALL, 0)), torch.zeros((1, 224, 224, 3), dtype=torch.uint8)
+    for number in range(0, len(data), 2):
+        frames = [data.frames_of(one) for one in (number, number + 1)]
+        for step in range(min(map(len, frames))):
+            told = [vars(source.observe(data, own[[step]], step, image)) for own in frames]
+            for name in set(told[0]) - {"image", "last_action"}:
+                assert torch.equal(told[0][name], told[1][name]), name
+            assert told[0]["target"].tolist() == [list(NEUTRAL_TARGET)]
+
+
+def test_the_experiments_take_the_data(contained, tracked):
+    examples = contained_examples(SequenceData(contained, "contained"))
+    assert examples.table.label.tolist() == [True, False] * 4
+    data = SequenceData(tracked, "tracking")
+    examples = tracking_examples(data)
+    assert (data.read("visible", examples.frame) < 10).all() and 0 < examples.table.label.mean() < 1
 
 
 def test_a_killed_run_continues_to_the_same_data(contained, tmp_path):
