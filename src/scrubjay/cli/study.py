@@ -101,6 +101,7 @@ def static(
     scale: Literal["paper", "mini"] = "paper",
     device: str = "cpu",
     trust_code: bool = False,
+    sizes: list[int] = [],  # noqa: B006
 ) -> None:
     """Measures what the static representations of encoders know: seven tasks, read out of their frozen features.
 
@@ -118,6 +119,7 @@ def static(
         scale: The paper's decoders and training, or small ones for a trial.
         device: cpu, cuda or cuda:N.
         trust_code: Allow encoders that are Python classes to run.
+        sizes: Numbers of training examples, such as 75 300 1200 4800, for static_sizes.csv and a chart of them.
     """
     from scrubjay.sim.render.make import check_device
     from scrubjay.study.encoders import load_encoder
@@ -137,7 +139,7 @@ def static(
         data = out / "data"
         with record.part("images"), progress_bar("Images") as progress:
             make_static_data(data, DATA_SCALES[scale].counts(), device=device, progress=progress)
-    study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device)
+    study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device, sizes)
     with record.part("probes and statistics"), progress_bar("Probes") as progress:
         rows = study.run(progress)
     with record.part("page"):
@@ -146,7 +148,7 @@ def static(
     record.write()
     descriptions = [encoder.description.as_dict() for encoder in loaded]
     facts = f"{len(study.data):,} images, scale {scale}"
-    write_static_page(out / "index.html", rows, descriptions, facts, images, record.content)
+    write_static_page(out / "index.html", rows, descriptions, facts, images, record.content, study.size_rows)
     print(out / "index.html")
 
 

@@ -64,6 +64,8 @@ FIELDS = (
 )  # fmt: skip
 """Columns of static.csv. From `ratio` on they compare with the `control` of that decoder (see `Comparison`); empty
 without one. `about` is what a table must say of an encoder."""
+SIZE_FIELDS = ("encoder", "decoder", "task", "size", "loss", "low", "high")
+"""Columns of static_sizes.csv: losses as in static.csv, of probes with `size` training examples."""
 Row = dict[str, str | float | bool]
 
 
@@ -79,11 +81,12 @@ class StaticStudy:
         control: str | None = None,
         tasks: Sequence[str] = TASKS,
         device: str = "cpu",
+        sizes: Sequence[int] = (),
     ) -> None:
         """`control` is the encoder that others are compared with; decoders with skips, where it has none, with the
-        untrained encoder, if that is there.
+        untrained encoder, if that is there. `sizes` are numbers of training examples that losses are measured for, too.
 
-        EncoderError or ProbeError if encoders, control or tasks are wrong.
+        EncoderError or ProbeError if encoders, control, tasks or sizes are wrong.
         """
         names = [encoder.description.name for encoder in encoders]
         if len(set(names)) < len(names) or not names:
@@ -94,6 +97,13 @@ class StaticStudy:
             raise ProbeError(f"tasks: unknown {', '.join(sorted(unknown))}; choose from {', '.join(TASKS)}")
         self.data, self.encoders, self.out, self.scale = data, list(encoders), Path(out), scale
         self.control, self.tasks, self.device = control, list(tasks), device
+        self.sizes = sorted(set(sizes))
+        self.size_rows: list[Row] = []
+        """Rows of static_sizes.csv after a run; none without sizes."""
+        for task in self.tasks if sizes else ():
+            there = len(data.usable(task, data.split("train")))
+            if self.sizes[0] < 1 or self.sizes[-1] > there:
+                raise ProbeError(f"sizes: from 1 to the {there} train images of {task}, not {sizes}")
         self.digest = data_digest(data)
         self.labels = HeldLabels(data, device)
         self._examples: dict[tuple[str, int], dict[str, np.ndarray]] = {}
@@ -106,34 +116,53 @@ class StaticStudy:
         Of each probe there are files of the losses of all test images and of predictions for a few; of depth, also the
         decoder.
         """
+        own = self.scale.training_images
         probes = [
-            (encoder, decoder, task)
+            (encoder, decoder, size, task)
             for encoder in self.encoders
             for decoder in _decoders(encoder)
+            for size in (own, *(size for size in self.sizes if size != own))
             for task in _tasks_of(decoder, self.tasks)
         ]
-        losses: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        losses: dict[int, dict[tuple[str, str], dict[str, np.ndarray]]] = {}
         progress(0, len(probes))
         features: dict[str, DataFeatures] = {}
-        for number, (encoder, decoder, task) in enumerate(probes, 1):
+        for number, (encoder, decoder, size, task) in enumerate(probes, 1):
             name = encoder.description.name
             if name not in features:
                 # Only one encoder's finer scales are kept in memory.
                 cache = self.out / "features"
                 features = {name: DataFeatures(encoder, self.data.images, cache, self.digest, self.device)}
-            losses.setdefault((decoder, task), {})[name] = self._probe(features[name], decoder, task)
+            its = losses.setdefault(size, {}).setdefault((decoder, task), {})
+            its[name] = self._probe(features[name], decoder, task, size)
             progress(number, len(probes))
-        rows = list(self._rows(losses))
+        rows = list(self._rows(losses[own]))
         descriptions = [encoder.description.as_dict() for encoder in self.encoders]
         write_atomically(self.out / "encoders.json", json.dumps(descriptions, indent=1) + "\n")
-        write_atomically(self.out / "probes.json", json.dumps(self._files(probes), indent=1) + "\n")
+        listed = [(encoder, decoder, task) for encoder, decoder, size, task in probes if size == own]
+        write_atomically(self.out / "probes.json", json.dumps(self._files(listed), indent=1) + "\n")
+        if self.sizes:
+            self.size_rows = [
+                {
+                    "encoder": name,
+                    "decoder": decoder,
+                    "task": task,
+                    "size": size,
+                    **mean._asdict(),
+                    "loss": mean.estimate,
+                }
+                for size in self.sizes
+                for (decoder, task), each in losses[size].items()
+                for name, mean in mean_losses(self._table(task, each)).items()
+            ]
+            write_atomically(self.out / "static_sizes.csv", table_text(self.size_rows, SIZE_FIELDS))
         write_atomically(self.out / "static.csv", table_text(rows))
         return rows
 
-    def _probe(self, features: DataFeatures, decoder: str, task: str) -> np.ndarray:
-        """The test losses of one probe, read if they are there."""
-        rows = self._rows_of(task)
-        name = self._file_name(features.encoder, decoder, task)
+    def _probe(self, features: DataFeatures, decoder: str, task: str, size: int) -> np.ndarray:
+        """The test losses of one probe with so many training examples, read if they are there."""
+        rows = self._rows_of(task, size)
+        name = self._file_name(features.encoder, decoder, task, size)
         path = self.out / LOSSES / f"{name}.npy"
         if path.exists():
             losses = np.load(path, allow_pickle=False)
@@ -143,35 +172,35 @@ class StaticStudy:
         result = probe_task(
             self.data, features, task, rows, decoder == WITH_SKIPS, self.scale.config, labels=self.labels
         )
-        if task in SAVED_DECODERS:
-            save_probe(result, self.out / DECODERS / f"{name}.safetensors")
-        predictions = make_predictions(self.data, features, result, self.shown, rows["test"])
-        save_predictions(predictions, task, self.out / PREDICTIONS / f"{name}.npz")
+        if size == self.scale.training_images:
+            if task in SAVED_DECODERS:
+                save_probe(result, self.out / DECODERS / f"{name}.safetensors")
+            predictions = make_predictions(self.data, features, result, self.shown, rows["test"])
+            save_predictions(predictions, task, self.out / PREDICTIONS / f"{name}.npz")
         # Last, for where they are the probe is done.
         buffer = io.BytesIO()
         np.save(buffer, result.losses)
         write_atomically(path, buffer.getvalue())
         return result.losses
 
-    def _file_name(self, encoder: StudyEncoder, decoder: str, task: str) -> str:
+    def _file_name(self, encoder: StudyEncoder, decoder: str, task: str, size: int) -> str:
         """Of a probe's files: a digest of all that it depends on."""
-        key, images = encoder.description.key, self.scale.training_images
-        parts = [self.digest, key, decoder, task, images, asdict(self.scale.config)]
+        parts = [self.digest, encoder.description.key, decoder, task, size, asdict(self.scale.config)]
         return f"{task}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
     def _files(self, probes: Sequence[tuple[StudyEncoder, str, str]]) -> list[dict[str, str]]:
         """probes.json: the files of each probe; results of earlier versions may lack some."""
         listed = []
         for encoder, decoder, task in probes:
-            name = self._file_name(encoder, decoder, task)
+            name = self._file_name(encoder, decoder, task, self.scale.training_images)
             files = {folder: f"{folder}/{name}.{suffix}" for folder, suffix in KINDS.items()}
             there = {kind: path for kind, path in files.items() if (self.out / path).exists()}
             listed.append({"encoder": encoder.description.name, "decoder": decoder, "task": task, **there})
         return listed
 
-    def _rows_of(self, task: str) -> dict[str, np.ndarray]:
+    def _rows_of(self, task: str, size: int) -> dict[str, np.ndarray]:
         """`probe_rows`, found once."""
-        key = task, self.scale.training_images
+        key = task, size
         if key not in self._examples:
             self._examples[key] = probe_rows(self.data, *key)
         return self._examples[key]
@@ -202,7 +231,7 @@ class StaticStudy:
 
     def _table(self, task: str, losses: Mapping[str, np.ndarray]) -> LossTable:
         """All encoders' losses at a task, with the places of the test images."""
-        rows = self._rows_of(task)["test"]
+        rows = self.data.usable(task, self.data.split("test"))
         index = np.tile(self.data.index[rows], len(losses))
         return LossTable(
             encoder=np.repeat(list(losses), len(rows)),
@@ -253,13 +282,13 @@ def data_digest(data: StaticData) -> str:
     return hashlib.sha256(b"\0".join(contents)).hexdigest()[:16]
 
 
-def table_text(rows: Sequence[Row]) -> str:
-    """static.csv: a header and a line for each row; numbers in six digits, nothing where there is none."""
+def table_text(rows: Sequence[Row], fields: Sequence[str] = FIELDS) -> str:
+    """A table as CSV: a header and a line for each row; numbers in six digits, nothing where there is none."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS)
+    writer.writerow(fields)
     for row in rows:
-        writer.writerow(_cell(row.get(field, "")) for field in FIELDS)
+        writer.writerow(_cell(row.get(field, "")) for field in fields)
     return text.getvalue()
 
 

@@ -14,6 +14,7 @@ from scrubjay.study.static import PLAIN, WITH_SKIPS, Row
 from scrubjay.viz.page import load_template
 from scrubjay.viz.ratio_chart import TITLES, draw_ratios, short_names
 from scrubjay.viz.static_predictions import FAR, ImageView
+from scrubjay.viz.static_sizes import draw_sizes
 
 DECODERS = {
     PLAIN: "From 7 x 7 features alone",
@@ -32,11 +33,12 @@ def write_static_page(
     facts: str,
     images: Sequence[ImageView] = (),
     record: Mapping[str, Any] | None = None,
+    sizes: Sequence[Row] = (),
 ) -> None:
     """Writes the page, and beside it a PNG of each chart, and all charts as figure.svg and figure.png.
 
     `facts` is the line under the title, `images` the predictions to show, `record` what made the results, as
-    `study.record` has it.
+    `study.record` has it, `sizes` the rows of static_sizes.csv.
     """
     names = [str(each["name"]) for each in encoders]
     warning = TRIAL if record and record["facts"].get("scale") == "mini" else ""
@@ -62,10 +64,15 @@ def write_static_page(
     if panels:
         for format in ("svg", "png"):
             write_atomically(path.with_name(f"figure.{format}"), draw_ratios(panels, names, format))
+    curves = {
+        title: base64.b64encode(draw_sizes(its, names)).decode()
+        for decoder, title in DECODERS.items()
+        if (its := [row for row in sizes if row["decoder"] == decoder])
+    }
     page = load_template("static_page.html").render(
         title="What encoders see", facts=facts, sections=sections,
         encoders=encoders, images=images, labels=short_names(names), warning=warning,
         titles={task: title.replace("\n", " ") for task, title in TITLES.items()}, significance=SIGNIFICANCE,
-        decoders=DECODERS, note_of=encoder_note, record=record, far=FAR,
+        decoders=DECODERS, note_of=encoder_note, record=record, far=FAR, curves=curves,
     )  # fmt: skip
     write_atomically(path, page)
