@@ -16,6 +16,7 @@ import torch
 from safetensors import torch as safetensors
 
 from scrubjay.game.actions import action_index
+from scrubjay.training.class_labels import CLASSES
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.distributed import Group, make_group
 from scrubjay.training.hiding_learner import HidingObjective
@@ -83,8 +84,9 @@ def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_in_different_rooms_end_with_the_same_agent(tmp_path):
-    (first, rows), (second, others) = train_in_two_processes(EXPLORE, tmp_path)
+    (first, rows), (second, others) = train_in_two_processes(replace(EXPLORE, shadow_classifier=True), tmp_path)
     assert_same_agent(first, second)
+    assert "shadow.linear.weight" in first and "class_dynamics/loss" in rows[0]["losses"]
     assert [row["update"] for row in rows] == [row["update"] for row in others] == [1, 2, 3]
     assert all(
         mine["losses"]["em/value_loss"] != its["losses"]["em/value_loss"]
@@ -143,7 +145,8 @@ class Uneven(Trainer):
         action = torch.tensor([action_index(name) for name in names]).repeat(8 * (1 + self.group.rank))
         size = self.agent.config.image_size
         image = torch.zeros(len(action), size, size, 3, dtype=torch.uint8)
-        replay.add(Triplets(image, action, image, action > 0))
+        visible = torch.zeros(len(action), 2, len(CLASSES), dtype=torch.bool)
+        replay.add(Triplets(image, action, image, action > 0, visible=visible))
         return collector, replay
 
 
@@ -170,7 +173,8 @@ def learn(group: Group, out: Path) -> None:
     rows: list[dict] = []
     trainer.run(rows.append, lambda: False, lambda: None)
     trainer.close()
-    tensors = {name: tensor.contiguous() for name, tensor in trainer.agent.state_dict().items()}
+    state = trainer.agent.state_dict() | (trainer.shadow.state_dict(prefix="shadow.") if trainer.shadow else {})
+    tensors = {name: tensor.contiguous() for name, tensor in state.items()}
     safetensors.save_file(tensors, out / f"{group.rank}.safetensors")
     (out / f"{group.rank}.json").write_text(json.dumps(rows))
 

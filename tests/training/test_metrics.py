@@ -31,6 +31,7 @@ def test_the_docs_explain_every_metric_that_a_run_logs(task, tmp_path):
         "demo", task=task, scenes=("FloorPlan401",), copies=3, unroll_length=16, minibatch_games=3, updates=4,
         checkpoint_interval=4,
         replay_size=64, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2,
+        shadow_classifier=task == "explore",
     ))  # fmt: skip
     rows: list[dict] = []
     train(run, report=rows.append)

@@ -26,7 +26,7 @@ from scrubjay.sim.render.make import check_device
 from scrubjay.spots.spots import load_spot_files
 from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.distributed import make_group
-from scrubjay.training.hogwild import train_asynchronously
+from scrubjay.training.hogwild import check_asynchronous, train_asynchronously
 from scrubjay.training.metrics import scalars
 from scrubjay.training.run import Run, checkpoints
 from scrubjay.training.trainer import train
@@ -112,6 +112,8 @@ def run_command(command: Command) -> None:
         )
     if not resume:
         _check_files(config)
+        if asynchronous:
+            check_asynchronous(config)
 
     def open_run() -> Run:
         return Run.open(resume, command.trust_code) if resume else Run.begin(command.out, config, command.start)

@@ -2,6 +2,7 @@
 
     ours@FOLDER                   the encoder of a run, of an agent's weights or of an encoder's weights
     auto-encoder@FOLDER, classes@FOLDER   the same, of a folder that `scrubjay study train` wrote
+    class@FOLDER                  the encoder that a run with --shadow-classifier trained to classify objects
     random[:SEED]                 the paper's encoder, untrained
     efficientnet-lite0, mobilenetv2, augnet-resnet50   weights that Python packages carry
     timm:NAME@FILE, hf:FOLDER, torch:FILE              weights that you have; see `study.foreign`
@@ -33,10 +34,11 @@ from scrubjay.errors import EncoderError, WeightsError
 from scrubjay.sim.cells import CELLS
 from scrubjay.study import foreign
 from scrubjay.study.weight_files import sha256_of
+from scrubjay.training.shadow import shadow_folder
 
 IMAGE_SIZE = 224
 """Height and width of a study's images in pixels."""
-RANDOM = "random"
+RANDOM, CLASS = "random", "class@"
 TRAINING_FILE = "training.safetensors"
 """What `study.encoder_training` continues from; it says what was trained."""
 BASELINES = ("auto-encoder", "classes")
@@ -158,6 +160,8 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
     baseline, at, folder = name.partition("@")
     if at and baseline in BASELINES:
         return _baseline(name, baseline, folder)
+    if name.startswith(CLASS):
+        return _ours(name, str(shadow_folder(Path(name.removeprefix(CLASS)))), trust_code)
     if name.startswith(FROM_PYTHON):
         return _python(name, trust_code)
     if name.split(":")[0] == RANDOM:
@@ -174,8 +178,8 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
 
 
 CHOICES = (
-    f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES, *(f"{name}@FOLDER" for name in BASELINES),
-    "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
+    f"{FROM_FOLDER}FOLDER", f"{CLASS}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES,
+    *(f"{name}@FOLDER" for name in BASELINES), "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
     f"{FROM_PYTHON}package.module:Class",
 )  # fmt: skip
 

@@ -134,6 +134,10 @@ class TrainConfig:
     """Manipulating: share of the episodes that are E&M instead, so that exploring is rehearsed; 0 for OM alone. The
     paper pretrains on 85,000 episodes of E&M and 1.8 million of OM."""
 
+    shadow_classifier: bool = False
+    """Train a second encoder beside the agent's, from the same start, on the same images and with as many updates, to
+    classify the visible objects: the paper's classification baseline. Studies call it class@RUN."""
+
     checkpoint_interval: PositiveInt = 200
     """Rollouts between checkpoints. Each checkpoint restarts all games, so that a resumed run is exact."""
     milestones: tuple[NonNegativeInt, ...] = (0, 1_000_000, 4_500_000)
@@ -167,6 +171,11 @@ class TrainConfig:
             )
         if self.demonstration_share and not (issubclass(TASKS[self.task], Manipulate) and self.placements):
             raise ValueError("demonstration_share: placements are demonstrated: manipulate, and name their folder")
+        if self.shadow_classifier and (self.agent.encoder != "cnn" or self.agent.freeze_encoder):
+            raise ValueError(
+                "shadow_classifier: it shadows the encoder cnn while that is trained: leave out --encoder and "
+                "--freeze-encoder"
+            )
         if self.epochs > 1 and not self.objective.clip_coef:
             raise ValueError(f"epochs: {self.epochs} passes need PPO's clipping: set objective.clip_coef")
         if self.stage_limits[Stage.PS] != 1:

@@ -90,6 +90,8 @@ class HidingEpisodes(_Padded):
     opened: torch.Tensor
     """(n, T) bool: the step opened something for the first time in the episode."""
     steps: torch.Tensor
+    visible: torch.Tensor | None = None
+    """(n, T, 101) bool: the types in CLASSES that the images show, undefined in padding; (n, T, 0) if not labeled."""
 
     @property
     def place_at(self) -> torch.Tensor:
@@ -189,7 +191,8 @@ class _StepLog:
 class HidingBuffer:
     """Records B games from PS on. Games that do not pass through PS, or whose choice fails, are left out."""
 
-    def __init__(self, agent: Agent, game: CacheGame) -> None:
+    def __init__(self, agent: Agent, game: CacheGame, classes: int = 0) -> None:
+        """`classes`: images are labeled with the presence of so many."""
         self.game, self.device = game, next(agent.parameters()).device
         self._place_at = place_at_table(self.device)
         self._seeker_actions = torch.tensor(SEEKER_ACTIONS).to(self.device)
@@ -210,6 +213,7 @@ class HidingBuffer:
         self._hider, self._seeker = _StepLog(games, hide), _StepLog(games, seek)
         self._hit = np.zeros((games, hide), bool)
         self._observation: Observation | None = None
+        self._visible = zeros(hide, classes, kind=torch.bool)
         self._log_probs = zeros(hide, kind=torch.float32)
         self._hit_probability = zeros(hide, kind=torch.float32)
         self._place = zeros(seek, 4, kind=torch.int16)
@@ -223,8 +227,10 @@ class HidingBuffer:
         self.active[games] = True
         self._hider.count[games] = self._seeker.count[games] = 0
 
-    def record_decision(self, observation: Observation, decision: Decision, action: torch.Tensor) -> None:
-        """Records observations and policies (B,) of the next step, in OH and in S."""
+    def record_decision(
+        self, observation: Observation, decision: Decision, action: torch.Tensor, visible: torch.Tensor | None = None
+    ) -> None:
+        """Records observations and policies (B,) of the next step, in OH and in S, and images' classes if labeled."""
         logits = decision.logits.float()
         hiding = np.flatnonzero(self.active & (self.game.stage == Stage.OH))
         if len(hiding):
@@ -233,6 +239,8 @@ class HidingBuffer:
                 shape = self._log_probs.shape
                 self._observation = tree.map(lambda tensor: tensor.new_zeros(*shape, *tensor.shape[1:]), observation)
             tree.index_put_(self._observation, (games, step), tree.index(observation, games))
+            if visible is not None:
+                self._visible[games, step] = visible[games]
             self._log_probs[games, step] = log_prob(logits[games], action[games])
             place_at = self._place_at[action[games, None]].clamp(min=0)
             hittable = decision.hittable[games].float().flatten(1)
@@ -305,6 +313,7 @@ class HidingBuffer:
                 success,
                 opened,
                 steps,
+                self._visible[index],
             ),
             SeekingEpisodes(self._place[index], self._policy[index], *seeking),
         )

@@ -73,6 +73,12 @@ class Worker(Trainer):
         return norm
 
 
+def check_asynchronous(config: TrainConfig) -> None:
+    """Raises ValueError if workers cannot train such a run."""
+    if config.shadow_classifier:
+        raise ValueError("asynchronous: HOGWILD! workers train no shadow_classifier: leave out one of the two")
+
+
 def train_asynchronously(
     run: Run, workers: int, report: Report | None = None, stop: Callable[[], bool] = lambda: False
 ) -> Progress:
@@ -80,6 +86,7 @@ def train_asynchronously(
     if workers < 1:
         raise ValueError(f"asynchronous: must be at least 1, not {workers}")
     config = run.config
+    check_asynchronous(config)
     torch.manual_seed(config.seed)
     agent = Agent(config.agent)
     optimizers = make_optimizers(agent, config)

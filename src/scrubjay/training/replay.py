@@ -60,6 +60,8 @@ class Triplets:
     """(N,) bool."""
     frames: np.ndarray | None = None
     """(N, 2): what the images before and after were rendered from; not in batches."""
+    visible: torch.Tensor | None = None
+    """(N, 2, 101) bool: the types in CLASSES that the images before and after show, if they are labeled."""
 
     def __len__(self) -> int:
         return len(self.action)
@@ -76,7 +78,9 @@ class Replay:
         seed: int = 0,
         max_age: int = MAX_AGE,
         batch_size: int = BATCH,
+        classes: int = 0,
     ) -> None:
+        """`classes`: images are labeled with the presence of so many."""
         if size < batch_size:
             raise ValueError(f"a replay buffer must hold at least one batch of {batch_size} triplets, not {size}")
         shape = (size, image_size, image_size, 3)
@@ -84,6 +88,7 @@ class Replay:
         self._after = torch.zeros(shape, dtype=torch.uint8, device=device)
         self._action = torch.zeros(size, dtype=torch.int64, device=device)
         self._success = torch.zeros(size, dtype=torch.bool, device=device)
+        self._visible = torch.zeros((size, 2, classes), dtype=torch.bool, device=device) if classes else None
         self._round = np.full(size, -1)
         """The rollout that filled each slot; -1 for empty or expired slots."""
         self._next, self._now, self.max_age, self.batch_size = 0, 0, max_age, batch_size
@@ -124,6 +129,8 @@ class Replay:
             (self._action, triplets.action), (self._success, triplets.success),
         ):  # fmt: skip
             ring[where] = new.to(ring.device)
+        if self._visible is not None and triplets.visible is not None:
+            self._visible[where] = triplets.visible.to(self._visible.device)
         if triplets.frames is not None:
             if self._frames is None:
                 self._frames = np.zeros((len(self._round), 2), triplets.frames.dtype)
@@ -143,7 +150,10 @@ class Replay:
         chosen, self._pending = self._pending[: self.batch_size], self._pending[self.batch_size :]
         self._used += len(chosen)
         index = torch.from_numpy(chosen).to(self._action.device)
-        return Triplets(self._before[index], self._action[index], self._after[index], self._success[index])
+        visible = None if self._visible is None else self._visible[index]
+        return Triplets(
+            self._before[index], self._action[index], self._after[index], self._success[index], visible=visible
+        )
 
     def state(self) -> dict[str, torch.Tensor]:
         """All but images and random numbers, to be written into a checkpoint; empty if triplets have no frames."""
@@ -152,7 +162,8 @@ class Replay:
         counts = np.array([self._next, self._now, self._added, self._used])
         arrays = {"round": self._round, "pending": self._pending, "counts": counts}
         tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()} | to_tensors(self._frames)
-        return tensors | {"action": self._action.cpu(), "success": self._success.cpu()}
+        labels = {} if self._visible is None else {"visible": self._visible.cpu()}
+        return tensors | {"action": self._action.cpu(), "success": self._success.cpu()} | labels
 
     def restore(self, state: Mapping[str, torch.Tensor], world: World, augmented: bool) -> None:
         """Restores a `state()` and renders its images in a world of the same rooms; ValueError if it does not fit.
@@ -164,11 +175,14 @@ class Replay:
         rounds, pending = read_array(state, "round", (size,), int), read_array(state, "pending", (left,), int)
         counts = read_array(state, "counts", (4,), int)
         action, success = read_array(state, "action", (size,), int), read_array(state, "success", (size,), bool)
+        visible = self._visible
+        if visible is not None:
+            visible = torch.from_numpy(read_array(state, "visible", tuple(visible.shape), bool)).to(visible.device)
         if counts.min() < 0 or counts[0] >= size or rounds.min() < -1 or rounds.max() > counts[1]:
             raise ValueError("its counts contradict each other")
         if action.min() < 0 or action.max() >= len(NAMES) or not np.isin(pending, np.arange(size)).all():
             raise ValueError("an action or a slot is out of range")
-        self._round, self._pending, self._frames = rounds, pending, frames
+        self._round, self._pending, self._frames, self._visible = rounds, pending, frames, visible
         self._next, self._now, self._added, self._used = map(int, counts)
         self._action.copy_(torch.from_numpy(action))
         self._success.copy_(torch.from_numpy(success))
@@ -206,10 +220,11 @@ def sample_triplets(
     steps, games = steps[sample], games[sample]
     after = steps + ~stays[steps, games]
     t, s, b = (torch.from_numpy(index).to(action.device) for index in (steps, after, games))
-    image = rollout.observation.image
+    image, visible = rollout.observation.image, rollout.visible
     return Triplets(
         image[t, b], action[t, b], image[s, b], success[t, b],
         None if frames is None else frames[np.stack([steps, after], 1), games[:, None]],
+        None if visible is None else torch.stack([visible[t, b], visible[s, b]], 1),
     )  # fmt: skip
 
 

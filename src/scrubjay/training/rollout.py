@@ -30,6 +30,7 @@ from scrubjay.game.rewards import HidingReward, step_reward
 from scrubjay.training.actor import Actor
 from scrubjay.training.actor_critic import log_prob
 from scrubjay.training.augmentation import Augmentation
+from scrubjay.training.class_labels import CLASSES, ClassLabels
 from scrubjay.training.demonstrations import Demonstrations
 from scrubjay.training.frames import record_frames
 from scrubjay.training.hiding_buffer import ChoiceBatch, FinishedGames, HidingBuffer
@@ -84,6 +85,8 @@ class Rollout:
     not recorded."""
     demonstrated: torch.Tensor | None = None
     """(T, B) bool: the action was a demonstration's, not the policy's; None if there are no demonstrations."""
+    visible: torch.Tensor | None = None
+    """(T, B, 101) bool: the types in CLASSES that the images show; None unless they are labeled."""
 
     def __len__(self) -> int:
         return self.action.shape[0]
@@ -121,6 +124,7 @@ class Collector:
         record_openable: bool = False,
         demonstrations: bool = False,
         on_decision: Callable[[int, MemoryState], None] | None = None,
+        classes: bool = False,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
@@ -130,7 +134,7 @@ class Collector:
         `record_openable`: rollouts have `openable`. `demonstrations`: games that have one play it, and rollouts say so.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
-        it.
+        it. `classes`: images are labeled with the types of objects that they show.
         """
         self.agent, self.games, self.on_step, self.on_decision = agent, list(games), on_step, on_decision
         self.device = next(agent.parameters()).device
@@ -147,9 +151,11 @@ class Collector:
         ]
         self.demonstrations = [Demonstrations(game) for game in self.games] if demonstrations else []
         self.hiding_rewards = [HidingReward(len(game), self.device) for game in self.games] if hiding_value else []
-        self.hiding_buffers = [HidingBuffer(agent, game) for game in self.games] if hiding else []
+        labels = len(CLASSES) if classes else 0
+        self.hiding_buffers = [HidingBuffer(agent, game, labels) for game in self.games] if hiding else []
         self.lessons = Lessons(agent.perspective, self.hiding_buffers) if hiding else None
         self.finished_games = FinishedGames()
+        self.class_labels = [ClassLabels(game.world, self.device) for game in self.games] if classes else []
         self.think_every, self._time = think_every, 0
         several = self.device.type == "cuda" and len(self.games) > 1
         self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
@@ -280,6 +286,7 @@ class _Unroll:
         self.frames: list[np.ndarray] = []
         self.openable: list[torch.Tensor] = []
         self.demonstrated: list[np.ndarray] = []
+        self.visible: list[torch.Tensor] = []
 
     def decide(self, last: bool = False) -> None:
         """Renders and samples actions; does not wait for the device."""
@@ -307,8 +314,11 @@ class _Unroll:
         self.action = sample_categorical(logits, collector.generator)
         self.rows["is_first"].append(is_first)
         self.rows["log_probs"].append(log_prob(logits, self.action))
+        if collector.class_labels:
+            self.visible.append(collector.class_labels[number](game.look()))
         if collector.hiding_buffers:
-            collector.hiding_buffers[number].record_decision(observation, step.decision, self.action)
+            visible = self.visible[-1] if self.visible else None
+            collector.hiding_buffers[number].record_decision(observation, step.decision, self.action, visible)
         if collector.lessons:
             collector.lessons.record_step(number, observation.place)
 
@@ -372,7 +382,8 @@ class _Unroll:
         return Rollout(
             tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
             stages=frozenset(self.stages), teacher_action=teacher_action,
-            openable=torch.stack(self.openable) if self.openable else None, demonstrated=demonstrated, **tensors,
+            openable=torch.stack(self.openable) if self.openable else None, demonstrated=demonstrated,
+            visible=torch.stack(self.visible) if self.visible else None, **tensors,
         )  # fmt: skip
 
 

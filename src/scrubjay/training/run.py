@@ -29,11 +29,12 @@ from scrubjay.agent import weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.encoders import check_encoder, check_trusted
-from scrubjay.errors import RunError
+from scrubjay.errors import RunError, WeightsError
 from scrubjay.files import write_atomically
 from scrubjay.training.config import TrainConfig, from_json, to_json
+from scrubjay.training.shadow import ShadowClassifier, fill_shadow, save_shadow
 
-VERSION = 7
+VERSION = 8
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
@@ -79,12 +80,17 @@ class Run:
         agent = load_agent(newest(start)) if start else None
         if agent and agent.config != config.agent:
             raise RunError(f"{start}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
+        shadow = None
+        if agent and start and config.shadow_classifier:
+            # Without its own shadow, one would lack the updates that this agent's encoder has had.
+            shadow = ShadowClassifier(agent.encoder, agent.config)
+            fill_shadow(shadow, newest(start))
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(folder, config, _lock(folder))
         if agent:
             # The first checkpoint, with fresh optimizers, is written before the config: without a config the folder is
             # no run, so one that lacks its first checkpoint cannot be resumed.
-            run.save(agent, {}, Progress())
+            run.save(agent, {}, Progress(), shadow=shadow)
         about = {"version": VERSION, "commit": _commit(), "config": json.loads(to_json(config))}
         write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
         return run
@@ -127,6 +133,7 @@ class Run:
         optimizers: Mapping[str, torch.optim.Optimizer],
         progress: Progress,
         replays: Sequence[Mapping[str, torch.Tensor]] = (),
+        shadow: ShadowClassifier | None = None,
     ) -> Path:
         """Writes a checkpoint and deletes the oldest ones, except the best. `replays` has one buffer per process."""
         final = checkpoint_folder(self.folder, progress)
@@ -136,6 +143,8 @@ class Run:
             files[REPLAY] = safetensors.save(buffers)
         with _new_folder(final) as draft:
             weights.save(agent, agent.config, draft)
+            if shadow is not None:
+                save_shadow(shadow, draft)
             for name, data in files.items():
                 write_atomically(draft / name, data)
             _write_progress(draft, progress, **{name: hashlib.sha256(data).hexdigest() for name, data in files.items()})
@@ -151,7 +160,9 @@ class Run:
         if folder.exists():
             write_atomically(folder / SCORE, json.dumps({"metric": metric, "value": value}) + "\n")
 
-    def save_milestones(self, agent: Agent, progress: Progress, games_before: int) -> list[Path]:
+    def save_milestones(
+        self, agent: Agent, progress: Progress, games_before: int, shadow: ShadowClassifier | None = None
+    ) -> list[Path]:
         """Writes the agent for each milestone passed since `games_before`; one that exists already is kept.
 
         Milestone 0 is the agent before its first update.
@@ -161,13 +172,20 @@ class Run:
         for final in due:
             with _new_folder(final) as draft:
                 weights.save(agent, agent.config, draft)
+                if shadow is not None:
+                    save_shadow(shadow, draft)
                 _write_progress(draft, progress)
         return due
 
-    def restore(self, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
-        """Loads the newest checkpoint, if there is one, into agent and optimizers."""
+    def restore(
+        self,
+        agent: Agent,
+        optimizers: Mapping[str, torch.optim.Optimizer],
+        shadow: ShadowClassifier | None = None,
+    ) -> Progress:
+        """Loads the newest checkpoint, if there is one, into agent, optimizers and shadow."""
         saved = checkpoints(self.folder)
-        return load_checkpoint(saved[-1], agent, optimizers) if saved else Progress()
+        return load_checkpoint(saved[-1], agent, optimizers, shadow) if saved else Progress()
 
     def restore_replay(self, restore: Callable[[Sequence[Mapping[str, torch.Tensor]]], None]) -> None:
         """Calls `restore` with the newest checkpoint's replay buffers, one per process, if it has any.
@@ -245,8 +263,13 @@ def newest(folder: str | os.PathLike[str]) -> Path:
     return [Path(folder), *saved][-1]
 
 
-def load_checkpoint(path: Path, agent: Agent, optimizers: Mapping[str, torch.optim.Optimizer]) -> Progress:
-    """Loads a checkpoint into agent and optimizers; RunError if it is damaged."""
+def load_checkpoint(
+    path: Path,
+    agent: Agent,
+    optimizers: Mapping[str, torch.optim.Optimizer],
+    shadow: ShadowClassifier | None = None,
+) -> Progress:
+    """Loads a checkpoint into agent, optimizers and shadow; RunError if it is damaged."""
     try:
         about = json.loads((path / PROGRESS).read_text())
         data = (path / OPTIMIZERS).read_bytes()
@@ -261,6 +284,11 @@ def load_checkpoint(path: Path, agent: Agent, optimizers: Mapping[str, torch.opt
         raise RunError(f"{path}: damaged, or of another version. Delete this folder to continue from the one before it")
     if config != agent.config:
         raise RunError(f"{path}: the agent's config differs from the run's")
+    if shadow is not None:
+        try:
+            fill_shadow(shadow, path)
+        except WeightsError as error:
+            raise RunError(f"{error}. Delete {path} to continue from the checkpoint before it") from error
     weights.fill(agent, tensors)
     _fill(optimizers, safetensors.load(data))
     return progress

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.world import World
 from scrubjay.training.actor_critic import Losses, Metrics, Weights, prefixed, total_loss
+from scrubjay.training.class_labels import CLASSES
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.distributed import Group
@@ -45,13 +46,15 @@ from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.finite import FiniteCheck
+from scrubjay.training.hiding_buffer import HidingEpisodes
 from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, to_floats
-from scrubjay.training.replay import Replay, sample_triplets
+from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
+from scrubjay.training.shadow import ShadowClassifier, labeled_images
 from scrubjay.training.validation import Validation, load_task, validate
 
 Report = Callable[[dict[str, Any]], None]
@@ -89,9 +92,13 @@ class Trainer:
             self.stages = frozenset(Stage)
         elif config.rehearses_exploring:
             self.stages = frozenset({Stage.EM, Stage.OM})
+        self.shadow: ShadowClassifier | None = None
+        if config.shadow_classifier:
+            self.shadow = ShadowClassifier(self.agent.encoder, config.agent, config.seed).to(device)
+        self.shadow_means = MeanMetrics()
         self.distributed = self.group.wrap(self.learner)
         self.hiding = HidingLearner(self.agent, config.hiding)
-        self.optimizers = make_optimizers(self.agent, config)
+        self.optimizers = make_optimizers(self.agent, config, self.shadow)
         self.progress = Progress()
         self.graphs: dict[str, CudaGraphLearner] = {}
         """By what is learned; see `_play_step`."""
@@ -116,6 +123,7 @@ class Trainer:
         return Replay(
             c.agent.image_size, c.replay_size, self.device,
             max_age=c.replay_max_age, batch_size=c.replay_batch_size,
+            classes=len(CLASSES) if c.shadow_classifier else 0,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -148,6 +156,7 @@ class Trainer:
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             demonstrations=self.config.demonstration_share > 0,
             on_decision=self.manipulations.observe if self.manipulations is not None else None,
+            classes=self.shadow is not None,
         )  # fmt: skip
         if self.replay is not None:
             self.replay.rng = np.random.default_rng(int(seeds[3]))
@@ -202,6 +211,8 @@ class Trainer:
             replay.add(sample_triplets(rollout, replay.rng, replay.wanted, share, collector.frames))
             metrics |= self.train_dynamics(replay)
         self.finite.check()
+        metrics |= self.shadow_means.means()
+        self.shadow_means = MeanMetrics()
         losses = to_floats(metrics)
         now = time.perf_counter()
         steps = self.group.sum(collector.steps - before, self.device)
@@ -264,6 +275,7 @@ class Trainer:
                 "rollouts", self.distributed, self.learner.weights(batch), batch, full, self.agent
             )
             mean.add(losses | metrics | {"play/grad_norm": norm}, occurred)
+            self._shadow_step("play", batch)
         absent = {s.name.lower() for s in ROLLOUT_STAGES if s not in rollout.stages}
         return {name: value for name, value in mean.means().items() if name.split("/")[0] not in absent}
 
@@ -319,6 +331,7 @@ class Trainer:
                 name, lambda each: self.manipulation(each.rollout), weights, batch, True, self.agent.heads
             )
             mean.add(losses | metrics | {"om/grad_norm": norm})
+            self._shadow_step("play", batch.rollout)
         return mean.means()
 
     def train_hiding(self, collector: Collector) -> Metrics:
@@ -344,6 +357,7 @@ class Trainer:
             )
             self.stats.add("percentile", percentile.cpu().numpy())
             mean.add(imagined | hidden | metrics | {"perspective/grad_norm": perspective_norm, "oh/grad_norm": norm})
+            self._shadow_step("play", games.hiding)
         return mean.means()
 
     def _commit_norms(self, module: nn.Module) -> None:
@@ -370,7 +384,21 @@ class Trainer:
                 )
             norm = self._optimizer_step("dynamics", losses, DYNAMICS_WEIGHTS, batch)
             mean.add(prefixed("dynamics", losses | {"grad_norm": norm}))
+            self._shadow_step("dynamics", batch)
         return mean.means()
+
+    def _shadow_step(self, kind: Literal["play", "dynamics"], batch: Rollout | HidingEpisodes | Triplets) -> None:
+        """After each step of an optimizer of the agent's encoder: one of the shadow, if there is one, on its images.
+
+        Not part of the agent's CUDA graphs: an encoder's kernels are few and large.
+        """
+        if self.shadow is None:
+            return
+        images, name = labeled_images(batch), f"class_{kind}"
+        with self.autocast():
+            losses = {"loss": self.shadow.loss(images)}
+        norm = self._optimizer_step(name, losses, {"loss": 1.0}, images)
+        self.shadow_means.add(prefixed(name, losses | {"grad_norm": norm}))
 
     def _optimizer_step(self, name: str, losses: Losses, weights: Weights, batch: object) -> torch.Tensor:
         """One step of an optimizer on the weighted sum of losses; the gradient's norm before clipping."""
@@ -412,8 +440,13 @@ def physics_processes(task: str, group: Group) -> int:
     return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MAX_PROCESSES)
 
 
-def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.Adam]:
-    """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder."""
+def make_optimizers(
+    agent: Agent, config: TrainConfig, shadow: ShadowClassifier | None = None
+) -> dict[str, torch.optim.Adam]:
+    """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder.
+
+    A shadow has its own of the two that train the encoder.
+    """
     layers = (layer for stage in ACTING_STAGES for layer in agent.heads[stage].output_layers)
     output_layers = trainable_parameters(*layers)
     others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *output_layers)}
@@ -426,11 +459,15 @@ def make_optimizers(agent: Agent, config: TrainConfig) -> dict[str, torch.optim.
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
         return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True)
 
-    return {
+    optimizers = {
         "play": adam(played, config.learning_rate),
         "perspective": adam(agent.perspective.parameters(), config.perspective_learning_rate),
         "dynamics": adam(replayed, config.dynamics_learning_rate),
     }
+    if shadow is not None:
+        optimizers["class_play"] = adam(shadow.parameters(), config.learning_rate)
+        optimizers["class_dynamics"] = adam(shadow.parameters(), config.dynamics_learning_rate)
+    return optimizers
 
 
 def set_learning_rates(optimizers: Mapping[str, torch.optim.Optimizer], config: TrainConfig, update: int) -> None:
@@ -458,18 +495,18 @@ def train(
     group = group or Group()
     pretrained = not checkpoints(run.folder)
     with contextlib.closing(Trainer(run.config, device, group, run.folder / SPOTS, pretrained)) as trainer:
-        trainer.progress = run.restore(trainer.agent, trainer.optimizers)
+        trainer.progress = run.restore(trainer.agent, trainer.optimizers, trainer.shadow)
         run.restore_replay(trainer.restore_replay)
         games = trainer.progress.games
         if group.rank == 0:
             run.rewind(trainer.progress)
             if trainer.progress.update == 0:
-                run.save_milestones(trainer.agent, trainer.progress, games_before=-1)
+                run.save_milestones(trainer.agent, trainer.progress, games_before=-1, shadow=trainer.shadow)
 
         def save() -> None:
             replays = group.gather(trainer.replay.state() if trainer.replay else {})
             if group.rank == 0:
-                run.save(trainer.agent, trainer.optimizers, trainer.progress, replays)
+                run.save(trainer.agent, trainer.optimizers, trainer.progress, replays, trainer.shadow)
                 if run.config.validation_games:
                     run_validation()
 
@@ -486,7 +523,7 @@ def train(
         def log(row: dict[str, Any]) -> None:
             nonlocal games
             if group.rank == 0:
-                run.save_milestones(trainer.agent, trainer.progress, games)
+                run.save_milestones(trainer.agent, trainer.progress, games, trainer.shadow)
                 games = trainer.progress.games
                 run.log(row)
                 if report:
