@@ -123,7 +123,7 @@ def train(
     """Trains an agent and returns it. Config, metrics and checkpoints are in the folder `out`.
 
     Args:
-        config: A preset's name (`demo`, `explore`, `manipulate`, `seek`, `cache`) or a config.
+        config: A preset's name (`demo`, `explore`, `manipulate`, `seek`, `navigate`, `cache`) or a config.
         out: The run's folder, which must not be a run yet, except with `resume`.
         device: `cpu`, `cuda` or `cuda:N`.
         start: A run, or a folder of weights, whose agent the new run starts from.

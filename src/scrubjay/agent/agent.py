@@ -14,12 +14,13 @@ from torch import nn
 
 from scrubjay import tree
 from scrubjay.agent import weights
-from scrubjay.agent.config import PAPER, AgentConfig
+from scrubjay.agent.config import PAPER, AgentConfig, check_hides
 from scrubjay.agent.encoder import Encoded, ImageEncoder
 from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.heads import Decision, Heads
 from scrubjay.agent.memory import ALL_STAGES, DynamicRepresentation, Memory, MemoryState
 from scrubjay.agent.metric_map import CAPACITY, Entries, MapState
+from scrubjay.agent.navigation import NavigationMemory
 from scrubjay.agent.perspective import ExploredMaps, PerspectiveSimulation, PlaceChoice, Uniforms
 from scrubjay.agent.visual_dynamics import VisualDynamics
 from scrubjay.game.actions import NAMES, PLACE_ACTIONS
@@ -58,20 +59,25 @@ class AgentOutput:
 
 
 class Agent(nn.Module):
-    """All networks of a Cache player; the same ones play hider and seeker."""
+    """All networks of a Cache player; the same ones play hider and seeker.
+
+    With the memory of a navigation agent it has neither perspective simulation nor visual dynamics.
+    """
 
     def __init__(self, config: AgentConfig = PAPER, encoder: nn.Module | None = None) -> None:
         """`encoder` replaces the one that the config names: an `ImageEncoder` of this image size and SIR."""
         super().__init__()
         self.config = config
         self.encoder = encoder or make_encoder(config)
-        self.memory, self.heads = Memory(config), Heads(config)
-        self.perspective, self.dynamics = PerspectiveSimulation(config), VisualDynamics(config)
+        full = config.memory == "full"
+        self.memory, self.heads = Memory(config) if full else NavigationMemory(config), Heads(config)
+        if full:
+            self.perspective, self.dynamics = PerspectiveSimulation(config), VisualDynamics(config)
         # Self-prediction: the DIR and an action predict a projection of the next SIR.
         self.action_embedding = nn.Embedding(len(NAMES), config.action_embedding)
-        self.sir_predictor = nn.Linear(config.lstm + config.action_embedding, config.sir_channels)
+        self.sir_predictor = nn.Linear(config.dir_length + config.action_embedding, config.sir_channels)
         self.sir_projection = nn.Conv2d(config.sir_channels, config.sir_channels, 7)
-        self.placement_recall = nn.Linear(config.lstm, 2 * len(PLACE_ACTIONS))
+        self.placement_recall = nn.Linear(config.dir_length, 2 * len(PLACE_ACTIONS))
         """Auxiliary loss in OH: which PlaceAt was tried last, and where the object landed."""
 
     def initial_state(self, games: int, capacity: int = CAPACITY) -> MemoryState:
@@ -136,8 +142,10 @@ class Agent(nn.Module):
         """PS: chooses hiding places for n games, and returns them with the simulation behind the choice.
 
         `here` (n, 4) are the hiders' places, as observed. Those chosen (n, 4) are in the game's action format: steps
-        right and ahead of the hider, quarter turns from the start's heading, standing.
+        right and ahead of the hider, quarter turns from the start's heading, standing. ValueError for an agent
+        without a map.
         """
+        check_hides(self.config)
         explored, origin = explored_maps(metric_map.entries)
         choice = self.perspective.choose_place(explored, Uniforms.sample(explored, generator))
         row, column, quarter, standing = choice.place.unbind(-1)

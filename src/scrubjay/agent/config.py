@@ -63,6 +63,10 @@ class AgentConfig:
     """Length of the goal object's embedding."""
     target_embedding: PositiveInt = 8
     """Channels of OM's target, cut from a larger learned tensor."""
+    memory: Literal["full", "navigation"] = "full"
+    """full: a convolutional GRU, an LSTM and the metric map. navigation: the convolutional GRU alone, whose state is
+    averaged over cells with learned weights to the flat DIR, and no visual dynamics: the paper's navigation baseline,
+    which plays single stages but no whole games."""
     gru_channels: PositiveInt = 256
     """Channels of the conv-GRU's state, without the one of the change map W."""
     lstm: PositiveInt = 512
@@ -106,6 +110,11 @@ class AgentConfig:
             raise ValueError(f"tiled: at most the LSTM's {self.lstm} outputs, not {self.tiled}")
 
     @property
+    def dir_length(self) -> int:
+        """Length of the flat DIR, which heads read."""
+        return self.lstm if self.memory == "full" else self.gru_channels
+
+    @property
     def map_value(self) -> int:
         """Length of a map entry: the pooled SIR and the goal's embedding."""
         return self.sir_channels + self.goal_embedding
@@ -125,6 +134,15 @@ SMALL = AgentConfig(
     mental_lstm=64,
 )
 PRESETS = {"paper": PAPER, "small": SMALL}
+
+
+def check_hides(config: AgentConfig) -> None:
+    """Raises ValueError if an agent lacks what choosing a hiding place needs."""
+    if config.memory != "full":
+        raise ValueError(
+            "agent.memory: a navigation agent has no map to choose hiding places from: it plays single stages, such as "
+            "seeking, and no whole games"
+        )
 
 
 def preset_name(config: AgentConfig) -> str:

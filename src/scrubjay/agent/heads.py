@@ -74,7 +74,7 @@ class StageHead(nn.Module):
 
     def __init__(self, config: AgentConfig, stage: Stage) -> None:
         super().__init__()
-        length = config.lstm
+        length = config.dir_length
         cell_actions = OPEN_AT_ACTIONS if stage != Stage.OH else np.concatenate([OPEN_AT_ACTIONS, PLACE_ACTIONS])
         self.register_buffer("actions", torch.from_numpy(ALLOWED[stage]).nonzero()[:, 0], persistent=False)
         self.register_buffer("cell_actions", torch.from_numpy(cell_actions), persistent=False)
@@ -180,7 +180,7 @@ class Heads(nn.Module):
         self.reads_cells = config.heads_read_cells
         self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING_STAGES})
         self.hittable_cells = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
-        self.hittable_global = nn.Linear(config.lstm, len(MODALITIES) * CELLS**2)
+        self.hittable_global = nn.Linear(config.dir_length, len(MODALITIES) * CELLS**2)
 
     def __getitem__(self, stage: Stage) -> StageHead:
         """One stage's actor and critic."""

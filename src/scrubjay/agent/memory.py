@@ -68,7 +68,7 @@ class DynamicRepresentation:
     """The dynamic image representation; leading axes (B,) or (T, B)."""
 
     flat: torch.Tensor
-    """(..., L): the LSTM's output, which actors and critics read."""
+    """(..., L): the LSTM's output, which actors and critics read; of a navigation agent, the pooled grid."""
     grid: torch.Tensor
     """(..., G, 7, 7): the convolutional GRU's state."""
     change: torch.Tensor
@@ -278,34 +278,28 @@ class Memory(nn.Module):
             raise ValueError(f"is_first: expected torch.bool, got {is_first.dtype}")
 
 
-class _Layers:
-    """The memory's recurrent layers, prepared for the steps of one sequence.
+class GridLayers:
+    """The convolutional GRU's recurrent layer, prepared for the steps of one sequence.
 
     Inside a sequence the grids are (B, 49, P): cells first, as convolutions on a GPU want them, and with their G + 1
     channels padded to a multiple of 8, without which tensor cores are idle. Padding stays 0.
     """
 
-    def __init__(self, memory: Memory, entries: Entries) -> None:
+    def __init__(self, memory: Memory) -> None:
         self.memory, config = memory, memory.config
         like = memory.grid_conv.weight
-        align = ALIGNMENT.get(like.device.type, 1)
-        self.dtype, self.channels = compute_dtype(like), -(-(config.gru_channels + 1) // align) * align
-
-        def deferred(operation: Linear | Convolution, *weights: torch.Tensor) -> DeferredLayer:
-            return DeferredLayer(operation, *(weight.to(self.dtype) for weight in weights))
-
+        self.align = ALIGNMENT.get(like.device.type, 1)
+        self.dtype, self.channels = compute_dtype(like), -(-(config.gru_channels + 1) // self.align) * self.align
         grid_weight, grid_bias = (pad_gates(parameter, self.channels) for parameter in memory.grid_conv.parameters())
         grid_weight = F.pad(grid_weight, (0, 0, 0, 0, 0, self.channels - like.shape[1]))
-        self.grid_conv = deferred(Convolution(), _channels_last(grid_weight), grid_bias)
-        self.hidden_taps = deferred(Linear(), memory.hidden_conv.weight(self.channels))
-        from_input, from_hidden = memory.lstm_gates.weight.split(
-            [config.gru_channels + config.map_read, config.lstm], 1
-        )
-        self.lstm_padding = -from_input.shape[1] % align
-        bias = () if memory.lstm_gates.bias is None else (memory.lstm_gates.bias,)
-        lstm_weight = torch.cat([F.pad(from_input, (0, self.lstm_padding)), from_hidden], 1)
-        self.lstm_gates = deferred(Linear(), lstm_weight, *bias)
-        self.read_map = memory.map_reader.attention(entries)
+        self.grid_conv = self.deferred(Convolution(), _channels_last(grid_weight), grid_bias)
+
+    def deferred(self, operation: Linear | Convolution, *weights: torch.Tensor) -> DeferredLayer:
+        return DeferredLayer(operation, *(weight.to(self.dtype) for weight in weights))
+
+    def hidden_gates(self, grid: torch.Tensor) -> torch.Tensor:
+        """The last state's share (B, 49, 3 P) of the gates."""
+        return _flat_cells(self.grid_conv(from_cells(grid.to(self.dtype))))
 
     def to_cells(self, state: RecurrentState) -> RecurrentState:
         """A state with its grid (B, G + 1, 7, 7) as cells (B, 49, P)."""
@@ -317,13 +311,30 @@ class _Layers:
         grid = from_cells(state.grid)[:, : self.memory.config.gru_channels + 1]
         return RecurrentState(grid.contiguous(), state.hidden, state.cell)
 
+
+class _Layers(GridLayers):
+    """All of the memory's recurrent layers, prepared for the steps of one sequence."""
+
+    def __init__(self, memory: Memory, entries: Entries) -> None:
+        super().__init__(memory)
+        config = memory.config
+        self.hidden_taps = self.deferred(Linear(), memory.hidden_conv.weight(self.channels))
+        from_input, from_hidden = memory.lstm_gates.weight.split(
+            [config.gru_channels + config.map_read, config.lstm], 1
+        )
+        self.lstm_padding = -from_input.shape[1] % self.align
+        bias = () if memory.lstm_gates.bias is None else (memory.lstm_gates.bias,)
+        lstm_weight = torch.cat([F.pad(from_input, (0, self.lstm_padding)), from_hidden], 1)
+        self.lstm_gates = self.deferred(Linear(), lstm_weight, *bias)
+        self.read_map = memory.map_reader.attention(entries)
+
     def advance(
         self, last: RecurrentState, gates: torch.Tensor, around: torch.Tensor, written: torch.Tensor
     ) -> tuple[RecurrentState, torch.Tensor]:
         """One step of the recurrent networks, and the LSTM's input before normalization (B, G + map_read)."""
         memory, dtype = self.memory, self.dtype
         tiled = memory.hidden_conv.spread(self.hidden_taps(last.hidden[:, : memory.config.tiled].to(dtype)))
-        hidden_gates = _flat_cells(self.grid_conv(from_cells(last.grid.to(dtype))))
+        hidden_gates = self.hidden_gates(last.grid)
         grid, pooled = _grid_step(gates, tiled, hidden_gates, last.grid, memory.config.gru_channels)
         read = self.read_map(pooled, written)
         lstm_input, inputs = _lstm_inputs(memory.lstm_norm, pooled, around, read, last.hidden, self.lstm_padding, dtype)

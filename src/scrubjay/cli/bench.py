@@ -106,7 +106,7 @@ def agent(
 
 
 def learning(
-    preset: Literal["demo", "explore", "manipulate", "seek", "cache"] = "explore",
+    preset: Literal["demo", "explore", "manipulate", "seek", "navigate", "cache"] = "explore",
     device: str = "cpu",
     numbers: Literal["paper", "preset"] = "paper",
     rooms: int = 40,

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal
@@ -33,7 +33,7 @@ from scrubjay.training.trainer import train
 
 AgentName = Literal["paper", "small"]
 NumbersName = Literal["ours", "paper"]
-PresetName = Literal["demo", "explore", "manipulate", "seek", "cache"]
+PresetName = Literal["demo", "explore", "manipulate", "seek", "navigate", "cache"]
 SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 """Measures on the progress line, where a run has them."""
 
@@ -94,7 +94,10 @@ def defaults(words: Sequence[str]) -> Command:
 
     preset: Any = words[0] if words and words[0] in PRESETS else "demo"
     named, _ = tyro.cli(Named, args=words, return_unknown_args=True, add_help=False)
-    sizes = {"agent": AGENTS[named.agent]} if named.agent else {}
+    sizes = {}
+    if named.agent:
+        its = PRESETS[preset].agent
+        sizes["agent"] = replace(AGENTS[named.agent], memory=its.memory, heads_read_cells=its.heads_read_cells)
     return Command(preset, config=TrainConfig.preset(preset, named.numbers, **sizes))
 
 

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, load_agent
+from scrubjay.agent.config import check_hides
 from scrubjay.agent.perspective import PlaceChoice
 from scrubjay.agent.sampling import sample_categorical
 from scrubjay.game.actions import NOTHING, Stage
@@ -32,6 +33,8 @@ class AgentPlayer:
     def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Actions (B,) and places (B, 4) for the games (B,) bool that it plays; -1 and zeros elsewhere."""
         if game is not self._game:
+            if (games & (game.stage <= Stage.PS) & (game.last >= Stage.PS)).any():
+                check_hides(self.agent.config)
             self._game, self._state = game, self.agent.initial_state(len(game))
             self._episode = np.full(len(game), -1)
         is_first = torch.from_numpy(self._episode != game.episode).to(self.device)

@@ -10,7 +10,7 @@ import tyro
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig, explain_errors
+from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig, check_hides, explain_errors
 from scrubjay.envs.tasks import TASKS, Manipulate, Seek, Task
 from scrubjay.errors import explain
 from scrubjay.game.actions import Stage
@@ -176,6 +176,10 @@ class TrainConfig:
                 "shadow_classifier: it shadows the encoder cnn while that is trained: leave out --encoder and "
                 "--freeze-encoder"
             )
+        if self.agent.memory == "navigation" and self.replay_batches:
+            raise ValueError("replay_batches: a navigation agent has no visual dynamics: set it to 0")
+        if self.task == "cache":
+            check_hides(self.agent)
         if self.epochs > 1 and not self.objective.clip_coef:
             raise ValueError(f"epochs: {self.epochs} passes need PPO's clipping: set objective.clip_coef")
         if self.stage_limits[Stage.PS] != 1:
@@ -267,6 +271,11 @@ PRESETS = {
         },
     ),
     "seek": TrainConfig("seek", **{**FEW_STEPS, "objective": replace(CLIPPED, claiming=1.0)}),
+    "navigate": TrainConfig(
+        "seek", difficulties=("easy", "medium"), replay_batches=0,
+        agent=replace(PAPER, memory="navigation", heads_read_cells=False),
+        **{**FEW_STEPS, "objective": replace(CLIPPED, claiming=1.0, openable=0.0)},
+    ),
     "cache": TrainConfig(
         "cache", expand_scenes(["train:kitchen", "train:living_room"]), copies=24,
         validation_scenes=expand_scenes(["validation:kitchen", "validation:living_room"]),

@@ -443,27 +443,29 @@ def physics_processes(task: str, group: Group) -> int:
 def make_optimizers(
     agent: Agent, config: TrainConfig, shadow: ShadowClassifier | None = None
 ) -> dict[str, torch.optim.Adam]:
-    """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder.
+    """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder; a
+    navigation agent has `play` alone.
 
     A shadow has its own of the two that train the encoder.
     """
     layers = (layer for stage in ACTING_STAGES for layer in agent.heads[stage].output_layers)
     output_layers = trainable_parameters(*layers)
-    others = {id(p) for p in (*trainable_parameters(agent.dynamics, agent.perspective), *output_layers)}
+    full = config.agent.memory == "full"
+    apart = trainable_parameters(agent.dynamics, agent.perspective) if full else []
+    others = {id(p) for p in (*apart, *output_layers)}
     played = [
         {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},
         {"params": output_layers, "lr": config.head_lr_scale * config.learning_rate},
     ]
-    replayed = trainable_parameters(agent.encoder, agent.dynamics)
 
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
         return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True)
 
-    optimizers = {
-        "play": adam(played, config.learning_rate),
-        "perspective": adam(agent.perspective.parameters(), config.perspective_learning_rate),
-        "dynamics": adam(replayed, config.dynamics_learning_rate),
-    }
+    optimizers = {"play": adam(played, config.learning_rate)}
+    if full:
+        replayed = trainable_parameters(agent.encoder, agent.dynamics)
+        optimizers["perspective"] = adam(agent.perspective.parameters(), config.perspective_learning_rate)
+        optimizers["dynamics"] = adam(replayed, config.dynamics_learning_rate)
     if shadow is not None:
         optimizers["class_play"] = adam(shadow.parameters(), config.learning_rate)
         optimizers["class_dynamics"] = adam(shadow.parameters(), config.dynamics_learning_rate)

@@ -11,6 +11,7 @@ import torch
 from scrubjay import tree
 from scrubjay.agent import metric_map
 from scrubjay.agent.agent import Agent, AgentOutput
+from scrubjay.agent.config import check_hides
 from scrubjay.agent.encoders import check_trusted, make_encoder
 from scrubjay.agent.memory import EM, MemoryState, S
 from scrubjay.agent.metric_map import NUM_HEADS, Entries, unpack
@@ -106,6 +107,7 @@ def trace_agent(
     agent: Agent, scene: str, goal: str, seed: int = 0, renderer: str = "auto", limits: np.ndarray = LIMITS
 ) -> AgentTrace:
     """Plays a whole game with the agent as hider and seeker. The same seed plays the same game."""
+    check_hides(agent.config)
     episodes, generator = RandomEpisodes(seed, (goal,)), torch.Generator().manual_seed(seed)
     with World([scene], size=agent.config.image_size, renderer=renderer) as world:
         game = CacheGame(world, episodes, limits)
