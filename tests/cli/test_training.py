@@ -145,7 +145,8 @@ def test_the_papers_numbers_are_a_flag(name):
     assert parse(name) == parse(name, "--numbers", "ours") == PRESETS[name]
     assert parse(name, "--numbers", "paper") == TrainConfig.preset(name, numbers="paper")
     for words in (("--numbers", "paper", "--agent", "small"), ("--agent", "small", "--numbers=paper")):
-        assert parse(name, *words) == TrainConfig.preset(name, numbers="paper", agent=SMALL_AGENT)
+        small = replace(SMALL_AGENT, memory=PRESETS[name].agent.memory)  # Sizes do not change the kind of agent.
+        assert parse(name, *words) == TrainConfig.preset(name, numbers="paper", agent=small)
 
 
 def test_flags_win_over_the_papers_numbers_wherever_they_stand():

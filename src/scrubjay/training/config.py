@@ -273,8 +273,10 @@ PRESETS = {
     "seek": TrainConfig("seek", **{**FEW_STEPS, "objective": replace(CLIPPED, claiming=1.0)}),
     "navigate": TrainConfig(
         "seek", difficulties=("easy", "medium"), replay_batches=0,
-        agent=replace(PAPER, memory="navigation", heads_read_cells=False),
-        **{**FEW_STEPS, "objective": replace(CLIPPED, claiming=1.0, openable=0.0)},
+        **{
+            **FEW_STEPS, "agent": replace(PAPER, memory="navigation", heads_read_cells=False),
+            "objective": Objective(clip_coef=0.2, normalize_advantages=True, claiming=1.0, openable=0.0),
+        },
     ),
     "cache": TrainConfig(
         "cache", expand_scenes(["train:kitchen", "train:living_room"]), copies=24,
