@@ -178,8 +178,8 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
 
 
 CHOICES = (
-    f"{FROM_FOLDER}FOLDER", f"{CLASS}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES,
-    *(f"{name}@FOLDER" for name in BASELINES), "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
+    f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES, *(f"{name}@FOLDER" for name in BASELINES),
+    f"{CLASS}FOLDER", "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
     f"{FROM_PYTHON}package.module:Class",
 )  # fmt: skip
 
