@@ -234,3 +234,18 @@ def test_examples_that_do_not_fit_are_refused_before_training():
         ProbeConfig(size=30)
     with pytest.raises(ValueError, match="size: 14, 28, 56, 112 or 224, not 30"):
         DenseDecoder(128, 1, size=30)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+@pytest.mark.parametrize("task", ["depth", "class", "object_normals"])
+def test_a_graph_takes_the_same_steps(task, monkeypatch):
+    """The learning rate falls on the way, and the last batch of an epoch is smaller."""
+    config = replace(QUICK, batch_size=10, max_epochs=8, patience=0, threshold=10.0, min_learning_rate=1e-9)
+    parts = [scenes.examples(task, "depth") for scenes in (TRAIN, VALIDATION, TEST)]
+    captured = train_probe(task, *parts, config, "cuda")
+    rates = [epoch.learning_rate for epoch in captured.epochs]
+    assert len(set(rates)) > 2
+    monkeypatch.setattr("scrubjay.study.probe._GraphStep", lambda step, size: step)
+    plain = train_probe(task, *parts, config, "cuda")
+    assert [epoch.learning_rate for epoch in plain.epochs] == rates
+    np.testing.assert_allclose(captured.losses, plain.losses, rtol=1e-3, atol=1e-4)

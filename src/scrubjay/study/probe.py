@@ -254,8 +254,12 @@ def _fit(
     on_gpu = torch.device(train.device).type == "cuda"
     optimizer = torch.optim.Adam(
         decoder.parameters(), config.learning_rate, (config.beta1, config.beta2), weight_decay=config.weight_decay,
-        fused=on_gpu,
+        fused=on_gpu, capturable=on_gpu,
     )  # fmt: skip
+    step = _Step(decoder, task, train, optimizer)
+    # The last batch of an epoch may be smaller; without its scales in memory an encoder runs, and reads a file.
+    captured = on_gpu and len(train) >= config.batch_size and (train.skips is None or bool(train.skips.held))
+    graph = _GraphStep(step, config.batch_size) if captured else None
     plateau = ReduceLROnPlateau(
         optimizer, factor=config.factor, patience=config.patience, threshold=config.threshold, threshold_mode="abs"
     )
@@ -264,9 +268,7 @@ def _fit(
     for number in range(config.max_epochs):
         decoder.train()
         for places in train.batches(config.batch_size, torch.randperm(len(train), generator=order)):
-            optimizer.zero_grad(set_to_none=True)
-            train.loss(decoder, task, places).mean().backward()
-            optimizer.step()
+            (graph if graph is not None and len(places) == config.batch_size else step)(places)
         rate = optimizer.param_groups[0]["lr"]
         loss = float(_losses(decoder, task, validation, config).double().mean())
         epochs.append(Epoch(loss, rate))
@@ -282,6 +284,58 @@ def _fit(
         raise ProbeError(f"probe: {task.name}: training diverged; try a lower learning_rate")
     decoder.load_state_dict(best)
     return best_epoch, epochs
+
+
+class _Step:
+    """A step of the optimizer on the examples at some places."""
+
+    def __init__(self, decoder: Decoder, task: Task, train: _DeviceExamples, optimizer: torch.optim.Optimizer) -> None:
+        self.decoder, self.task, self.train, self.optimizer = decoder, task, train, optimizer
+        for parameter in decoder.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+
+    def __call__(self, places: torch.Tensor) -> None:
+        # Gradients stay where they are, as a CUDA graph needs them.
+        self.optimizer.zero_grad(set_to_none=False)
+        self.train.loss(self.decoder, self.task, places).mean().backward()
+        self.optimizer.step()
+
+
+class _GraphStep:
+    """The same as one CUDA graph, for batches of one size: a small decoder's kernels take longer to start than to run.
+
+    It is captured again when the learning rate has changed, which it holds.
+    """
+
+    WARMUP_STEPS = 3
+
+    def __init__(self, step: _Step, size: int) -> None:
+        """Takes a few steps, as capturing must, and undoes them."""
+        self.step, self.places = step, torch.arange(size, device=step.train.device)
+        before = {name: value.clone() for name, value in step.decoder.state_dict().items()}
+        self.stream = torch.cuda.Stream(step.train.device)
+        self.stream.wait_stream(torch.cuda.current_stream(step.train.device))
+        with torch.cuda.stream(self.stream):
+            for _ in range(self.WARMUP_STEPS):
+                step(self.places)
+        torch.cuda.current_stream(step.train.device).wait_stream(self.stream)
+        step.decoder.load_state_dict(before)
+        for state in step.optimizer.state.values():
+            for value in state.values():
+                value.zero_()
+        self._capture()
+
+    def __call__(self, places: torch.Tensor) -> None:
+        if self.rate != self.step.optimizer.param_groups[0]["lr"]:
+            self._capture()
+        self.places.copy_(places)
+        self.graph.replay()
+
+    def _capture(self) -> None:
+        self.rate = self.step.optimizer.param_groups[0]["lr"]
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=self.stream):
+            self.step(self.places)
 
 
 @torch.no_grad()
