@@ -12,15 +12,17 @@ setup: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Trains for about two minutes, from scratch each time. One thread: with two, small networks are many times slower on a
+# Trains for about two minutes, from scratch each time, then studies in about one what the agent's encoder sees. One thread: with two, small networks are many times slower on a
 # busy machine.
 demo: export OMP_NUM_THREADS = 1
 demo: setup
-	rm -rf out/demo/run
+	rm -rf out/demo/run out/demo/study
 	$(BIN)/scrubjay train demo --out out/demo/run > /dev/null
-	$(BIN)/scrubjay demo --out out/demo > /dev/null
 	$(BIN)/scrubjay watch out/demo/run --out out/demo/agent > /dev/null
-	@echo "Done: open out/demo/index.html (a game), out/demo/agent/index.html (the agent) and out/demo/rooms.html (rooms)."
+	$(BIN)/scrubjay study static --encoders ours@out/demo/run random efficientnet-lite0 --scale mini --out out/demo/study > /dev/null
+	$(BIN)/scrubjay demo --out out/demo > /dev/null
+	@echo "Done: open out/demo/index.html (a game), which links to rooms, the agent (out/demo/agent/index.html) and a study of its"
+	@echo "encoder (out/demo/study/index.html)."
 
 # One process per core, each of one thread: with two, small networks are many times slower on a busy machine.
 test test-all: export OMP_NUM_THREADS = 1

@@ -27,11 +27,19 @@ ROOMS = ("FloorPlan1", "FloorPlan201", "FloorPlan301", "FloorPlan401", "FloorPla
 SCENE, GOAL = "FloorPlan1", "Tomato"
 HIDER, SEEKER, SEED = "heuristic", "frontier", 3
 MAX_HAND_MOVES = 30
+LINKS = {
+    "The rooms": "rooms.html",
+    "The agent that was trained": "agent/index.html",
+    "What its encoder sees, a small study": "study/index.html",
+}
+"""Pages of `make demo`, relative to the game's page, which links to those that are there."""
 
 
 def write_demo(out: Path, renderer: str, console: Console) -> tuple[Path, Path]:
     """Writes the demo's two pages, of the game and of the rooms, and returns their paths."""
-    return write_game(out, renderer, console), write_rooms(out, renderer, console)
+    # The game's page links to the others.
+    rooms = write_rooms(out, renderer, console)
+    return write_game(out, renderer, console), rooms
 
 
 def write_game(out: Path, renderer: str, console: Console) -> Path:
@@ -42,7 +50,8 @@ def write_game(out: Path, renderer: str, console: Console) -> Path:
     episode = replay_episode(record, renderer)
     console.print(summarize(episode))
     write_video(episode, out / "game.mp4")
-    write_episode_page(episode, out / "index.html", "game.mp4")
+    links = {text: href for text, href in LINKS.items() if (out / href).exists()}
+    write_episode_page(episode, out / "index.html", "game.mp4", links)
     return out / "index.html"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,10 @@ METRICS = {
 BINARY, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
 
 
-def write_episode_page(episode: Episode, path: str | os.PathLike[str], video: str = "") -> None:
-    """Writes a game's page as one file, with a link to a video beside it if there is one."""
+def write_episode_page(
+    episode: Episode, path: str | os.PathLike[str], video: str = "", links: Mapping[str, str] | None = None
+) -> None:
+    """Writes a game's page as one file, with links to a video beside it, if there is one, and to other pages."""
     record, spec = episode.record, episode.record.spec
     shown = select_steps(episode.steps, MAX_FRAMES)
     players = [seeker for seeker in (False, True) if any((step.stage == Stage.S) == seeker for step in episode.steps)]
@@ -58,6 +61,7 @@ def write_episode_page(episode: Episode, path: str | os.PathLike[str], video: st
         hider=bool(episode.steps_in(Stage.OH, Stage.OM)),
         hand=hand_chart(episode),
         video=video,
+        links=links or {},
     ))  # fmt: skip
 
 
