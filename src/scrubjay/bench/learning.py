@@ -26,6 +26,8 @@ from scrubjay.training.config import PRESETS, TRAIN, TrainConfig
 from scrubjay.training.rollout import Rollout
 from scrubjay.training.trainer import Trainer
 
+MAX_WARMUP = 8
+"""Updates before measuring, at most."""
 KINDS = ("rgb", "ids", "depth")
 """Images rendered at every step."""
 MINIBATCH_STEPS = 320 * 32
@@ -43,7 +45,10 @@ def measure(
     with contextlib.closing(Trainer(config, device)) as trainer:
         collector, replay = trainer.start_segment()
         console.print(f"{config.games} games of {config.task}")
-        for _ in range(2):
+        warm, graphs = 0, -1
+        # Kinds of minibatches that first occur later are compiled and captured then.
+        while warm < 2 or (len(trainer.graphs) > graphs and warm < MAX_WARMUP):
+            graphs, warm = len(trainer.graphs), warm + 1
             trainer.update(collector, replay)
         parts: dict[str, float] = {}
         _wait(device)
@@ -54,8 +59,11 @@ def measure(
         seconds = (time.perf_counter() - start) / updates
         steps = (trainer.progress.steps - before.steps) / updates
         games = (trainer.progress.games - before.games) / updates
+        console.print(f"{steps / seconds:,.0f} steps/s, {seconds:.2f} s an update")
         if profile:
             _write_profile(profile, lambda: trainer.update(collector, replay))
+            if device.startswith("cuda"):
+                _write_kernels(profile.with_suffix(".kernels.txt"), lambda: collector.collect(config.unroll_length))
         # Parts one after another, each synchronized: what overlaps in training is counted in full here.
         with _timed(parts, "collect", device):
             rollout = collector.collect(config.unroll_length)
@@ -136,6 +144,22 @@ def _write_profile(path: Path, function: Callable[[], object]) -> None:
     for order in ("cumulative", "tottime"):
         pstats.Stats(profiler, stream=text).sort_stats(order).print_stats(60)
     write_atomically(path, text.getvalue().encode())
+
+
+def _write_kernels(path: Path, function: Callable[[], object]) -> None:
+    """Runs a function and writes which kernels the GPU spent its time on, and how long it was busy."""
+    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    with torch.profiler.profile(activities=kinds) as profiler:
+        function()
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+    averages = profiler.key_averages()
+    busy = sum(event.self_device_time_total for event in averages) / 1e6
+    tables = [averages.table(sort_by=order, row_limit=40) for order in ("self_cuda_time_total", "self_cpu_time_total")]
+    text = f"GPU busy {busy:.2f} s of {seconds:.2f} s\n" + "\n".join(tables)
+    write_atomically(path, text.encode())
 
 
 @contextlib.contextmanager

@@ -127,7 +127,8 @@ def learning(
         minibatch_games: Games that make one step of the optimizer.
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
         updates: Measured updates.
-        profile: Write where the host spends one more update, function by function, to this text file.
+        profile: Write where the host spends one more update, function by function, to this text file; on a GPU, also
+            which kernels collecting runs, to one beside it.
     """
     from scrubjay.bench.learning import benchmark_config, measure
     from scrubjay.bench.learning import rooms as bench_rooms
