@@ -45,6 +45,7 @@ def natural(
     from scrubjay.study.natural import SCALES, NaturalStudy
     from scrubjay.study.natural_nyu import nyu_source
     from scrubjay.study.natural_sun import Sun
+    from scrubjay.study.record import StudyRecord
     from scrubjay.viz.natural_study import write_natural_page
 
     check_device(device)
@@ -60,12 +61,14 @@ def natural(
     if not sources:
         raise DataError("natural: give the folder of a data set: --sun, --nyu or --walkable")
     loaded = [load_encoder(name, trust_code) for name in encoders]
+    compared = control if control in encoders else None
+    record = StudyRecord(out, "natural", device, scale=scale, control=compared)
     data = []
     for source in sources:
-        with progress_bar(f"Pictures ({source.task})") as progress:
+        with record.part("pictures"), progress_bar(f"Pictures ({source.task})") as progress:
             data.append(source.load(out / "pictures", progress))
-    study = NaturalStudy(data, loaded, out, limits.config, control if control in encoders else None, device)
-    with progress_bar("Epochs") as progress:
+    study = NaturalStudy(data, loaded, out, limits.config, compared, device)
+    with record.part("probes and statistics"), progress_bar("Epochs") as progress:
         rows = study.run(progress)
     counts = ", ".join(f"{each.task} {len(each['train']):,} train and {len(each['test']):,} test" for each in data)
     write_natural_page(out / "natural.html", study, rows, f"Images: {counts}; scale {scale}")

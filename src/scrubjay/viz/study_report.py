@@ -17,6 +17,8 @@ from scrubjay.viz.page import load_template
 from scrubjay.viz.ratio_chart import TITLES, draw_ratios
 from scrubjay.viz.static_study import DECODERS, TRIAL
 
+SMALL = "A trial at the smallest scale: it shows that everything works, and its numbers say nothing."
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -68,11 +70,12 @@ def _section(study: StudyResults, path: Path) -> StudySection:
     names = [each["name"] for each in study.encoders]
     for name, rows in study.tables.items():
         tables += {"static": _static, "natural": _natural, "dynamic": _dynamic, "odds": _odds}[name](rows, names)
-    record, own = study.record, study.folder / "index.html"
+    record = study.record
     kind = record["study"] if record else next(iter(study.tables))
     kind = {"odds": "dynamic"}.get(kind, kind)
-    trial = TRIAL if record and record["facts"].get("scale") == "mini" else ""
-    link = Path(os.path.relpath(own, path.parent)).as_posix() if own.exists() else ""
+    trial = (TRIAL if kind == "static" else SMALL) if record and record["facts"].get("scale") == "mini" else ""
+    own = next((page for name in ("index", kind) if (page := study.folder / f"{name}.html").exists()), None)
+    link = Path(os.path.relpath(own, path.parent)).as_posix() if own else ""
     return StudySection(
         f"{kind.capitalize()} study", study.folder.as_posix(), link, trial, tables, study.encoders, record
     )
