@@ -22,7 +22,7 @@ from scrubjay.study.sequences import Clip, SequenceData, SequenceWriter
 from scrubjay.study.sources import untrained
 from scrubjay.viz.dynamic_study import verdict, write_dynamic_page
 
-TINY = DynamicScale((4, 8), 2)
+TINY = DynamicScale((6, 8), 2)
 AHEAD = NUMBERS["MoveHandAhead"]
 SCENES = ("FloorPlan501", "FloorPlan502")
 

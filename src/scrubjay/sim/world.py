@@ -118,6 +118,10 @@ class World:
         x, y = map(float, self.state.position[world])
         return AgentPose(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
 
+    def can_stand(self) -> np.ndarray:
+        """Whether the agents' bodies fit where they are, (B,) bool."""
+        return self._floors.free(self.room_of, self.state.position, self.state.open)
+
     def set_agent_pose(self, world: int, pose: AgentPose) -> None:
         """Moves an agent. Raises ValueError where a body cannot stand."""
         point = np.array([[pose.x, pose.y]], float)

@@ -30,8 +30,10 @@ BEHIND_GAP = 0.03
 """Meters that an object's near side is at least beyond the receptacle's far side."""
 SLACK = 0.02
 """Meters by which a receptacle's middle is off the hand's steps at most, ahead and aside."""
-STEPS_AHEAD, STEPS_ASIDE = (4, 5, 6), (-2, -1, 0, 1, 2)
-"""Of the hand, to the receptacle's middle: it is 0.76 to 1.0 m away, and up to 0.22 m aside."""
+STEPS_AHEAD, STEPS_ASIDE = tuple(range(1, 10)), (-2, -1, 0, 1, 2)
+"""Of the hand, to the receptacle's middle: it is 0.46 to 1.3 m away, and up to 0.22 m aside. Behind is two to four
+steps further than into. If distances differed by less than that, counting steps would tell the two apart: with 4 to 6
+steps in 96 % of pairs, with 1 to 9 in 68 %."""
 UPRIGHT = ("Bread", "Knife")
 """Objects too long for a bowl, which are turned upright first."""
 TURN = HAND_TURNS.index("-X")
@@ -143,7 +145,7 @@ def carry_pairs(
     behind = np.arange(len(world)) % 2 == 1
     mine = [targets[number] for number in world.room_of]
     _stand(world, mine, offsets)
-    held = world.hold(goal)
+    held = world.hold(goal) & world.can_stand()
     schedule = _schedule(mine, offsets, goal, behind)
     held &= world.state.pose[:, 2] == CAMERA_STANDING - HAND_BELOW
     trajectories, done = follow(world, schedule, held, lower=True)
