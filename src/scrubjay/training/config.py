@@ -247,7 +247,7 @@ OPENING: dict[str, Any] = {"separate_openable_head": True, "openable_hidden": 64
 """Networks that know what opens before they decide to open it, with what `CLIPPED` teaches about it: without either an
 agent learns to walk, and no longer tries to open anything; see results/learning.md."""
 FEW_STEPS: dict[str, Any] = {
-    "minibatch_games": 80, "epochs": 2, "learning_rate": 3e-4, "betas": (0.9, 0.999), "head_lr_scale": 3.0,
+    "minibatch_games": 80, "epochs": 2, "learning_rate": 2e-4, "betas": (0.9, 0.999), "head_lr_scale": 3.0,
     "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING),
 }  # fmt: skip
 """What learns most from a few million steps; the defaults are the paper's, meant for hundreds of millions."""
