@@ -23,7 +23,7 @@ from scrubjay.game.observation import observe
 from scrubjay.players.base import RandomPlayer
 from scrubjay.study.record import machine
 from scrubjay.training.config import PRESETS, TRAIN, TrainConfig
-from scrubjay.training.rollout import Rollout
+from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.trainer import Trainer
 
 MAX_WARMUP = 8
@@ -63,15 +63,15 @@ def measure(
         if profile:
             _write_profile(profile, lambda: trainer.update(collector, replay))
             if device.startswith("cuda"):
-                _write_kernels(profile.with_suffix(".kernels.txt"), lambda: collector.collect(config.unroll_length))
+                _write_kernels(profile.with_suffix(".kernels.txt"), lambda: _collect(trainer, collector))
         # Parts one after another, each synchronized: what overlaps in training is counted in full here.
         with _timed(parts, "collect", device):
-            rollout = collector.collect(config.unroll_length)
+            rollout = _collect(trainer, collector)
         with _timed(parts, "learn", device):
             trainer.train_rollout(rollout)
         if trainer.manipulations is not None:
             with _timed(parts, "manipulation", device):
-                trainer.train_manipulations(trainer.manipulations, rollout)
+                trainer.train_manipulations(trainer.manipulations)
         if collector.hiding_buffers:
             with _timed(parts, "hiding", device):
                 trainer.train_hiding(collector)
@@ -108,6 +108,14 @@ def measure(
         "machine": machine(device),
         "torch": torch.__version__,
     }
+
+
+def _collect(trainer: Trainer, collector: Collector) -> Rollout:
+    """The next rollout, with its manipulations kept."""
+    rollout = collector.collect(trainer.config.unroll_length)
+    if trainer.manipulations is not None:
+        trainer.manipulations.add(rollout)
+    return rollout
 
 
 def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:

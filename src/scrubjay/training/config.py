@@ -87,6 +87,10 @@ class TrainConfig:
     max_grad_norm: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 10.0
     """Gradients are clipped to this norm; 0 for no clipping."""
 
+    overlap: bool = False
+    """Learn from a rollout while the next one is collected, which keeps a GPU and the CPU busy at once. The policy then
+    changes while it acts, and runs are not reproducible."""
+
     replay_batches: NonNegativeInt = 4
     """Batches of visual dynamics replay after each rollout; 0 switches replay off."""
     replay_size: PositiveInt = 20_000

@@ -77,6 +77,8 @@ def check_asynchronous(config: TrainConfig) -> None:
     """Raises ValueError if workers cannot train such a run."""
     if config.shadow_classifier:
         raise ValueError("asynchronous: HOGWILD! workers train no shadow_classifier: leave out one of the two")
+    if config.overlap:
+        raise ValueError("asynchronous: HOGWILD! workers learn side by side as it is: leave out overlap")
 
 
 def train_asynchronously(

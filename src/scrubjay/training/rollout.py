@@ -124,6 +124,7 @@ class Collector:
         record_openable: bool = False,
         demonstrations: bool = False,
         on_decision: Callable[[int, MemoryState], None] | None = None,
+        turn: AbstractContextManager | None = None,
         classes: bool = False,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
@@ -134,7 +135,8 @@ class Collector:
         `record_openable`: rollouts have `openable`. `demonstrations`: games that have one play it, and rollouts say so.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
-        it. `classes`: images are labeled with the types of objects that they show.
+        it. `turn` is held during every step: another thread that takes it is not disturbed. `classes`: images are
+        labeled with the types of objects that they show.
         """
         self.agent, self.games, self.on_step, self.on_decision = agent, list(games), on_step, on_decision
         self.device = next(agent.parameters()).device
@@ -157,6 +159,7 @@ class Collector:
         self.finished_games = FinishedGames()
         self.class_labels = [ClassLabels(game.world, self.device) for game in self.games] if classes else []
         self.think_every, self._time = think_every, 0
+        self.turn = turn or nullcontext()
         several = self.device.type == "cuda" and len(self.games) > 1
         self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
         self.record_frames, self.record_openable = record_frames, record_openable
@@ -170,35 +173,41 @@ class Collector:
         with torch.no_grad():
             with self._stream_per_world() as stream:
                 parts = []
-                for number in range(len(self.games)):
-                    with stream(number):
-                        parts.append(_Unroll(self, number))
-                        parts[number].decide()
+                with self.turn:
+                    for number in range(len(self.games)):
+                        with stream(number):
+                            parts.append(_Unroll(self, number))
+                            parts[number].decide()
                 for t in range(length):
-                    # If all wait, there is nothing to wait for.
-                    if self._time % self.think_every == 0 or all((g.stage == Stage.PS).all() for g in self.games):
-                        self._think(parts)
-                    self._time += 1
-                    begun = []
-                    for number, part in enumerate(parts):
-                        with stream(number):
-                            part.begin_step()
-                            if part.game.world.awaits_physics:
-                                begun.append(number)
-                            else:
-                                part.finish_step(last=t == length - 1)
-                    # Physics of several worlds runs at the same time.
-                    for number in begun:
-                        with stream(number):
-                            parts[number].finish_step(last=t == length - 1)
+                    with self.turn:
+                        self._step(parts, stream, last=t == length - 1)
             if self.lessons:
-                with self.autocast():
+                with self.turn, self.autocast():
                     taught = self.lessons.take()
             else:
                 taught = [torch.full((length, len(game)), NOTHING, device=self.device) for game in self.games]
         if self.record_frames:
             self.frames = np.concatenate([np.stack(part.frames) for part in parts], 1)
         return _concatenate([part.rollout(actions) for part, actions in zip(parts, taught, strict=True)])
+
+    def _step(self, parts: list[_Unroll], stream: Callable[[int], AbstractContextManager], last: bool) -> None:
+        """A step of all games, and the next decisions."""
+        # If all wait, there is nothing to wait for.
+        if self._time % self.think_every == 0 or all((g.stage == Stage.PS).all() for g in self.games):
+            self._think(parts)
+        self._time += 1
+        begun = []
+        for number, part in enumerate(parts):
+            with stream(number):
+                part.begin_step()
+                if part.game.world.awaits_physics:
+                    begun.append(number)
+                else:
+                    part.finish_step(last)
+        # Physics of several worlds runs at the same time.
+        for number in begun:
+            with stream(number):
+                parts[number].finish_step(last)
 
     def _think(self, parts: list[_Unroll]) -> None:
         """Perspective simulation for the games in PS of all worlds."""

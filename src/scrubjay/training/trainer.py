@@ -11,6 +11,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,6 +52,7 @@ from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, to_floats
+from scrubjay.training.overlap import Background, FairLock
 from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
@@ -103,6 +105,11 @@ class Trainer:
         self.graphs: dict[str, CudaGraphLearner] = {}
         """By what is learned; see `_play_step`."""
         self.finite = FiniteCheck()
+        if config.overlap and self.group.size > 1:
+            raise ValueError("overlap: only one process alone can learn while it collects")
+        self.background = Background(device, FairLock()) if config.overlap else None
+        self._waiting: Rollout | None = None
+        """With `overlap`: collected, and learned from while the next is."""
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
         scenes = self.group.shard(config.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
@@ -127,6 +134,8 @@ class Trainer:
         )  # fmt: skip
 
     def close(self) -> None:
+        if self.background:
+            self.background.close()
         for world in self.worlds:
             world.close()
         if self.physics:
@@ -156,7 +165,7 @@ class Trainer:
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             demonstrations=self.config.demonstration_share > 0,
             on_decision=self.manipulations.observe if self.manipulations is not None else None,
-            classes=self.shadow is not None,
+            classes=self.shadow is not None, turn=self.background.turn if self.background else None,
         )  # fmt: skip
         if self.replay is not None:
             self.replay.rng = np.random.default_rng(int(seeds[3]))
@@ -189,6 +198,7 @@ class Trainer:
             due = (self.progress.update // interval + 1) * interval
             while self.progress.update < due and not self._is_done() and self._all(not stop()):
                 report(self.update(collector, replay))
+            self._learn_waiting(collector, replay)
             save()
 
     def _is_done(self) -> bool:
@@ -199,21 +209,16 @@ class Trainer:
         start = time.perf_counter()
         self._schedule_learning_rates()
         before = collector.steps
+        if self.background and self._waiting is not None:
+            self.background.start(partial(self._learn, self._waiting, collector, replay))
         rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
-        metrics = self.train_rollout(rollout)
-        if self.manipulations is not None:
-            metrics |= self.train_manipulations(self.manipulations, rollout)
-        if collector.hiding_buffers:
-            metrics |= self.train_hiding(collector)
-        if replay is not None:
-            share = self.config.replay_group_share
-            replay.add(sample_triplets(rollout, replay.rng, replay.wanted, share, collector.frames))
-            metrics |= self.train_dynamics(replay)
-        self.finite.check()
-        metrics |= self.shadow_means.means()
-        self.shadow_means = MeanMetrics()
-        losses = to_floats(metrics)
+        if self.background:
+            losses = self.background.result() if self.background.is_running else {}
+            self._waiting = rollout
+        self._keep(rollout, collector, replay)
+        if not self.background:
+            losses = self._learn(rollout, collector, replay)
         now = time.perf_counter()
         steps = self.group.sum(collector.steps - before, self.device)
         self.returns.add(rollout, ROLLOUT_STAGES, self.episodes)
@@ -244,6 +249,38 @@ class Trainer:
             "losses": losses,
             "play": self.stats.pop_means(),
         }
+
+    def _keep(self, rollout: Rollout, collector: Collector, replay: Replay | None) -> None:
+        """Keeps of a rollout what is learned from it later, or again."""
+        if self.manipulations is not None:
+            self.manipulations.add(rollout)
+        if replay is not None:
+            share = self.config.replay_group_share
+            replay.add(sample_triplets(rollout, replay.rng, replay.wanted, share, collector.frames))
+
+    def _learn(self, rollout: Rollout, collector: Collector, replay: Replay | None) -> dict[str, float]:
+        """All optimizer steps that follow a rollout; mean losses and diagnostics."""
+        metrics = self.train_rollout(rollout)
+        if self.manipulations is not None:
+            metrics |= self.train_manipulations(self.manipulations)
+        if collector.hiding_buffers:
+            metrics |= self.train_hiding(collector)
+        if replay is not None:
+            metrics |= self.train_dynamics(replay)
+        self.finite.check()
+        metrics |= self.shadow_means.means()
+        self.shadow_means = MeanMetrics()
+        return to_floats(metrics)
+
+    def _learn_waiting(self, collector: Collector, replay: Replay | None) -> None:
+        """Learns from the last rollout of a segment, whose games end here."""
+        rollout, self._waiting = self._waiting, None
+        if rollout is not None:
+            self._learn(rollout, collector, replay)
+
+    def _alone(self) -> AbstractContextManager:
+        """While learning in the background: nothing is collected meanwhile."""
+        return self.background.alone() if self.background and self.background.is_running else nullcontext()
 
     def _schedule_learning_rates(self) -> None:
         set_learning_rates(self.optimizers, self.config, self.progress.update)
@@ -301,7 +338,8 @@ class Trainer:
             return terms, metrics, norm
         if name not in self.graphs or not self.graphs[name].fits(batch, weights):
             self.graphs.pop(name, None)  # Frees its memory.
-            self.graphs[name] = CudaGraphLearner(self.agent, losses, weights, self.autocast, batch, committed)
+            with self._alone():
+                self.graphs[name] = CudaGraphLearner(self.agent, losses, weights, self.autocast, batch, committed)
         terms, metrics = self.graphs[name](batch)
         norm = self._clip_gradients("play", terms, batch)
         self.optimizers["play"].step()
@@ -315,12 +353,11 @@ class Trainer:
         fewest = -self.group.max(-len(order), self.device)
         return order.tensor_split(min(wanted, fewest))
 
-    def train_manipulations(self, buffer: ManipulationBuffer, rollout: Rollout) -> Metrics:
-        """Optimizer steps of OM on the manipulations that end in a rollout, in full minibatches; mean losses.
+    def train_manipulations(self, buffer: ManipulationBuffer) -> Metrics:
+        """Optimizer steps of OM on the manipulations that have ended, in full minibatches; mean losses.
 
         As many passes over them as over rollouts.
         """
-        buffer.add(rollout)
         count, mean = self.config.manipulation_minibatch, MeanMetrics()
         batches = [-self.group.max(-ready, self.device) for ready in buffer.ready(count)]
         for batch in buffer.minibatches(batches, count, self.config.epochs):
@@ -339,8 +376,10 @@ class Trainer:
         finished_games, count, mean = collector.finished_games, self.config.hiding_minibatch, MeanMetrics()
         objective = self.config.hiding
         while self._all(len(finished_games) >= count):
-            games, early = finished_games.take(count), self.progress.games < objective.early
-            with varying_shapes():
+            early = self.progress.games < objective.early
+            # Mental seekers have buffers of their own, which collecting uses too.
+            with self._alone(), varying_shapes():
+                games = finished_games.take(count)
                 with self.autocast():
                     percentile = self.hiding.percentile(games, collector.generator)
                     imagined = self.hiding.ps_losses(games)
