@@ -526,7 +526,7 @@ def bytes_of(thing) -> int:
 TINY = TrainConfig.preset(
     "demo", task="cache", scenes=("FloorPlan401",), copies=3, unroll_length=8, minibatch_games=3, updates=8,
     checkpoint_interval=4, replay_size=64,
-    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2,
+    stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2, agent=SMALL,
 )  # fmt: skip
 
 
@@ -547,7 +547,7 @@ def test_whole_games_are_trained_and_a_resumed_run_is_exact(tmp_path):
         assert occurred == [f"{stage}/policy_loss" in row["losses"] for row in rows] and any(occurred)
     play = set().union(*(row["play"] for row in rows))
     assert play >= {"placed", "percentile", "found", "seeker_steps"}
-    assert rows[-1]["games"] > 2
+    assert rows[-1]["games"] > 1
     shutil.copytree(tmp_path / "whole", tmp_path / "interrupted")
     shutil.rmtree(checkpoints(tmp_path / "interrupted")[-1])
     run = Run.open(tmp_path / "interrupted")

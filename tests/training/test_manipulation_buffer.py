@@ -199,7 +199,7 @@ def test_minibatches_free_what_they_took_and_leave_the_rest(chest, monkeypatch, 
 def test_hindsight_happens_in_whole_games_whose_rollouts_are_shorter_than_manipulations():
     config = TrainConfig.preset(
         "demo", task="cache", scenes=("FloorPlan401",), copies=4, unroll_length=3, minibatch_games=4, replay_batches=0,
-        stage_limits=(4, 1, 4, 8, 4), hiding_minibatch=2, manipulation_minibatch=2,
+        stage_limits=(4, 1, 4, 8, 4), hiding_minibatch=2, manipulation_minibatch=2, agent=SMALL,
     )  # fmt: skip
     trainer = Trainer(config)
     trainer.agent.load_state_dict(eager_agent().state_dict())
