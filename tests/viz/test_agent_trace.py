@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from scrubjay.viz.agent_trace import (
 from scrubjay.viz.episode import Episode, replay_episode
 
 SCENE, LIMITS = "FloorPlan401", np.array([24, 1, 4, 6, 12])
+DEMO = replace(PRESETS["demo"], agent=SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -201,19 +203,19 @@ def test_attention_is_shown_in_each_stage_that_has_a_map(trace):
 def test_a_run_without_a_checkpoint_is_refused(agent, tmp_path):
     with pytest.raises(RunError, match="is not a run"):
         load_run_agent(tmp_path)
-    run = Run.begin(tmp_path / "run", PRESETS["demo"])
+    run = Run.begin(tmp_path / "run", DEMO)
     with pytest.raises(RunError, match="has no checkpoint yet"):
         load_run_agent(run.folder)
     run.save(agent, {}, Progress(5, 6, 7, 8))
     run.close()
     loaded, config, progress = load_run_agent(run.folder)
-    assert config == PRESETS["demo"] and progress == Progress(5, 6, 7, 8)
+    assert config == DEMO and progress == Progress(5, 6, 7, 8)
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), agent.parameters(), strict=True))
 
 
 @pytest.mark.parametrize("wrong", [{"goal": "Piano"}, {"scene": "Attic9"}])
 def test_unknown_names_are_refused_before_anything_is_written(agent, tmp_path, wrong):
-    run = Run.begin(tmp_path / "run", PRESETS["demo"])
+    run = Run.begin(tmp_path / "run", DEMO)
     run.save(agent, {}, Progress())
     run.close()
     with pytest.raises((ValueError, RoomError), match=next(iter(wrong.values()))):
