@@ -18,7 +18,7 @@ import numpy as np
 from scrubjay.agent.agent import Agent
 from scrubjay.errors import DataError
 from scrubjay.files import write_atomically
-from scrubjay.study.dynamic_experiments import EXPERIMENTS, Examples, Experiment
+from scrubjay.study.dynamic_experiments import EXPERIMENTS, SHUFFLED, Examples, Experiment
 from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Fitters, Predictions, Probes, Score, mean_score
 from scrubjay.study.encoders import StudyEncoder
 from scrubjay.study.rotation_odds import OddsRow, odds_text, turning_back
@@ -33,8 +33,6 @@ from scrubjay.study.sources import (
     untrained_sources,
 )
 
-SHUFFLED = "labels shuffled"
-"""A control: the first agent's features with permuted labels must give chance."""
 FIELDS = (
     "experiment", "source", "size", "step", "accuracy", "low", "high", "balanced", "difference", "difference_low",
     "difference_high", "tested", "repetitions",
@@ -186,8 +184,9 @@ def _row(
     half = score.half_width(experiment.counts_test_sampling)
     return {
         "experiment": experiment.name, "source": name, "size": size, "step": "" if step is None else step,
-        "accuracy": score.mean, "low": score.mean - half, "high": score.mean + half, "balanced": balanced.mean,
-        "tested": float(np.mean([len(one.test) for one in parts[0].repetitions])), "repetitions": repetitions,
+        "accuracy": score.mean, "low": max(score.mean - half, 0.0), "high": min(score.mean + half, 1.0),
+        "balanced": balanced.mean, "tested": float(np.mean([len(one.test) for one in parts[0].repetitions])),
+        "repetitions": repetitions,
     }  # fmt: skip
 
 

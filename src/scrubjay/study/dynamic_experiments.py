@@ -140,6 +140,8 @@ def _require(data: SequenceData, *columns: str) -> None:
         raise DataError(f"{data.folder}: index.csv lacks the column {min(missing)}; make the data again")
 
 
+SHUFFLED = "labels shuffled"
+"""A source that is a control: the first agent's features with permuted labels must give chance."""
 EXPERIMENTS = {
     one.name: one
     for one in (

@@ -106,7 +106,7 @@ def _check_names(scale: ContainedScale | TrackingScale, **known: Iterable[str]) 
 CONTAINED_SCALES = {
     "paper": ContainedScale(8, 5),
     "mini": ContainedScale(
-        1, 3, FOYERS[:2], ("DiningTable", "Dresser"), ("Bowl", "LaundryHamper"), ("Cup", "Knife", "Tomato")
+        1, 6, FOYERS[:2], ("DiningTable", "Dresser"), ("Bowl", "LaundryHamper"), ("Cup", "Knife", "Tomato")
     ),
 }
 TRACKING_SCALES = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.errors import DataError
+from scrubjay.study.dynamic_experiments import SHUFFLED
 from scrubjay.study.printed import RESULTS, Printed
 from scrubjay.study.record import FILE, read_record
 
@@ -82,11 +83,12 @@ def beside_the_paper(studies: Sequence[StudyResults]) -> list[Beside]:
 
 
 def largest(rows: Sequence[Row]) -> list[Row]:
-    """The rows of the largest training size of each experiment: what the paper's text reports."""
+    """The rows of the largest training size of each experiment, which the paper's text reports, and shuffled labels."""
     sizes: dict[str, float] = {}
     for row in rows:
-        sizes[row["experiment"]] = max(sizes.get(row["experiment"], 0), row["size"])
-    return [row for row in rows if row["size"] == sizes[row["experiment"]]]
+        if row["source"] != SHUFFLED:
+            sizes[row["experiment"]] = max(sizes.get(row["experiment"], 0), row["size"])
+    return [row for row in rows if row["source"] == SHUFFLED or row["size"] == sizes[row["experiment"]]]
 
 
 def _lines(printed: Printed, rows: list[Row]) -> Iterator[str]:
@@ -100,9 +102,11 @@ def _lines(printed: Printed, rows: list[Row]) -> Iterator[str]:
             if row["step"] == "1" and row["split"] == "all":
                 yield f"{row['source']}: {_interval(row, 'difference')}"
     else:
-        # Rows of one step are beside the table: the whole comes first.
-        its = [row for row in largest(rows) if row["experiment"] == printed.experiment and not row.get("step")]
-        best = sorted(its, key=lambda row: -row["accuracy"])[:SHOWN]
+        its = [row for row in largest(rows) if row["experiment"] == printed.experiment and row["source"] != SHUFFLED]
+        # All steps together; where each step stands alone, the last is the hardest.
+        last = max((int(row.get("step") or 0) for row in its), default=0)
+        whole = [row for row in its if not row.get("step")] or [row for row in its if row.get("step") == str(last)]
+        best = sorted(whole, key=lambda row: -row["accuracy"])[:SHOWN]
         for row in best:
             yield f"{row['source']}: {percent(row['accuracy'])} ({percent(row['low'])} to {percent(row['high'])})"
 

@@ -110,7 +110,8 @@ def draw_sizes(rows: Sequence[Row], experiment: Experiment) -> bytes:
 
     def draw(axes: Axes) -> None:
         mine = [row for row in rows if row["experiment"] == experiment.name and row["step"] == step]
-        _lines(axes, [row for row in mine if row["source"] != SHUFFLED], "size")
+        mine = [row for row in mine if row["source"] != SHUFFLED]
+        _lines(axes, mine, "size")
         axes.set_xscale("log")
         sizes = sorted({int(row["size"]) for row in mine})
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
