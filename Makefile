@@ -12,8 +12,8 @@ setup: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Trains for about two minutes, from scratch each time, then studies in about one what the agent's encoder sees. One thread: with two, small networks are many times slower on a
-# busy machine.
+# Trains for about two minutes, from scratch each time, then studies in about one what the agent's encoder sees. One thread:
+# with two, small networks are many times slower on a busy machine.
 demo: export OMP_NUM_THREADS = 1
 demo: setup
 	rm -rf out/demo/run out/demo/study
