@@ -88,3 +88,15 @@ def test_a_run_that_overlaps_is_resumed(tmp_path):
     run.close()
     with pytest.raises(ValueError, match="overlap"):
         check_asynchronous(TINY)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
+@pytest.mark.parametrize("config", [TINY, WHOLE], ids=["explore", "whole games"])
+def test_graphs_are_captured_and_replayed_beside_collecting(config):
+    trainer = Trainer(replace(config, updates=24, checkpoint_interval=12), "cuda")
+    rows = []
+    trainer.run(rows.append, lambda: False, lambda: None)
+    assert len(rows) == 24 and "rollouts" in trainer.graphs
+    assert sum(not row["losses"] for row in rows) == 2
+    assert all(torch.isfinite(parameter).all() for parameter in trainer.agent.parameters())
+    trainer.close()

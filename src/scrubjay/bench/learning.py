@@ -104,6 +104,7 @@ def measure(
         "unroll_length": config.unroll_length,
         "minibatch_games": config.minibatch_games,
         "epochs": config.epochs,
+        "overlap": config.overlap,
         "gpu_gib": round(gib, 1),
         "machine": machine(device),
         "torch": torch.__version__,

@@ -113,6 +113,7 @@ def learning(
     copies: int = 24,
     minibatch_games: int | None = None,
     spots: str | None = None,
+    overlap: bool = False,
     updates: int = 5,
     profile: Path | None = None,
 ) -> None:
@@ -126,6 +127,7 @@ def learning(
         copies: Games per room.
         minibatch_games: Games that make one step of the optimizer.
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
+        overlap: Learn from a rollout while the next one is collected.
         updates: Measured updates.
         profile: Write where the host spends one more update, function by function, to this text file; on a GPU, also
             which kernels collecting runs, to one beside it.
@@ -138,4 +140,5 @@ def learning(
     changes: dict[str, Any] = {} if preset == "demo" else {"scenes": bench_rooms(rooms), "copies": copies}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
+    changes |= {"overlap": overlap}
     print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile))
