@@ -9,6 +9,8 @@ import torch
 from scrubjay.errors import NotFiniteError
 from scrubjay.training.actor_critic import Losses
 
+GRADIENT = "the gradient"
+
 
 class FiniteCheck:
     """Raises NotFiniteError, which holds the batch, if an optimizer step's losses or gradient are not finite.
@@ -24,7 +26,7 @@ class FiniteCheck:
         """Checks the step before, and notes a step's losses and its gradient's norm."""
         self.check()
         values = torch.stack([*(loss.detach().float() for loss in losses.values()), norm.detach().float()])
-        names, event = [*losses, "the gradient"], None
+        names, event = [*losses, GRADIENT], None
         if values.is_cuda:
             # Copied, since a CUDA graph's losses are overwritten by its next.
             values, event = values.to("cpu", non_blocking=True), torch.cuda.Event()
@@ -41,8 +43,6 @@ class FiniteCheck:
         if event is not None:
             event.synchronize()
         if not torch.isfinite(values).all():
-            *wrong, last = [
-                name for name, value in zip(names, values.tolist(), strict=True) if not math.isfinite(value)
-            ]
+            wrong = [name for name, value in zip(names, values.tolist(), strict=True) if not math.isfinite(value)]
             # A loss that is not finite explains a gradient that is not.
-            raise NotFiniteError(wrong or [last], batch)
+            raise NotFiniteError([name for name in wrong if name != GRADIENT] or wrong, batch)
