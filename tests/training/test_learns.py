@@ -196,13 +196,14 @@ def test_a_hider_places_its_object_more_often_than_random():
     trainer.close()
 
 
-@pytest.mark.parametrize("how", ["in step", "unsynchronized", "two processes"])
+@pytest.mark.parametrize("how", ["in step", "overlapping", "unsynchronized", "two processes"])
 def test_every_mode_of_training_learns(how, tmp_path):
     out = tmp_path / "run"
     words = ["--updates", "80"]
     start = [sys.executable, "-m"]
     if how == "two processes":
         start += ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m"]
+    words += ["--overlap"] if how == "overlapping" else []
     words += ["--asynchronous", "2", "--updates", "160"] if how == "unsynchronized" else []
     coverage, random = train_demo(start, words, out)
     assert np.mean(coverage[-4:]) > 1.4 * random, coverage
