@@ -6,9 +6,6 @@ all they depend on, so that an interrupted study continues where it stopped, and
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +17,8 @@ from scrubjay.errors import DataError
 from scrubjay.files import write_atomically
 from scrubjay.study.dynamic_experiments import EXPERIMENTS, SHUFFLED, Examples, Experiment
 from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Fitters, Predictions, Probes, Score, mean_score
-from scrubjay.study.encoders import StudyEncoder
+from scrubjay.study.encoders import StudyEncoder, agent_encoder
+from scrubjay.study.result_table import table_text
 from scrubjay.study.rotation_odds import OddsRow, odds_text, turning_back
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import (
@@ -111,7 +109,7 @@ class DynamicStudy:
             for name, agent in self.agents.items():
                 odds += turning_back(DynamicSource(name, agent), self.data["rotation"], self.device)
             write_atomically(self.out / "odds.csv", odds_text(odds))
-        write_atomically(self.out / "dynamic.csv", table_text(rows))
+        write_atomically(self.out / "dynamic.csv", table_text(rows, FIELDS))
         return Result(rows, odds, kept)
 
     def sources(self, experiment: Experiment) -> dict[str, list[Source]]:
@@ -120,7 +118,7 @@ class DynamicStudy:
             f"DIR ({name})": [DynamicSource(name, agent)] for name, agent in self.agents.items()
         }
         sources["DIR (Rand.)"] = list(untrained_sources(next(iter(self.agents.values())).config))
-        encoders = {name: _encoder_of(name, agent) for name, agent in self.agents.items()}
+        encoders = {name: agent_encoder(name, agent.encoder, agent.config) for name, agent in self.agents.items()}
         encoders |= {encoder.description.name: encoder for encoder in self.encoders}
         sources |= {f"SIR ({name})": [ImageSource(name, encoder)] for name, encoder in encoders.items()}
         forward = experiment.with_forward_steps
@@ -190,32 +188,9 @@ def _row(
     }  # fmt: skip
 
 
-def _encoder_of(name: str, agent: Agent) -> StudyEncoder:
-    """An agent's encoder on images of 224 pixels."""
-    # Centering is part of the network, but of none of its tensors.
-    kind = f"{type(agent.encoder).__name__}{'' if agent.config.centered_filters else ', plain filters'}"
-    return StudyEncoder(name, agent.encoder, "yours", kind=kind, image_size=agent.config.image_size)
-
-
 def headline(rows: Sequence[Row], experiment: Experiment) -> list[Row]:
     """The rows of an experiment at its largest size, at the step of the headline."""
     step = "" if experiment.headline_step is None else experiment.headline_step
     mine = [row for row in rows if row["experiment"] == experiment.name and row["source"] != SHUFFLED]
     largest = max((int(row["size"]) for row in mine), default=0)
     return [row for row in mine if row["size"] == largest and row["step"] == step]
-
-
-def table_text(rows: Sequence[Row]) -> str:
-    """dynamic.csv: a header and a line for each row; numbers in six digits, nothing where there is none."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for row in rows:
-        writer.writerow(_cell(row.get(field, "")) for field in FIELDS)
-    return text.getvalue()
-
-
-def _cell(value: str | float) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)

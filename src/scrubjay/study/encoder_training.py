@@ -11,8 +11,6 @@ features grew to 1e15 and the loss stayed at the mean image's; at 1e-3 they grew
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -39,6 +37,7 @@ from scrubjay.agent.encoder import Encoder
 from scrubjay.errors import TrainingError, WeightsError
 from scrubjay.files import write_atomically
 from scrubjay.study.encoders import TRAINING_FILE, resized
+from scrubjay.study.result_table import table_text
 
 VERSION = 1
 HELD_SHARE = 0.5
@@ -329,12 +328,8 @@ def read_state(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor], dic
 
 def epochs_text(epochs: Sequence[TrainingEpoch]) -> str:
     """epochs.csv: a header and a line for each epoch."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["epoch", "learning_rate", "train_loss", "validation_loss", "seconds"])
-    for number, epoch in enumerate(epochs):
-        writer.writerow([number, *(f"{value:.6g}" for value in asdict(epoch).values())])
-    return text.getvalue()
+    rows = [{"epoch": number, **asdict(epoch)} for number, epoch in enumerate(epochs)]
+    return table_text(rows, ["epoch", "learning_rate", "train_loss", "validation_loss", "seconds"])
 
 
 def _copied(module: nn.Module) -> dict[str, torch.Tensor]:

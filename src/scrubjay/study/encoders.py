@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent import weights
-from scrubjay.agent.config import PAPER
+from scrubjay.agent.config import PAPER, AgentConfig
 from scrubjay.agent.encoder import IMAGENET_MEAN, IMAGENET_STD, Encoded, Encoder
 from scrubjay.agent.encoders import FROM_FOLDER, FROM_PYTHON, check_trusted, make_encoder
 from scrubjay.errors import EncoderError, WeightsError
@@ -194,6 +194,11 @@ def _ours(name: str, folder: str, trust_code: bool) -> StudyEncoder:
         weights.fill(network, own)
     except WeightsError as error:
         raise WeightsError(f"{folder}: weights of another network: {error}") from error
+    return agent_encoder(name, network, config)
+
+
+def agent_encoder(name: str, network: nn.Module, config: AgentConfig) -> StudyEncoder:
+    """An agent's encoder, as a study names it."""
     # Centering is part of the network, but of none of its tensors.
     kind = f"{type(network).__name__}{'' if config.centered_filters else ', plain filters'}"
     return StudyEncoder(name, network, "yours", kind=kind, image_size=config.image_size)

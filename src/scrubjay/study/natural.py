@@ -6,9 +6,7 @@ continues where it stopped, and a new encoder only adds its own probes.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +25,7 @@ from scrubjay.study.encoders import StudyEncoder
 from scrubjay.study.natural_data import NaturalData
 from scrubjay.study.natural_probe import NaturalConfig, NaturalResult, class_weights, train_natural
 from scrubjay.study.natural_tasks import TASKS
+from scrubjay.study.result_table import table_text
 from scrubjay.study.static import PLAIN, WITH_SKIPS
 
 SHOWN = 4
@@ -108,7 +107,7 @@ class NaturalStudy:
         rows = [row for (task, decoder), scored in found.items() for row in self._rows(task, decoder, scored)]
         descriptions = [encoder.description.as_dict() for encoder in self.encoders]
         write_atomically(self.out / "encoders.json", json.dumps(descriptions, indent=1) + "\n")
-        write_atomically(self.out / "natural.csv", table_text(rows))
+        write_atomically(self.out / "natural.csv", table_text(rows, FIELDS))
         return rows
 
     def scores_path(self, task: str, decoder: str, encoder: StudyEncoder) -> Path:
@@ -172,22 +171,6 @@ def interval(values: np.ndarray) -> Interval:
     if len(values) < 2:
         return Interval(float(values.mean()) if len(values) else math.nan, math.nan, math.nan)
     return mean_interval(values)
-
-
-def table_text(rows: Sequence[Row]) -> str:
-    """natural.csv: a header and a line for each row; numbers in six digits, nothing where there is none."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for row in rows:
-        writer.writerow(_cell(row.get(field, "")) for field in FIELDS)
-    return text.getvalue()
-
-
-def _cell(value: str | float) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)
 
 
 def _packed(result: NaturalResult) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
@@ -15,6 +13,7 @@ from scrubjay.agent.agent import AgentOutput
 from scrubjay.game.actions import NUMBERS
 from scrubjay.study.dynamic_experiments import LAST_STEP
 from scrubjay.study.dynamic_probe import cluster_variance
+from scrubjay.study.result_table import table_text
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import DynamicSource
 
@@ -82,9 +81,4 @@ def _row(name: str, step: int, split: str, seen: np.ndarray, unseen: np.ndarray,
 
 def odds_text(rows: Sequence[OddsRow]) -> str:
     """odds.csv."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([field.name for field in fields(OddsRow)])
-    for row in rows:
-        writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in asdict(row).values())
-    return text.getvalue()
+    return table_text([asdict(row) for row in rows], [field.name for field in fields(OddsRow)])

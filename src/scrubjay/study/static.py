@@ -6,11 +6,9 @@ depends on, so that an interrupted study continues where it stopped, and a new e
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +25,7 @@ from scrubjay.study.loss_table import LossTable, write_losses
 from scrubjay.study.printed import encoder_note
 from scrubjay.study.probe import ProbeConfig
 from scrubjay.study.probe_files import save_probe
+from scrubjay.study.result_table import table_text
 from scrubjay.study.static_data import TASKS, TRAIN_IMAGES, StaticData
 from scrubjay.study.static_predictions import make_predictions, save_predictions, shown_rows
 from scrubjay.study.static_probe import HeldLabels, probe_rows, probe_task
@@ -156,7 +155,7 @@ class StaticStudy:
                 for name, mean in mean_losses(self._table(task, each)).items()
             ]
             write_atomically(self.out / "static_sizes.csv", table_text(self.size_rows, SIZE_FIELDS))
-        write_atomically(self.out / "static.csv", table_text(rows))
+        write_atomically(self.out / "static.csv", table_text(rows, FIELDS))
         return rows
 
     def _probe(self, features: DataFeatures, decoder: str, task: str, size: int) -> np.ndarray:
@@ -280,19 +279,3 @@ def data_digest(data: StaticData) -> str:
     """What the data set is, in 16 characters: how it was made, and its index."""
     contents = [(data.folder / name).read_bytes() for name in ("data.json", "index.csv")]
     return hashlib.sha256(b"\0".join(contents)).hexdigest()[:16]
-
-
-def table_text(rows: Sequence[Row], fields: Sequence[str] = FIELDS) -> str:
-    """A table as CSV: a header and a line for each row; numbers in six digits, nothing where there is none."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(fields)
-    for row in rows:
-        writer.writerow(_cell(row.get(field, "")) for field in fields)
-    return text.getvalue()
-
-
-def _cell(value: str | float | bool) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return str(value)
