@@ -20,16 +20,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass as checked_dataclass
 from safetensors import SafetensorError, safe_open
 from safetensors import torch as safetensors
 from torch import nn
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from scrubjay.agent import weights
 from scrubjay.agent.config import CHECKED, PAPER, SMALL, AgentConfig, explain_errors
@@ -37,6 +36,7 @@ from scrubjay.agent.encoder import Encoder
 from scrubjay.errors import TrainingError, WeightsError
 from scrubjay.files import write_atomically
 from scrubjay.study.encoders import TRAINING_FILE, resized
+from scrubjay.study.plateau import PlateauConfig
 from scrubjay.study.result_table import table_text
 
 VERSION = 1
@@ -46,33 +46,18 @@ BLOCK = 512
 """Images that are brought to the device at once."""
 AHEAD = 2
 """Batches that are read while others are learned from."""
-Rate = Annotated[float, Field(gt=0, lt=1)]
 Progress = Callable[[int, int], None]
 
 
 @explain_errors
 @checked_dataclass(frozen=True, config=CHECKED)
-class EncoderTrainingConfig:
+class EncoderTrainingConfig(PlateauConfig):
     """How an encoder is trained: as in the paper but for the learning rate, and ours where it is silent."""
 
-    agent: AgentConfig = PAPER
-    """Sizes of the encoder."""
     learning_rate: PositiveFloat = 1e-3
     """Adam's learning rate at the start; the paper's 1e-2 is too much for an encoder without norms."""
-    beta1: Rate = 0.99
-    """Adam's decay of the mean gradient."""
-    beta2: Rate = 0.999
-    """Adam's decay of the mean square."""
-    weight_decay: NonNegativeFloat = 2e-6
-    """Adam's weight decay."""
-    factor: Rate = 0.1
-    """The learning rate is multiplied by this when the validation loss stops falling."""
-    patience: NonNegativeInt = 5
-    """Epochs without a better validation loss before that."""
-    threshold: NonNegativeFloat = 1e-4
-    """Least absolute fall of the validation loss that counts as better; the paper names none."""
-    min_learning_rate: PositiveFloat = 1e-4
-    """Training ends when the learning rate falls below this."""
+    agent: AgentConfig = PAPER
+    """Sizes of the encoder."""
     batch_size: PositiveInt = 256
     """Images of an update."""
     size: Literal[14, 28, 56, 112, 224] = 224
@@ -148,17 +133,10 @@ class EncoderTraining:
         self.best_epoch = 0
         self.best: dict[str, torch.Tensor] = {}
         """The best epoch's tensors, on the CPU."""
-        on_gpu = torch.device(device).type == "cuda"
         state = self._read() if (self.out / TRAINING_FILE).exists() else None
         self.model.to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), config.learning_rate, (config.beta1, config.beta2),
-            weight_decay=config.weight_decay, fused=on_gpu,
-        )  # fmt: skip
-        self.plateau = ReduceLROnPlateau(
-            self.optimizer, factor=config.factor, patience=config.patience, threshold=config.threshold,
-            threshold_mode="abs",
-        )  # fmt: skip
+        self.optimizer = config.make_optimizer(self.model.parameters())
+        self.plateau = config.make_schedule(self.optimizer)
         if state is not None:
             self._restore(*state)
 
@@ -166,7 +144,7 @@ class EncoderTraining:
     def finished(self) -> bool:
         """Whether the learning rate has fallen to its end."""
         # Less a little: products of the factor are not exact.
-        return self.optimizer.param_groups[0]["lr"] < self.config.min_learning_rate * (1 - 1e-6)
+        return self.config.is_over(self.optimizer)
 
     def run(self, max_epochs: int = 200, minutes: float | None = None, progress: Progress | None = None) -> None:
         """Trains to the end, for so many epochs, or minutes of training, in all; the best weights are left in `model`.

@@ -10,21 +10,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass as checked_dataclass
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.errors import ProbeError
 from scrubjay.study.decoders import ClassHead, DenseDecoder
 from scrubjay.study.features import Skips
+from scrubjay.study.plateau import PlateauConfig
 from scrubjay.study.probe_losses import TASKS, Labels, Task, unit_vectors
 
-Rate = Annotated[float, Field(gt=0, lt=1)]
 Decoder = DenseDecoder | ClassHead
 GPU_BATCH = 128
 """Examples that are judged at once on a GPU."""
@@ -32,25 +31,9 @@ GPU_BATCH = 128
 
 @explain_errors
 @checked_dataclass(frozen=True, config=CHECKED)
-class ProbeConfig:
+class ProbeConfig(PlateauConfig):
     """How decoders are trained, by default as in the paper, and ours where it is silent."""
 
-    learning_rate: PositiveFloat = 1e-2
-    """Adam's learning rate at the start."""
-    beta1: Rate = 0.99
-    """Adam's decay of the mean gradient."""
-    beta2: Rate = 0.999
-    """Adam's decay of the mean square."""
-    weight_decay: NonNegativeFloat = 2e-6
-    """Adam's weight decay."""
-    factor: Rate = 0.1
-    """The learning rate is multiplied by this when the validation loss stops falling."""
-    patience: NonNegativeInt = 5
-    """Epochs without a better validation loss before that."""
-    threshold: NonNegativeFloat = 1e-4
-    """Least absolute fall of the validation loss that counts as better; the paper names none."""
-    min_learning_rate: PositiveFloat = 1e-4
-    """Training ends when the learning rate falls below this: by default at the third reduction."""
     batch_size: PositiveInt = 32
     """Examples of an update; the paper names no number."""
     max_epochs: PositiveInt = 200
@@ -252,17 +235,12 @@ def _fit(
 ) -> tuple[int, list[Epoch]]:
     """Trains until the learning rate is too small; leaves the best weights, and returns their epoch and all epochs."""
     on_gpu = torch.device(train.device).type == "cuda"
-    optimizer = torch.optim.Adam(
-        decoder.parameters(), config.learning_rate, (config.beta1, config.beta2), weight_decay=config.weight_decay,
-        fused=on_gpu, capturable=on_gpu,
-    )  # fmt: skip
+    optimizer = config.make_optimizer(decoder.parameters(), capturable=on_gpu)
     step = _Step(decoder, task, train, optimizer)
     # The last batch of an epoch may be smaller; without its scales in memory an encoder runs, and reads a file.
     captured = on_gpu and len(train) >= config.batch_size and (train.skips is None or bool(train.skips.held))
     graph = _GraphStep(step, config.batch_size) if captured else None
-    plateau = ReduceLROnPlateau(
-        optimizer, factor=config.factor, patience=config.patience, threshold=config.threshold, threshold_mode="abs"
-    )
+    plateau = config.make_schedule(optimizer)
     order = torch.Generator().manual_seed(config.seed)
     best, best_epoch, epochs = None, 0, list[Epoch]()
     for number in range(config.max_epochs):
@@ -277,8 +255,7 @@ def _fit(
         if np.isfinite(loss) and (best is None or loss < epochs[best_epoch].validation_loss):
             best_epoch, best = number, {name: value.clone() for name, value in decoder.state_dict().items()}
         plateau.step(loss)
-        # Less a little: products of the factor are not exact.
-        if optimizer.param_groups[0]["lr"] < config.min_learning_rate * (1 - 1e-6):
+        if config.is_over(optimizer):
             break
     if best is None:
         raise ProbeError(f"probe: {task.name}: training diverged; try a lower learning_rate")
