@@ -7,6 +7,7 @@ import pytest
 
 from scrubjay.errors import DataError, ProbeError
 from scrubjay.study.dynamic_probe import (
+    VARIANCE,
     Fitters,
     Probes,
     ProbeTable,
@@ -15,6 +16,7 @@ from scrubjay.study.dynamic_probe import (
     cluster_variance,
     draw_repetitions,
     mean_score,
+    principal_components,
 )
 
 
@@ -72,6 +74,25 @@ def test_separable_features_give_all_and_noise_gives_half(tmp_path):
     noise = write(tmp_path, rng.normal(size=(len(table), 8)))
     unknown = Probes(table, tmp_path, (200,), 40).run(noise).score(200)
     assert abs(unknown.mean - 0.5) < 0.05
+
+
+@pytest.mark.parametrize("shape", [(60, 20), (20, 60)])
+def test_principal_components_are_those_of_scikit_learn(shape):
+    from sklearn.decomposition import PCA
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(0)
+    # Variances that fall so fast that the last components are left out, and a feature that never changes.
+    train, test = (rng.normal(size=(rows, shape[1])) * 2.0 ** -np.arange(shape[1]) for rows in (shape[0], 7))
+    mix = rng.normal(size=(shape[1], shape[1]))
+    train, test = train @ mix + 3, test @ mix + 3
+    train[:, 4] = test[:, 4] = 5
+    expected = make_pipeline(StandardScaler(), PCA(VARIANCE, svd_solver="full")).fit(train)
+    for mine, features in zip(principal_components(train, test), (train, test), strict=True):
+        theirs = expected.transform(features)
+        assert mine.shape == theirs.shape and 2 < mine.shape[1] < min(shape)
+        np.testing.assert_allclose(np.abs(mine), np.abs(theirs), atol=1e-6)
 
 
 def test_shuffled_labels_give_half(tmp_path):

@@ -22,7 +22,7 @@ from scrubjay.errors import DataError, ProbeError
 from scrubjay.files import write_atomically
 from scrubjay.sim.processes import ProcessPool
 
-VERSION = 1
+VERSION = 2
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 REPETITIONS = 50
 VARIANCE = 0.9999
@@ -144,11 +144,8 @@ def _assert_held_out(table: ProbeTable, one: Repetition) -> None:
 
 def fit_predict(features: str, label: np.ndarray, train: Sequence[np.ndarray], test: np.ndarray) -> np.ndarray:
     """Predictions (sizes, len(test)) bool of logistic regressions on rows of a file of features (n, D)."""
-    from sklearn.decomposition import PCA
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import StratifiedKFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     values = np.load(features, mmap_mode="r", allow_pickle=False)
     predictions = np.empty((len(train), len(test)), bool)
@@ -161,18 +158,35 @@ def fit_predict(features: str, label: np.ndarray, train: Sequence[np.ndarray], t
         if not np.ptp(examples, 0).any():  # Nothing to learn from: no component has any variance.
             predictions[number] = label[rows].mean() > 0.5
             continue
-        model = make_pipeline(
-            # Without it the number of forward steps, up to 14, would rule the components.
-            StandardScaler(),
-            PCA(VARIANCE, svd_solver="full"),
-            LogisticRegressionCV(
-                Cs=list(PENALTIES), cv=StratifiedKFold(folds), l1_ratios=(0,), scoring="accuracy", max_iter=2000,
-                use_legacy_attributes=False,
-            ),
+        components, tested_components = principal_components(examples, tested)
+        model = LogisticRegressionCV(
+            Cs=list(PENALTIES), cv=StratifiedKFold(folds), l1_ratios=(0,), scoring="accuracy", max_iter=2000,
+            use_legacy_attributes=False,
         )  # fmt: skip
-        model.fit(examples, label[rows])
-        predictions[number] = model.predict(tested)
+        predictions[number] = model.fit(components, label[rows]).predict(tested_components)
     return predictions
+
+
+def principal_components(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features (n, D) and (m, D), standardized as in training, as coordinates along the training features' principal
+    components, as many as have VARIANCE of their variance.
+
+    By eigenvalues of the smaller of covariance (D, D) and Gram matrix (n, n): a third to a tenth of the time of a
+    singular value decomposition, and a stack of four images has 5,120 features.
+    """
+    mean, deviation = train.mean(0), train.std(0)
+    # Without it the number of forward steps, up to 14, would rule the components. A constant feature stays 0.
+    deviation[deviation < 1e-9 * np.maximum(np.abs(mean), 1)] = np.inf
+    train, test = (train - mean) / deviation, (test - mean) / deviation
+    wide = train.shape[1] > len(train)
+    values, vectors = np.linalg.eigh(train @ train.T if wide else train.T @ train)
+    values, vectors = np.maximum(values[::-1], 0), vectors[:, ::-1]
+    share = np.cumsum(values) / values.sum()
+    count = int(np.searchsorted(share, VARIANCE, side="right")) + 1
+    axes = vectors[:, :count]
+    if wide:
+        axes = train.T @ (axes / np.sqrt(values[:count]))
+    return train @ axes, test @ axes
 
 
 class Fitters:
