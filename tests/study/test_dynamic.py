@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from scrubjay.study.dynamic_experiments import EXPERIMENTS
 from scrubjay.study.encoders import load_encoder
 from scrubjay.study.sequences import Clip, SequenceData, SequenceWriter
 from scrubjay.study.sources import untrained
+from scrubjay.study.weight_files import sha256_of
 from scrubjay.viz.dynamic_study import verdict, write_dynamic_page
 
 TINY = DynamicScale((6, 8), 2)
@@ -178,6 +180,12 @@ def test_the_command_measures_agents_in_data_that_is_there(data, agents, tmp_pat
     main()
     assert capsys.readouterr().out.strip() == str(out / "index.html")
     assert {"DIR (weights)", "DIR (random)", "DIR (Rand.)"} < {row["source"] for row in read(out)}
+    facts = json.loads((out / "study.json").read_text())["facts"]
+    assert facts["data"] == {"contained": data["contained"].digest} and facts["scale"] == "mini"
+    listed = {each["name"]: each["sha256"] for each in json.loads((out / "agents.json").read_text())}
+    assert set(listed) == {"weights", "random", "Rand."} and listed["weights"] != listed["Rand."]
+    assert listed["weights"] == sha256_of(agents["agent"].state_dict())
+    assert [each["name"] for each in json.loads((out / "encoders.json").read_text())] == ["weights", "random"]
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,7 @@ def dynamic(
     study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device, processes)
     with record.part("features and probes"), progress_bar("Probes") as progress:
         result = study.run(progress)
+    record.content["facts"]["data"] = {name: each.digest for name, each in sequences.items()}
     frames = sum(each.frames for each in sequences.values())
     facts = f"{sum(map(len, sequences.values())):,} sequences of {frames:,} frames. Scale {scale}."
     with record.part("page"):

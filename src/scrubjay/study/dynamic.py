@@ -6,6 +6,8 @@ all they depend on, so that an interrupted study continues where it stopped, and
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,7 @@ from scrubjay.study.sources import (
     features_file,
     untrained_sources,
 )
+from scrubjay.study.weight_files import sha256_of
 
 FIELDS = (
     "experiment", "source", "size", "step", "accuracy", "low", "high", "balanced", "difference", "difference_low",
@@ -37,6 +40,8 @@ FIELDS = (
 )  # fmt: skip
 """Columns of dynamic.csv. `step`: of examples so many steps after the object was seen alone. `accuracy` is balanced in
 tracking; `balanced` always is. `difference` is to the first agent, `tested` how many examples a repetition tests."""
+UNTRAINED_NAME = "Rand."
+"""Of the untrained networks, as the paper has it."""
 Row = dict[str, str | int | float]
 Progress = Callable[[int, int], None]
 
@@ -85,7 +90,7 @@ class DynamicStudy:
         self.scale, self.device, self.processes = scale, device, processes
 
     def run(self, progress: Progress = lambda done, total: None) -> Result:
-        """Computes what is missing; writes dynamic.csv and, with rotation's data, odds.csv."""
+        """Computes what is missing; writes dynamic.csv, agents.json, encoders.json and, from rotation, odds.csv."""
         experiments = [one for one in EXPERIMENTS.values() if one.data in self.data]
         sources = {one.name: self.sources(one) for one in experiments}
         total = sum(len(parts) for each in sources.values() for parts in each.values()) + len(experiments)
@@ -109,6 +114,9 @@ class DynamicStudy:
             for name, agent in self.agents.items():
                 odds += turning_back(DynamicSource(name, agent), self.data["rotation"], self.device)
             write_atomically(self.out / "odds.csv", odds_text(odds))
+        encoders = [encoder.description.as_dict() for encoder in self.all_encoders().values()]
+        write_atomically(self.out / "encoders.json", json.dumps(encoders, indent=1) + "\n")
+        write_atomically(self.out / "agents.json", json.dumps(self._agents(), indent=1) + "\n")
         write_atomically(self.out / "dynamic.csv", table_text(rows, FIELDS))
         return Result(rows, odds, kept)
 
@@ -117,9 +125,8 @@ class DynamicStudy:
         sources: dict[str, list[Source]] = {
             f"DIR ({name})": [DynamicSource(name, agent)] for name, agent in self.agents.items()
         }
-        sources["DIR (Rand.)"] = list(untrained_sources(next(iter(self.agents.values())).config))
-        encoders = {name: agent_encoder(name, agent.encoder, agent.config) for name, agent in self.agents.items()}
-        encoders |= {encoder.description.name: encoder for encoder in self.encoders}
+        sources[f"DIR ({UNTRAINED_NAME})"] = list(untrained_sources(next(iter(self.agents.values())).config))
+        encoders = self.all_encoders()
         sources |= {f"SIR ({name})": [ImageSource(name, encoder)] for name, encoder in encoders.items()}
         forward = experiment.with_forward_steps
         for name, encoder in encoders.items():
@@ -127,6 +134,26 @@ class DynamicStudy:
         if forward:
             sources["Forward Steps"] = [ForwardSteps()]
         return sources
+
+    def all_encoders(self) -> dict[str, StudyEncoder]:
+        """Those of the agents, by the agents' names, and the others."""
+        own = {name: agent_encoder(name, agent.encoder, agent.config) for name, agent in self.agents.items()}
+        return own | {encoder.description.name: encoder for encoder in self.encoders}
+
+    def _agents(self) -> list[dict[str, str | int]]:
+        """agents.json: what has the DIR of each name, with digests of weights."""
+        untrained = [source.agent for source in untrained_sources(next(iter(self.agents.values())).config)]
+        networks = {**{name: [agent] for name, agent in self.agents.items()}, UNTRAINED_NAME: untrained}
+        listed: list[dict[str, str | int]] = []
+        for name, each in networks.items():
+            digests = [sha256_of(agent.state_dict()) for agent in each]
+            listed.append({
+                "name": name, "network": "Agent" if len(each) == 1 else f"Agent, {len(each)} networks",
+                "parameters": sum(parameter.numel() for parameter in each[0].parameters()),
+                "licence": "none" if each is untrained else "yours",
+                "sha256": digests[0] if len(each) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest(),
+            })  # fmt: skip
+        return listed
 
     def _predict(
         self,
