@@ -46,6 +46,9 @@ class Interrupted(Exception):
     pass
 
 
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+
 class Source:
     """Images by row, counted; can be interrupted."""
 
@@ -118,13 +121,14 @@ def test_a_damaged_file_is_named(tmp_path):
         FeatureCache(tmp_path, encoder.description)
 
 
-def test_finer_scales_are_the_same_whether_held_or_encoded_again(monkeypatch):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+def test_finer_scales_are_the_same_whether_held_or_encoded_again(device, monkeypatch):
     encoder, rows = load_encoder("random"), np.array([5, 2, 9, 4])
-    held = Skips(encoder, Source(), rows)
-    monkeypatch.setitem(features.HELD_BYTES, "cpu", 0)
-    again = Skips(encoder, Source(), rows)
-    places = torch.tensor([3, 0])
-    assert held.held and not again.held
+    held = Skips(encoder, Source(), rows, device)
+    monkeypatch.setitem(features.HELD_BYTES, device, 1 << 20)  # Enough for the images, which only a GPU holds.
+    again = Skips(encoder, Source(), rows, device)
+    places = torch.tensor([3, 0], device=device)
+    assert held.held and not again.held and again.on_device == (device == "cuda")
     for one, two, shape in zip(held[places], again[places], [(16, 112), (32, 56), (64, 28), (192, 14)], strict=True):
         assert one.dtype == torch.bfloat16 and tuple(one.shape) == (2, shape[0], shape[1], shape[1])
         torch.testing.assert_close(one, two, rtol=0.02, atol=0.02)

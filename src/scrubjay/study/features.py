@@ -27,8 +27,8 @@ SHARD = 512
 """Examples in a file."""
 BATCH = 64
 """Images that are encoded at once."""
-HELD_BYTES = {"cuda": 24 << 30, "cpu": 2 << 30}
-"""Most memory for the finer scales of a set of examples; larger sets are encoded again for each batch."""
+HELD_BYTES = {"cuda": 8 << 30, "cpu": 2 << 30}
+"""Most memory for the finer scales of a set of examples, or, where they take more, for its images."""
 Images = Callable[[np.ndarray], np.ndarray]
 """Rows (n,) of a data set to its images (n, 224, 224, 3) uint8."""
 
@@ -114,7 +114,10 @@ class FeatureCache:
 
 
 class Skips:
-    """The four finer scales of examples, finest first, bfloat16: held on the device if they fit, else encoded again."""
+    """The four finer scales of examples, finest first, bfloat16, held on the device if they fit.
+
+    Else they are encoded again for each batch, on a GPU from images that it holds: those take a fifth of the memory.
+    """
 
     def __init__(
         self, encoder: StudyEncoder, images: Images, rows: np.ndarray, device: str | torch.device = "cpu"
@@ -123,20 +126,36 @@ class Skips:
             raise EncoderError(f"features: {encoder.description.name} gives no finer scales")
         self.encoder, self.images, self.rows, self.device = encoder.to(device), images, np.asarray(rows), device
         self.held: tuple[torch.Tensor, ...] = ()
-        one = sum(skip.numel() * skip.element_size() for skip in self._encode(self.rows[:1]))
-        if one * len(self.rows) <= HELD_BYTES[torch.device(device).type]:
-            parts = [self._encode(self.rows[first : first + BATCH]) for first in range(0, len(self.rows), BATCH)]
+        self._pixels: torch.Tensor | None = None
+        kind = torch.device(device).type
+        most = HELD_BYTES[kind]
+        first = self.images(self.rows[:1])
+        one = sum(skip.numel() * skip.element_size() for skip in self._encode(first))
+        starts = range(0, len(self.rows), BATCH)
+        if one * len(self.rows) <= most:
+            parts = [self._encode(self.images(self.rows[start : start + BATCH])) for start in starts]
             self.held = tuple(torch.cat(scale) for scale in zip(*parts, strict=True))
+        elif kind == "cuda" and first.nbytes * len(self.rows) <= most:
+            self._pixels = torch.cat(
+                [to_device(self.images(self.rows[start : start + BATCH]), device) for start in starts]
+            )
+
+    @property
+    def on_device(self) -> bool:
+        """Is all that they are made of in the device's memory?"""
+        return bool(self.held) or self._pixels is not None
 
     def __getitem__(self, places: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Scales of the examples at these places in `rows`, each (n, C, h, w)."""
         if self.held:
             return tuple(scale[places] for scale in self.held)
-        return self._encode(self.rows[places.cpu().numpy()])
+        if self._pixels is not None:
+            return tuple(skip.to(torch.bfloat16) for skip in self.encoder(self._pixels[places]).skips)
+        return self._encode(self.images(self.rows[places.cpu().numpy()]))
 
-    def _encode(self, rows: np.ndarray) -> tuple[torch.Tensor, ...]:
-        encoded = _encode(self.encoder, self.images(rows), self.device)
-        return tuple(skip[: len(rows)].to(torch.bfloat16) for skip in encoded.skips)
+    def _encode(self, images: np.ndarray) -> tuple[torch.Tensor, ...]:
+        encoded = _encode(self.encoder, images, self.device)
+        return tuple(skip[: len(images)].to(torch.bfloat16) for skip in encoded.skips)
 
 
 class DataFeatures:

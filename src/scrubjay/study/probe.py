@@ -237,8 +237,8 @@ def _fit(
     on_gpu = torch.device(train.device).type == "cuda"
     optimizer = config.make_optimizer(decoder.parameters(), capturable=on_gpu)
     step = _Step(decoder, task, train, optimizer)
-    # The last batch of an epoch may be smaller; without its scales in memory an encoder runs, and reads a file.
-    captured = on_gpu and len(train) >= config.batch_size and (train.skips is None or bool(train.skips.held))
+    # The last batch of an epoch may be smaller; finer scales that are not on the GPU are read from a file.
+    captured = on_gpu and len(train) >= config.batch_size and (train.skips is None or train.skips.on_device)
     graph = _GraphStep(step, config.batch_size) if captured else None
     plateau = config.make_schedule(optimizer)
     order = torch.Generator().manual_seed(config.seed)
