@@ -23,6 +23,8 @@ SMALLEST, COARSEST = 2**9, 2**14
 """Batch sizes are powers of two between these, and then multiples of the larger."""
 WARMUPS = 2
 """Runs before a graph is captured: kernels are loaded and chosen meanwhile."""
+CAPTURE_MODE = "thread_local"
+"""What other threads do on the GPU while a graph is captured is not part of it, and must not spoil it."""
 
 
 def padded_size(count: int, smallest: int = SMALLEST, coarsest: int = COARSEST) -> int:
@@ -130,7 +132,7 @@ class SeekerGraphs:
         torch.clear_autocast_cache()
         graph = torch.cuda.CUDAGraph()
         self._pool = self._pool or torch.cuda.graph_pool_handle()
-        with torch.cuda.graph(graph, self._pool, stream):
+        with torch.cuda.graph(graph, self._pool, stream, CAPTURE_MODE):
             run()
         torch.clear_autocast_cache()
         return graph.replay

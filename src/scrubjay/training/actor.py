@@ -15,6 +15,7 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.agent.memory import MemoryState
+from scrubjay.agent.mental_graphs import CAPTURE_MODE
 from scrubjay.game.observation import Observation
 from scrubjay.training.augmentation import Augmentation
 
@@ -91,7 +92,7 @@ class StepGraph:
                 step(*self.inputs)
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=stream):
+        with torch.cuda.graph(self.graph, stream=stream, capture_error_mode=CAPTURE_MODE):
             self.outputs = step(*self.inputs)
 
     def __call__(self, observation: Observation, is_first: torch.Tensor) -> tuple[Observation, AgentOutput]:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from scrubjay import tree
+from scrubjay.agent.mental_graphs import CAPTURE_MODE
 from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.training.actor import WARMUP_STEPS
 from scrubjay.training.actor_critic import Losses, Metrics, Weights, total_loss
@@ -56,7 +57,7 @@ class CudaGraphLearner(Generic[Batch]):
             agent.zero_grad(set_to_none=True)
         torch.cuda.current_stream().wait_stream(stream)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph, stream=stream):
+        with torch.cuda.graph(self.graph, stream=stream, capture_error_mode=CAPTURE_MODE):
             self.outputs = self._step()
         self.gradients = [(parameter, parameter.grad) for parameter in agent.parameters()]
 
