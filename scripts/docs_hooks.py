@@ -31,7 +31,8 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds generated pages, and those outside docs/."""
     files.append(File.generated(config, "commands.md", content=command_reference()))
     files.append(File.generated(config, "examples.md", content=examples_page()))
-    for path in (*(ROOT / "results").iterdir(), *(ROOT / name for name in TOP_PAGES)):
+    results = (path for path in (ROOT / "results").iterdir() if path.is_file())
+    for path in (*results, *(ROOT / name for name in TOP_PAGES)):
         files.append(File.generated(config, str(path.relative_to(ROOT)), abs_src_path=str(path)))
     return files
 
@@ -61,7 +62,7 @@ def examples_page() -> str:
     return "\n".join([(folder / "README.md").read_text(), *code])
 
 
-GROUPS = (["bench"], ["study"], ["study", "data"])
+GROUPS = (["bench"], ["study"], ["study", "data"], ["leaderboard"])
 """Commands that consist of others."""
 
 

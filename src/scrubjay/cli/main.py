@@ -13,6 +13,7 @@ from scrubjay.cli import (
     bench,
     evaluation,
     games,
+    leaderboard,
     rooms,
     study,
     study_dynamic,
@@ -60,6 +61,14 @@ def _studies() -> tyro.extras.SubcommandApp:
     return studies
 
 
+def _leaderboard() -> tyro.extras.SubcommandApp:
+    """The commands of `scrubjay leaderboard`."""
+    board = tyro.extras.SubcommandApp()
+    board.command(leaderboard.add)
+    board.command(leaderboard.show)
+    return board
+
+
 def main() -> None:
     """Runs a command; a user's mistake is reported in one line, without a traceback."""
     words = sys.argv[1:]
@@ -71,6 +80,7 @@ def main() -> None:
         measures.command(measure)
     app.command(measures, name="bench", help="Benchmarks of speed and memory.")
     app.command(_studies(), name="study", help="Experiments on what representations know.")
+    app.command(_leaderboard(), name="leaderboard", help="Results of full-size studies, side by side.")
     try:
         if words[:1] == ["train"]:
             from scrubjay.cli.train import main as train_main

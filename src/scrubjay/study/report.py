@@ -30,6 +30,7 @@ NUMBERS = {
     "difference_low", "difference_high",
 }  # fmt: skip
 """Columns that hold numbers; empty cells are NaN."""
+AGENT_FIELDS = ("name", "network", "parameters", "licence", "sha256")
 ENCODER_FIELDS = ("name", "network", "parameters", "channels", "image_size", "licence", "sha256")
 SHOWN = 3
 """Sources of a dynamic experiment that stand beside the paper's figure; all are in its table."""
@@ -46,6 +47,8 @@ class StudyResults:
     encoders: list[dict[str, Any]] = field(default_factory=list)
     record: dict[str, Any] | None = None
     """See `study.record`; None if the study kept none."""
+    agents: list[dict[str, Any]] = field(default_factory=list)
+    """Of the dynamic study: what has the DIR of each name."""
 
     def __post_init__(self) -> None:
         for row in self.tables.get("static", []):
@@ -70,8 +73,17 @@ def read_studies(folders: Sequence[Path]) -> list[StudyResults]:
         mine = [path for path in inside if any((path / f"{name}.csv").is_file() for name in TABLES)]
         if not mine:
             raise DataError(f"{folder}: no results of a study: none of {', '.join(f'{name}.csv' for name in TABLES)}")
-        found += [_read_study(path) for path in mine]
+        found += [read_study(path) for path in mine]
     return found
+
+
+def read_study(folder: Path) -> StudyResults:
+    """The results in one folder, which may lack any of the files; DataError if one is broken."""
+    tables = {name: _read_table(folder / f"{name}.csv", name) for name in TABLES if (folder / f"{name}.csv").is_file()}
+    record = read_record(folder) if (folder / FILE).exists() else None
+    encoders = _read_descriptions(folder / "encoders.json", "encoder", ENCODER_FIELDS)
+    agents = _read_descriptions(folder / "agents.json", "agent", AGENT_FIELDS)
+    return StudyResults(folder, tables, encoders, record, agents)
 
 
 def beside_the_paper(studies: Sequence[StudyResults]) -> list[Beside]:
@@ -133,12 +145,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _read_study(folder: Path) -> StudyResults:
-    tables = {name: _read_table(folder / f"{name}.csv", name) for name in TABLES if (folder / f"{name}.csv").is_file()}
-    record = read_record(folder) if (folder / FILE).exists() else None
-    return StudyResults(folder, tables, _read_encoders(folder / "encoders.json"), record)
-
-
 def _read_table(path: Path, name: str) -> list[Row]:
     try:
         with open(path, newline="", encoding="utf-8") as file:
@@ -161,14 +167,14 @@ def _read_table(path: Path, name: str) -> list[Row]:
     return rows
 
 
-def _read_encoders(path: Path) -> list[dict[str, Any]]:
+def _read_descriptions(path: Path, kind: str, fields: Sequence[str]) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
         listed = json.loads(path.read_text())
         for each in listed:
-            if missing := [name for name in ENCODER_FIELDS if name not in each]:
-                raise ValueError(f"an encoder lacks {', '.join(missing)}")
+            if missing := [name for name in fields if name not in each]:
+                raise ValueError(f"an {kind} lacks {', '.join(missing)}")
         return listed
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: not descriptions of encoders: {error}") from error
+        raise DataError(f"{path}: not descriptions of {kind}s: {error}") from error
