@@ -14,6 +14,8 @@ from scrubjay.study.static import PLAIN, WITH_SKIPS
 from scrubjay.study.static_data import TASKS
 from scrubjay.study.submissions import Submission, shuffled_accuracies, source_of
 
+MINI = "mini"
+"""The scale of trials."""
 ODDS = "odds"
 ODDS_STEP = "1"
 """Both of a pair have the same image then, and differ in memory alone."""
@@ -42,7 +44,7 @@ class Basis:
             words.append(f"{self.size:,} training examples")
         if self.repetitions:
             words.append(f"{self.repetitions} repetitions")
-        return ", ".join([*words, *(["a trial: numbers mean nothing"] if self.scale == "mini" else [])])
+        return ", ".join([*words, *(["a trial: numbers mean nothing"] if self.scale == MINI else [])])
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,10 @@ class Table:
             for number, basis in enumerate(bases):
                 lines.append(f"{which}{f'{_letter(number)}: ' if len(bases) > 1 else ''}{basis}")
         return lines
+
+    @property
+    def has_trials(self) -> bool:
+        return any(basis.scale == MINI for bases in self.bases.values() for basis in bases)
 
     @property
     def is_mixed(self) -> bool:
@@ -258,7 +264,7 @@ def _table(key: str, title: str, about: str, entries: Iterator[Entry], paper: st
             known = bases.setdefault(column.data, [])
             if column.name in entry.cells and entry.cells[column.name].basis not in known:
                 known.append(entry.cells[column.name].basis)
-    return Table(key, title, about, columns, _ordered(_mark(merged, columns), columns), bases, paper)
+    return Table(key, title, about, columns, _ordered(_mark(merged, columns), columns, bases), bases, paper)
 
 
 def _merge(entries: Sequence[Entry]) -> list[Entry]:
@@ -300,21 +306,22 @@ def _mark(entries: Sequence[Entry], columns: Sequence[Column]) -> list[Entry]:
     return [replace(entry, cells=each) for entry, each in zip(entries, cells, strict=True)]
 
 
-def _ordered(entries: Sequence[Entry], columns: Sequence[Column]) -> list[Entry]:
-    """By their mean rank among entries on the same basis; those that lack columns, or stand alone, last."""
+def _ordered(entries: Sequence[Entry], columns: Sequence[Column], bases: Mapping[str, list[Basis]]) -> list[Entry]:
+    """By letters, then by their mean rank among entries on the same basis; those that lack columns last."""
 
-    def key(entry: Entry) -> tuple[int, float]:
-        ranks = []
+    def key(entry: Entry) -> tuple[int, int, float]:
+        ranks, letters = [], 0
         for column in columns:
             if column.name not in entry.cells:
                 continue
             cell = entry.cells[column.name]
+            letters = max(letters, bases[column.data].index(cell.basis))
             others = [other.cells[column.name] for other in entries if column.name in other.cells]
             values = [other.value for other in others if other.basis == cell.basis]
             if len(values) > 1:
                 ahead = [value < cell.value if column.lower_is_better else value > cell.value for value in values]
                 ranks.append(sum(ahead))
-        return -len(ranks), sum(ranks) / len(ranks) if ranks else 0.0
+        return letters, -len(ranks), sum(ranks) / len(ranks) if ranks else 0.0
 
     return sorted(entries, key=key)
 
