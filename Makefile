@@ -12,11 +12,12 @@ setup: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# Trains for about two minutes, from scratch each time, then studies in about one what the agent's encoder sees. One thread:
+# The released agent plays at once, if it is here. Trains for about two minutes, from scratch each time, then studies in about one what the agent's encoder sees. One thread:
 # with two, small networks are many times slower on a busy machine.
 demo: export OMP_NUM_THREADS = 1
 demo: setup
-	rm -rf out/demo/run out/demo/study
+	rm -rf out/demo/run out/demo/study out/demo/released
+	@$(BIN)/scrubjay demo --released --out out/demo
 	$(BIN)/scrubjay train demo --out out/demo/run > /dev/null
 	$(BIN)/scrubjay watch out/demo/run --out out/demo/agent > /dev/null
 	$(BIN)/scrubjay study static --encoders ours@out/demo/run random efficientnet-lite0 --scale mini --out out/demo/study > /dev/null

@@ -11,6 +11,7 @@ from scrubjay.envs.registration import register as _register
 if TYPE_CHECKING:
     from scrubjay.agent.agent import Agent, load_agent, save_agent
     from scrubjay.agent.config import AgentConfig
+    from scrubjay.agent.released import load_card
     from scrubjay.api import evaluate, play, replay, train
     from scrubjay.envs.cache import cache_env
     from scrubjay.errors import ScrubjayError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from scrubjay.rooms.room import GOALS, Room, Thing, load_room, save_room
     from scrubjay.sim.pose import AgentPose
     from scrubjay.sim.world import World
+    from scrubjay.study.encoders import load_encoder
     from scrubjay.training.agent_player import AgentPlayer
     from scrubjay.training.config import TrainConfig
 
@@ -32,6 +34,7 @@ __version__ = "0.2.0.dev0"
 _MODULES = {
     "scrubjay.agent.agent": ("Agent", "load_agent", "save_agent"),
     "scrubjay.agent.config": ("AgentConfig",),
+    "scrubjay.agent.released": ("load_card",),
     "scrubjay.api": ("evaluate", "play", "replay", "train"),
     "scrubjay.envs.cache": ("cache_env",),
     "scrubjay.errors": ("ScrubjayError",),
@@ -45,6 +48,7 @@ _MODULES = {
     "scrubjay.rooms.room": ("GOALS", "Room", "Thing", "load_room", "save_room"),
     "scrubjay.sim.pose": ("AgentPose",),
     "scrubjay.sim.world": ("World",),
+    "scrubjay.study.encoders": ("load_encoder",),
     "scrubjay.training.agent_player": ("AgentPlayer",),
     "scrubjay.training.config": ("TrainConfig",),
 }
@@ -52,8 +56,9 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 __all__ = [
     "GOALS", "SCENES", "Agent", "AgentConfig", "AgentPlayer", "AgentPose", "CacheGame", "EpisodeSpec", "Observation",
     "Player", "RandomEpisodes", "RandomPlayer", "Record", "Room", "ScrubjayError", "Stage", "StepResult", "Thing",
-    "TrainConfig", "World", "__version__", "action_index", "cache_env", "evaluate", "load_agent", "load_records",
-    "load_room", "make_room", "observe", "play", "replay", "save_agent", "save_records", "save_room", "train",
+    "TrainConfig", "World", "__version__", "action_index", "cache_env", "evaluate", "load_agent", "load_card",
+    "load_encoder", "load_records", "load_room", "make_room", "observe", "play", "replay", "save_agent", "save_records",
+    "save_room", "train",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.agent import released
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.envs.tasks import TASKS, Task
 from scrubjay.evaluation.evaluate import evaluate as evaluate_task
@@ -43,7 +44,10 @@ QUICK_CANDIDATES = 100
 """Candidates from which the spots of a single game are selected if there is no spots file."""
 Scene = str | Room | CompiledRoom
 AnyPlayer = str | os.PathLike[str] | Player | Agent
-"""A scripted player's name, the folder of a run or of weights, an agent, or any object that is a `Player`."""
+"""A scripted player's name, a released agent's, the folder of a run or of weights, an agent, or any object that is a
+`Player`."""
+RELEASED = "agent"
+"""The released agent, where a player is named."""
 
 
 def play(
@@ -62,9 +66,10 @@ def play(
     """Plays one game of Cache and returns its record; the same arguments play the same game on a CPU.
 
     Args:
-        hider: `random`, `possible` or `heuristic`; or a run's folder, an agent, or a player of your own. With `easy`,
-            `medium` or `hard` there is no hider: the object starts in a spot of that difficulty.
-        seeker: `random`, `possible`, `frontier`, `bfs` or `oracle`; or a run's folder, an agent, or a player.
+        hider: `random`, `possible` or `heuristic`; `agent`, the released one; or a run's folder, an agent, or a player
+            of your own. With `easy`, `medium` or `hard` there is no hider: the object starts in a spot of that
+            difficulty.
+        seeker: `random`, `possible`, `frontier`, `bfs` or `oracle`; `agent`; or a run's folder, an agent, or a player.
         scene: A room by name (`FloorPlan12`, `kitchen-81723`), as data, or compiled.
         goal: One of `scrubjay.GOALS`.
         seed: Seeds the episode and both players.
@@ -126,7 +131,7 @@ def train(
         config: A preset's name (`demo`, `explore`, `manipulate`, `seek`, `navigate`, `cache`) or a config.
         out: The run's folder, which must not be a run yet, except with `resume`.
         device: `cpu`, `cuda` or `cuda:N`.
-        start: A run, or a folder of weights, whose agent the new run starts from.
+        start: A run, a folder of weights or a released agent's name: the agent that the new run starts from.
         resume: Continue the run in `out` with its own config, from its newest checkpoint.
         report: Called with a row of metrics after every update.
         stop: Checked before every update; training ends with a checkpoint once it returns True.
@@ -143,8 +148,8 @@ def train(
         run = Run.begin(out, new, start)
     with contextlib.closing(run):
         train_run(run, device, report, stop)
-    # Its code, if it has any, ran just now.
-    return load_agent(out, trust_code=True).to(device)
+    # Its code, if it has any, ran just now. A whole path is no released agent's name.
+    return load_agent(Path(out).resolve(), trust_code=True).to(device)
 
 
 def evaluate(
@@ -160,8 +165,8 @@ def evaluate(
     """Plays fixed episodes of one task and returns each metric's mean, 95 % confidence interval and number of games.
 
     Args:
-        player: A run's folder, an agent, a player, or the name of a scripted player: `random` and `possible` for every
-            task, `frontier` for explore and seek, `scripted` for manipulate.
+        player: A run's folder, an agent, a player, `agent` for the released one, or the name of a scripted player:
+            `random` and `possible` for every task, `frontier` for explore and seek, `scripted` for manipulate.
         task: `explore`, `manipulate`, `hide`, `seek` or `cache` (whole games), or a task object.
         scenes: The rooms; by default the 20 validation rooms.
         games: Games in each room.
@@ -201,12 +206,21 @@ def _player(
     if isinstance(player, str) and player in known:
         return make(player, seed)
     if isinstance(player, str | os.PathLike):
-        if not Path(player).is_dir():
-            raise ValueError(f"unknown {role} {str(player)!r}; choose from {', '.join(known)}, or a run's folder")
-        return AgentPlayer(load_agent(player).to(device), seed)
+        folder = _released(player)
+        if not Path(folder).is_dir() and not released.is_name(folder):
+            choices = ", ".join([*known, RELEASED])
+            raise ValueError(f"unknown {role} {str(player)!r}; choose from {choices}, or a run's folder")
+        return AgentPlayer(load_agent(folder).to(device), seed)
     return player
+
+
+def _released(player: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The released agent's name for `agent`; anything else unchanged. A Path is a folder, whatever its name."""
+    return released.DEFAULT if player == RELEASED else player
 
 
 def _name(player: AnyPlayer) -> str:
     """A player's name in a record."""
-    return next(iter(name_folders([player]))) if isinstance(player, str | os.PathLike) else type(player).__name__
+    if isinstance(player, str | os.PathLike):
+        return next(iter(name_folders([_released(player)])))
+    return type(player).__name__

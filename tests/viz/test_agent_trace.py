@@ -180,7 +180,7 @@ def test_a_page_shows_the_runs_progress():
 
 def test_the_page_has_the_whole_game(trace, episode, tmp_path):
     path = tmp_path / "index.html"
-    write_agent_page(trace, episode, PRESETS["demo"], Progress(1, 2, 3, 4), path)
+    write_agent_page(trace, episode, describe_training(PRESETS["demo"], Progress(1, 2, 3, 4)), path)
     page = path.read_text()
     assert len(page) < 8 * 2**20 and "http" not in page.replace("http://www.w3.org/2000/svg", "")
     frames = json.loads(re.search(r"const frames = (.*);\n", page).group(1))
@@ -228,5 +228,6 @@ def test_an_agent_that_never_moves_has_a_page_too(agent, tmp_path):
     brief = trace_agent(agent, SCENE, "Bread", 2, limits=np.array([1, 1, 1, 1, 1]))
     assert brief.hiding.explored.floor.sum() == 1 and not brief.hiding.other_starts
     assert len(candidate_rows(brief.hiding)) == 1
-    write_agent_page(brief, replay_episode(brief.record), PRESETS["seek"], Progress(), tmp_path / "index.html")
+    training = describe_training(PRESETS["seek"], Progress())
+    write_agent_page(brief, replay_episode(brief.record), training, tmp_path / "index.html")
     assert "trains seeking only" in (tmp_path / "index.html").read_text()

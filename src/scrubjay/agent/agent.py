@@ -170,8 +170,9 @@ def save_agent(agent: Agent, folder: str | os.PathLike[str]) -> None:
 
 
 def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = None, trust_code: bool = False) -> Agent:
-    """The agent in a folder of weights or of a training run (its newest checkpoint); WeightsError says what is wrong.
+    """The agent in a folder of weights or of a training run (its newest checkpoint), or a released one by its name.
 
+    WeightsError says what is wrong.
     `encoder` is the module to fill if the agent was saved with one of your own. An agent whose config names a Python
     class as its encoder is loaded only with `trust_code`.
     """

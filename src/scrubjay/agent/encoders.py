@@ -102,16 +102,14 @@ class EfficientNetLite0(nn.Module):
 
 def _from_folder(config: AgentConfig, folder: str) -> Encoder:
     """The paper's encoder with the weights that an agent in `folder` has."""
-    saved, tensors = weights.load(folder)
+    saved, tensors = weights.load_encoder(folder)
     for field in ("image_size", "sir_channels", "encoder_channels", "centered_filters"):
         if getattr(saved, field) != getattr(config, field):
             raise WeightsError(
                 f"{folder}: its encoder has {field} {getattr(saved, field)}, not {getattr(config, field)}"
             )
     encoder = Encoder(config)
-    prefix = "encoder."
-    own = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-    weights.fill(encoder, own)
+    weights.fill(encoder, tensors)
     return encoder
 
 

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import nn
 
+from scrubjay.agent import released
 from scrubjay.agent.config import AgentConfig
 from scrubjay.errors import WeightsError
 from scrubjay.files import write_atomically
@@ -77,6 +78,8 @@ YOUNGER_FIELDS = {
     "memory": "full", "heads_read_cells": True, "running_norms": True, "gate_norm": True, "centered_filters": True,
 }  # fmt: skip
 """Config fields that older files lack, and the values that their agents were trained with."""
+ENCODER = "encoder."
+"""Begins the names of the encoder's tensors among an agent's."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = re.compile(r"weights-([0-9a-f]{16})\.safetensors")
 
@@ -102,15 +105,22 @@ def save(module: nn.Module, config: AgentConfig, folder: str | os.PathLike[str],
             path.unlink()
 
 
-def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.Tensor]]:
+def load(folder: str | os.PathLike[str], part: released.Part = "agent") -> tuple[AgentConfig, dict[str, torch.Tensor]]:
     """The config and the tensors by name, on the CPU, that `save` wrote; WeightsError says what is wrong.
 
-    A training run's folder gives its newest checkpoint. Tensors of version 3 get their present names.
+    A training run's folder gives its newest checkpoint, a released agent's name its agent or encoder (`part`), after
+    its files were compared with its card. Tensors of version 3 get their present names.
     """
-    folder = Path(folder)
+    folder = released.locate(folder, part)
+    release = released.release_of(folder)
     path = [folder / CONFIG_FILE, *sorted(folder.glob(f"checkpoints/[0-9]*/{CONFIG_FILE}"))][-1]
     try:
-        about = json.loads(path.read_text())
+        text = path.read_bytes()
+        if release:
+            release.check(path, text)
+        about = json.loads(text)
+    except WeightsError:
+        raise
     except (OSError, ValueError) as error:
         raise WeightsError(f"{path}: not a config of weights: {error}") from error
     version = about.get("version") if isinstance(about, dict) else None
@@ -124,9 +134,16 @@ def load(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.T
     match = WEIGHTS_FILE.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         raise WeightsError(f"{path}: weights: {name!r} is not the name of a weights file")
-    stored = _tensors(path.with_name(match[0]), match[1])
+    stored = _tensors(path.with_name(match[0]), match[1], release)
     tensors = {name: t.float() if t.dtype == torch.bfloat16 else t for name, t in stored.items()}
     return config, tensors if version == VERSION else {_renamed(name): tensor for name, tensor in tensors.items()}
+
+
+def load_encoder(folder: str | os.PathLike[str]) -> tuple[AgentConfig, dict[str, torch.Tensor]]:
+    """The config and the encoder's tensors, of weights of an encoder alone or of a whole agent."""
+    config, tensors = load(folder, "encoder")
+    own = {name.removeprefix(ENCODER): value for name, value in tensors.items() if name.startswith(ENCODER)}
+    return config, own or tensors
 
 
 def fill(module: nn.Module, state: dict[str, torch.Tensor]) -> None:
@@ -166,11 +183,13 @@ def _config(data: Any, path: Path) -> AgentConfig:
         raise WeightsError(f"{path}: config: {error}") from error
 
 
-def _tensors(path: Path, digest: str) -> dict[str, torch.Tensor]:
+def _tensors(path: Path, digest: str, release: released.Release | None) -> dict[str, torch.Tensor]:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise WeightsError(f"{path}: {error}") from error
+    if release:
+        release.check(path, data)
     if _digest(data) != digest:
         raise WeightsError(f"{path}: damaged: its contents do not match the digest in its name")
     try:

@@ -34,8 +34,9 @@ def tournament(
         rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
         games: Hidings of each hider in each room.
         spots: Folder of hiding spots, filled by `scrubjay spots`.
-        agents: Folders of runs, milestones or weights, which can be hiders and seekers by name: out/cache is cache,
-            its milestone after 1,000,000 games cache-1000000; equal names are preceded by their parent folders.
+        agents: Folders of runs, milestones or weights, or scrubjay-paper, the released agent. They can be hiders and
+            seekers by name: out/cache is cache, its milestone after 1,000,000 games cache-1000000; equal names are
+            preceded by their parent folders.
         seed: The same seed samples the same games.
         size: Image size in pixels.
         at_once: Games in parallel; on a GPU use many.

@@ -12,15 +12,20 @@ import tyro
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
-def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto") -> None:
+def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto", released: bool = False) -> None:
     """Builds rooms, plays a scripted game and writes illustrated pages.
 
     Args:
         out: Output folder.
         renderer: The renderer.
+        released: Only let the released agent play, if it is here; the demo's page links to its page.
     """
-    from scrubjay.viz.demo import write_demo
+    from scrubjay.viz.demo import write_demo, write_released
 
+    if released:
+        page = write_released(out, renderer, err)
+        print(f"Done: open {page} (the released agent's game) in a browser." if page else "No released agent is here.")
+        return
     game, rooms = write_demo(out, renderer, err)
     print(f"Done: open {game} (a game) and {rooms} (rooms) in a browser.")
 
@@ -39,8 +44,9 @@ def play(
     """Plays one game and writes its record, page and video.
 
     Args:
-        hider: random, possible, heuristic, or a run's folder; or easy, medium or hard for a spot of that difficulty.
-        seeker: random, possible, frontier, bfs, oracle, or a run's folder.
+        hider: random, possible, heuristic, agent (the released one), or a run's folder; or easy, medium or hard for a
+            spot of that difficulty.
+        seeker: random, possible, frontier, bfs, oracle, agent, or a run's folder.
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
         goal: The object that is hidden.
         seed: The same seed plays the same game.

@@ -52,7 +52,7 @@ class Command:
     resume: Path | None = None
     """The folder of a run to continue, with its own config."""
     start: Path | None = None
-    """A run, or a folder of weights, whose agent the new run starts with."""
+    """A run, a folder of weights or a released agent's name: the agent that the new run starts with."""
     device: str = "cpu"
     """cpu, cuda or cuda:N."""
     minutes: float | None = None

@@ -1,4 +1,4 @@
-"""Commands about trained agents: evaluate, watch, curves, export."""
+"""Commands about trained agents: evaluate, watch, curves, export, release, released."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ def evaluate(
     against: tuple[str, ...] = ("random",),
     games: int = 2,
     difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard"),
+    task: Literal["explore", "manipulate", "seek", "cache"] | None = None,
+    spots: Path | None = None,
     seed: int = 7,
     device: str = "cpu",
     trust_code: bool = False,
@@ -24,28 +26,39 @@ def evaluate(
     """Evaluates a run's agent and scripted players on the same games in the validation rooms; prints JSON.
 
     Args:
-        run: The folder of a run.
+        run: The folder of a run, or with a task also of weights; or a released agent's name.
         against: Scripted players: random, possible; frontier (exploring, seeking), scripted (manipulating).
         games: Games in each validation room.
         difficulties: Seeking: which hiding spots.
+        task: What it plays; by default what the run learns.
+        spots: Seeking, with a task: folder of hiding spots, filled by `scrubjay spots`; else they are made.
         seed: The same seed samples the same games.
         device: cpu, cuda or cuda:N.
         trust_code: Allow a run whose encoder is python:... to import that code.
     """
     import torch
 
+    from scrubjay.agent.released import is_name
     from scrubjay.sim.render.make import check_device
     from scrubjay.training.agent_player import load_player
+    from scrubjay.training.config import TrainConfig
     from scrubjay.training.run import SPOTS, read_config
     from scrubjay.training.validation import Validation, make_scripted_player
 
     check_device(device)
     if games < 1 or seed < 0:
         raise ValueError("games: 1 or more; seed: 0 or more")
-    config, agent = read_config(run), load_player(run, seed, device, trust_code)
+    if not task and is_name(run):
+        raise ValueError(f"{run} learned more than one task: name one with --task")
+    config = None if task else read_config(run)
+    agent = load_player(run, seed, device, trust_code)
+    if task:
+        config = TrainConfig.preset(task, agent=agent.agent.config, spots=str(spots) if spots else None)
+    assert config is not None
     players = {name: make_scripted_player(config.task, name, seed) for name in against}
+    made = None if task else run / SPOTS
     with err.status("building the validation rooms"):
-        validation = Validation(config, run / SPOTS, games, seed, device, difficulties=difficulties)
+        validation = Validation(config, made, games, seed, device, difficulties=difficulties)
     autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
     for name, player in ({"agent": agent} | players).items():
         with err.status(f"{name} plays"), autocast:
@@ -65,7 +78,7 @@ def watch(
     """Plays a whole game with a run's agent as hider and seeker, and writes a page of what it does and why.
 
     Args:
-        run: The folder of a run; its newest checkpoint plays.
+        run: The folder of a run, whose newest checkpoint plays, or of weights; or a released agent's name.
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
         goal: The object that is hidden.
         seed: The same seed plays the same game.
@@ -74,18 +87,18 @@ def watch(
         trust_code: Allow a run whose encoder is python:... to import that code.
     """
     from scrubjay.game.record import save_records
-    from scrubjay.viz.agent_page import write_agent_page
-    from scrubjay.viz.agent_trace import load_run_agent, trace_agent
+    from scrubjay.viz.agent_page import load_described_agent, write_agent_page
+    from scrubjay.viz.agent_trace import trace_agent
     from scrubjay.viz.episode import replay_episode
     from scrubjay.viz.episode_page import summarize
 
-    agent, config, progress = load_run_agent(run, trust_code)
+    agent, training = load_described_agent(run, trust_code)
     with err.status(f"the agent plays in {scene}"):
         trace = trace_agent(agent, scene, goal, seed, renderer)
     save_records([trace.record], out / "record.json")
     with err.status("drawing"):
         episode = replay_episode(trace.record, renderer)
-        write_agent_page(trace, episode, config, progress, out / "index.html")
+        write_agent_page(trace, episode, training, out / "index.html")
     print(summarize(episode))
     print(out / "index.html")
 
@@ -134,3 +147,52 @@ def export(
     assert isinstance(module, nn.Module)
     weights.save(module, agent.config, out, compact=True)
     print(out)
+
+
+def release(
+    run: tyro.conf.Positional[Path],
+    card: Path,
+    name: str = "scrubjay-paper",
+    out: Path | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Makes a released agent: agent and encoder in bfloat16, and a card with the SHA-256 of every file.
+
+    Args:
+        run: The folder of a run, a milestone or weights.
+        card: A TOML file: how it was trained, on what, how good it is, its licence; see the guide "Release an agent".
+        name: The name that loads it.
+        out: The folder of released agents; by default the package's, or that of SCRUBJAY_RELEASED.
+        overwrite: Replace a release of the same name.
+    """
+    from scrubjay.training.release import load_card_text, write_release
+
+    text = load_card_text(card)
+    with err.status("writing and checking"):
+        written = write_release(run, text, name, out, overwrite)
+    print(written)
+
+
+def released(name: tyro.conf.Positional[str] = "", check: bool = False) -> None:
+    """Lists the released agents, or prints the card of one.
+
+    Args:
+        name: A released agent.
+        check: Load it, which compares its files with its card, instead of printing the card.
+    """
+    from scrubjay.agent.released import folder, load_card, markdown, names
+
+    if check:
+        from scrubjay.agent import weights
+
+        for each in [name] if name else names():
+            card = load_card(each)
+            weights.load(each, "agent")
+            weights.load(each, "encoder")
+            print(f"{each}: {len(card.files)} files are as its card says")
+    elif name:
+        print(markdown(load_card(name)), end="")
+    else:
+        for each in names():
+            print(f"{each:>20}  {load_card(each).title}")
+        err.print(f"{len(names())} in {folder()}", soft_wrap=True)

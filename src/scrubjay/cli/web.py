@@ -18,6 +18,7 @@ def serve(
     port: int = 8000,
     hosts: tuple[str, ...] = (),
     agents: tuple[Path, ...] = (),
+    released: bool = True,
     size: int = 224,
     renderer: Renderer = "auto",
 ) -> None:
@@ -30,10 +31,12 @@ def serve(
         host: The address to listen on. The default is reachable from this machine only.
         port: The port to listen on.
         hosts: Host names under which the server is reached, besides localhost.
-        agents: Training runs or weights folders of agents to play against.
+        agents: Training runs, weights folders or names of agents to play against.
+        released: Offer the released agent too, if it is here.
         size: Image size in pixels.
         renderer: The renderer.
     """
+    from scrubjay.agent.released import DEFAULT, names
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.training.named_agents import load_agents, name_folders
     from scrubjay.web.opponents import Opponents
@@ -42,6 +45,8 @@ def serve(
     from scrubjay.web.thinking import ThinkingPlayer
 
     # Agents are loaded once and shared by their games; an invalid folder is an error before the server starts.
+    if released and DEFAULT in names() and Path(DEFAULT) not in agents:
+        agents = (Path(DEFAULT), *agents)
     folders = name_folders(agents, (*HIDERS, *SEEKERS))
     trained = {name: partial(ThinkingPlayer, named.agent) for name, named in load_agents(folders).items()}
     opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})

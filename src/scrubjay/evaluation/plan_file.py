@@ -52,7 +52,7 @@ class AgentSource(_Table):
     checkpoint: Literal["newest", "best"] | None = None
     """Of that run."""
     folder: str | None = None
-    """Another run, or a folder of weights, relative to the plan file."""
+    """Another run, or a folder of weights, relative to the plan file; or a released agent's name."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,6 +1,7 @@
 """Encoders of studies by name: ours, untrained, pretrained ones that packages carry, and any from local files.
 
     ours@FOLDER                   the encoder of a run, of an agent's weights or of an encoder's weights
+    scrubjay-paper                the encoder of a released agent; the same as ours@scrubjay-paper
     auto-encoder@FOLDER, classes@FOLDER   the same, of a folder that `scrubjay study train` wrote
     class@FOLDER                  the encoder that a run with --shadow-classifier trained to classify objects
     random[:SEED]                 the paper's encoder, untrained
@@ -26,7 +27,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 from torch.nn import functional as F
 
-from scrubjay.agent import weights
+from scrubjay.agent import released, weights
 from scrubjay.agent.config import PAPER, AgentConfig
 from scrubjay.agent.encoder import IMAGENET_MEAN, IMAGENET_STD, Encoded, Encoder
 from scrubjay.agent.encoders import FROM_FOLDER, FROM_PYTHON, check_trusted, make_encoder
@@ -166,6 +167,8 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
         return _python(name, trust_code)
     if name.split(":")[0] == RANDOM:
         return _random(name)
+    if released.is_name(name):
+        return _ours(name, name, trust_code)
     kind, colon, rest = name.partition(":")
     loader = foreign.FILES.get(kind) if colon else None
     if loader is not None and rest:
@@ -178,30 +181,29 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
 
 
 CHOICES = (
-    f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES, *(f"{name}@FOLDER" for name in BASELINES),
-    f"{CLASS}FOLDER", "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
+    released.DEFAULT, f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES,
+    *(f"{name}@FOLDER" for name in BASELINES), f"{CLASS}FOLDER", "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
     f"{FROM_PYTHON}package.module:Class",
 )  # fmt: skip
 
 
 def _ours(name: str, folder: str, trust_code: bool) -> StudyEncoder:
-    config, tensors = weights.load(folder)
+    config, tensors = weights.load_encoder(folder)
     check_trusted(config, trust_code)
-    prefix = "encoder."
-    own = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)} or tensors
     network = make_encoder(config, load_weights=False)
     try:
-        weights.fill(network, own)
+        weights.fill(network, tensors)
     except WeightsError as error:
         raise WeightsError(f"{folder}: weights of another network: {error}") from error
-    return agent_encoder(name, network, config)
+    licence = released.load_card(folder).licence if released.is_name(folder) else "yours"
+    return agent_encoder(name, network, config, licence)
 
 
-def agent_encoder(name: str, network: nn.Module, config: AgentConfig) -> StudyEncoder:
+def agent_encoder(name: str, network: nn.Module, config: AgentConfig, licence: str = "yours") -> StudyEncoder:
     """An agent's encoder, as a study names it."""
     # Centering is part of the network, but of none of its tensors.
     kind = f"{type(network).__name__}{'' if config.centered_filters else ', plain filters'}"
-    return StudyEncoder(name, network, "yours", kind=kind, image_size=config.image_size)
+    return StudyEncoder(name, network, licence, kind=kind, image_size=config.image_size)
 
 
 def _baseline(name: str, task: str, folder: str) -> StudyEncoder:

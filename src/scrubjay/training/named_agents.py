@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrubjay.agent import weights
+from scrubjay.agent import released, weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.errors import RunError
 from scrubjay.evaluation.plan_file import EvaluationPlan
@@ -93,7 +93,7 @@ def plan_folders(plan: EvaluationPlan, run: str | os.PathLike[str] | None, base:
     folders = {}
     for name, source in plan.agents.items():
         if source.folder is not None:
-            folders[name] = base / source.folder
+            folders[name] = Path(source.folder) if released.is_name(source.folder) else base / source.folder
         elif run is None:
             raise RunError(f"the plan's {name} is an agent of a run: name its folder with --run")
         elif source.milestone is not None:

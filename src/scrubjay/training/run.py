@@ -25,7 +25,7 @@ from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import nn
 
-from scrubjay.agent import weights
+from scrubjay.agent import released, weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.encoders import check_encoder, check_trusted
@@ -256,11 +256,12 @@ def read_score(checkpoint: Path) -> float | None:
 
 
 def newest(folder: str | os.PathLike[str]) -> Path:
-    """A run's newest checkpoint, RunError if it has none; any other folder is returned unchanged."""
+    """A run's newest checkpoint, RunError if it has none; a released agent's folder, by name; or the folder itself."""
+    folder = released.locate(folder)
     saved = checkpoints(folder)
-    if not saved and (Path(folder) / CONFIG).exists():
+    if not saved and (folder / CONFIG).exists():
         raise RunError(f"{folder} has no checkpoint yet: continue it with scrubjay train --resume {folder}")
-    return [Path(folder), *saved][-1]
+    return [folder, *saved][-1]
 
 
 def load_checkpoint(

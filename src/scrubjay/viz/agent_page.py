@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from scrubjay.agent import released
+from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import preset_name
 from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
+from scrubjay.agent.weights import CONFIG_FILE
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import MODALITIES, NAMES, Stage, target_of
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.run import Progress
+from scrubjay.training.run import CONFIG, Progress, newest
 from scrubjay.viz.agent_charts import (
     PIXEL_RATIO,
     attention_by_position,
@@ -23,7 +27,7 @@ from scrubjay.viz.agent_charts import (
     score_chart,
     value_chart,
 )
-from scrubjay.viz.agent_trace import AgentTrace, HidingDecision, TraceStep
+from scrubjay.viz.agent_trace import AgentTrace, HidingDecision, TraceStep, load_run_agent
 from scrubjay.viz.episode import STAGES, Episode, select_steps
 from scrubjay.viz.episode_page import describe_metrics, plan_percent, summarize
 from scrubjay.viz.floorplan import draw_floorplan
@@ -40,15 +44,13 @@ TRAINED_STAGE = {"explore": Stage.EM, "manipulate": Stage.OM, "seek": Stage.S}
 """The only stage that runs of these tasks train."""
 
 
-def write_agent_page(
-    trace: AgentTrace, episode: Episode, training: TrainConfig, progress: Progress, path: str | os.PathLike[str]
-) -> None:
-    """Writes the page of a trace; `episode` is the replay of its record."""
+def write_agent_page(trace: AgentTrace, episode: Episode, training: str, path: str | os.PathLike[str]) -> None:
+    """Writes the page of a trace; `episode` is the replay of its record, `training` says how the agent was trained."""
     shown = [step.number for step in select_steps(episode.steps, MAX_FRAMES)]
     write_atomically(path, load_template("agent_page.html").render(
         title=f"Inside the agent: {episode.record.goal} in {episode.record.scene}",
         facts=summarize(episode),
-        training=describe_training(training, progress),
+        training=training,
         metrics=describe_metrics(episode),
         scale=PIXEL_RATIO,
         frames=[_frame(episode, trace.steps[number], number) for number in shown],
@@ -79,6 +81,20 @@ def describe_training(training: TrainConfig, progress: Progress) -> str:
     if training.task in TRAINED_STAGE:
         text += f" It trains {STAGES[TRAINED_STAGE[training.task]].title.lower()} only; the other stages are untrained."
     return text
+
+
+def load_described_agent(folder: str | os.PathLike[str], trust_code: bool = False) -> tuple[Agent, str]:
+    """The agent of a run, of a folder of weights or of a release, by its name, and how it was trained."""
+    where = newest(folder)
+    if (Path(folder) / CONFIG).exists() or not (where / CONFIG_FILE).exists():
+        agent, config, progress = load_run_agent(folder, trust_code)
+        return agent, describe_training(config, progress)
+    agent = load_agent(where, trust_code=trust_code).eval()
+    if released.is_name(folder):
+        card = released.load_card(os.fspath(folder))
+        text = f"{card.name}: {card.title}. {card.steps:,} steps in {card.gpu_minutes:,.0f} GPU minutes. {card.about}"
+        return agent, f"{text} {card.limits}".strip()
+    return agent, f"Weights of {where} ({preset_name(agent.config)} networks), without the run that trained them."
 
 
 def attention_steps(trace: AgentTrace) -> list[TraceStep]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from scrubjay.agent.released import DEFAULT, names
 from scrubjay.api import play
 from scrubjay.game.record import save_records
 from scrubjay.rooms.directions import facing_vector
@@ -16,6 +17,8 @@ from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose, hand_directions
 from scrubjay.sim.world import MOVES, World
+from scrubjay.viz.agent_page import load_described_agent, write_agent_page
+from scrubjay.viz.agent_trace import trace_agent
 from scrubjay.viz.episode import replay_episode
 from scrubjay.viz.episode_page import summarize, write_episode_page
 from scrubjay.viz.floorplan import draw_floorplan
@@ -25,9 +28,12 @@ from scrubjay.viz.video import write_video
 
 ROOMS = ("FloorPlan1", "FloorPlan201", "FloorPlan301", "FloorPlan401", "FloorPlan501")
 SCENE, GOAL = "FloorPlan1", "Tomato"
+AGENT_SCENE = "FloorPlan21"
+"""A validation room: no agent was trained in it."""
 HIDER, SEEKER, SEED = "heuristic", "frontier", 3
 MAX_HAND_MOVES = 30
 LINKS = {
+    "The released agent": "released/index.html",
     "The rooms": "rooms.html",
     "The agent that was trained": "agent/index.html",
     "What its encoder sees, a small study": "study/index.html",
@@ -53,6 +59,20 @@ def write_game(out: Path, renderer: str, console: Console) -> Path:
     links = {text: href for text, href in LINKS.items() if (out / href).exists()}
     write_episode_page(episode, out / "index.html", "game.mp4", links)
     return out / "index.html"
+
+
+def write_released(out: Path, renderer: str, console: Console) -> Path | None:
+    """Lets the released agent hide and seek, and writes the page of its game; None if there is none."""
+    if DEFAULT not in names():
+        return None
+    console.print(f"playing in {AGENT_SCENE}: {DEFAULT} hides a {GOAL.lower()} and seeks it")
+    agent, training = load_described_agent(DEFAULT)
+    trace = trace_agent(agent, AGENT_SCENE, GOAL, SEED, renderer)
+    save_records([trace.record], out / "released" / "record.json")
+    episode = replay_episode(trace.record, renderer)
+    console.print(summarize(episode))
+    write_agent_page(trace, episode, training, out / "released" / "index.html")
+    return out / "released" / "index.html"
 
 
 def write_rooms(out: Path, renderer: str, console: Console) -> Path:
