@@ -24,7 +24,7 @@ from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.released import DEFAULT, load_card, names
 from scrubjay.bench.agent import random_observations
 from scrubjay.errors import EncoderError, WeightsError
-from scrubjay.evaluation.plan_file import AgentSource
+from scrubjay.evaluation.plan_file import AgentSource, load_plan, plan_path
 from scrubjay.study.encoders import load_encoder
 from scrubjay.study.sources import load_agent_named
 from scrubjay.training.agent_player import AgentPlayer, load_player
@@ -110,10 +110,9 @@ def test_the_agent_is_loaded_by_its_name_wherever_a_run_is(here):
 
 
 def test_a_plan_names_it_too(here, tmp_path):
-    class Plan:
-        agents = {"ours": AgentSource(folder=DEFAULT), "other": AgentSource(folder="x")}
-
-    folders = plan_folders(Plan(), None, tmp_path)
+    sources = {"ours": AgentSource(folder=DEFAULT), "other": AgentSource(folder="x")}
+    plan = load_plan(plan_path("small")).model_copy(update={"agents": sources})
+    folders = plan_folders(plan, None, tmp_path)
     assert newest(folders["ours"]) == here / DEFAULT / "agent" and folders["other"] == tmp_path / "x"
 
 
@@ -144,7 +143,7 @@ def test_it_plays_as_agent_and_by_its_name(here):
     second = scrubjay.play(DEFAULT, scrubjay.load_agent(DEFAULT), **options)
     assert first.players["hider"] == first.players["seeker"] == second.players["hider"] == DEFAULT
     assert first.actions == second.actions and first.hash
-    with pytest.raises(ValueError, match="unknown seeker 'nobody'; choose from random, .*, agent, or a run's folder"):
+    with pytest.raises(ValueError, match=r"unknown seeker 'nobody'; choose from random, .*, agent, or a run's folder"):
         scrubjay.play(seeker="nobody")
 
 
@@ -229,7 +228,7 @@ def test_where_it_is_not_installed_a_sentence_says_where_it_comes_from(tmp_path,
             load(DEFAULT)
     with pytest.raises(WeightsError, match=message):
         scrubjay.play("agent", "agent")
-    with pytest.raises(EncoderError, match=f"unknown encoder 'scrubjay-x'; choose from {DEFAULT}, ours@FOLDER"):
+    with pytest.raises(EncoderError, match=f"unknown encoder 'scrubjay-x'; choose from .*, {DEFAULT}$"):
         load_encoder("scrubjay-x")
     with pytest.raises(WeightsError, match="scrubjay-x is not a released agent; there are none"):
         load_card("scrubjay-x")

@@ -181,9 +181,9 @@ def load_encoder(name: str, trust_code: bool = False) -> StudyEncoder:
 
 
 CHOICES = (
-    released.DEFAULT, f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES,
+    f"{FROM_FOLDER}FOLDER", f"{RANDOM}[:SEED]", *foreign.PACKAGES,
     *(f"{name}@FOLDER" for name in BASELINES), f"{CLASS}FOLDER", "timm:NAME@FILE", "hf:FOLDER", "torch:FILE",
-    f"{FROM_PYTHON}package.module:Class",
+    f"{FROM_PYTHON}package.module:Class", released.DEFAULT,
 )  # fmt: skip
 
 
