@@ -6,6 +6,7 @@ import contextlib
 import cProfile
 import io
 import pstats
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -46,17 +47,19 @@ def measure(
         collector, replay = trainer.start_segment()
         console.print(f"{config.games} games of {config.task}")
         warm, graphs = 0, -1
-        # Kinds of minibatches that first occur later are compiled and captured then.
-        while warm < 2 or (len(trainer.graphs) > graphs and warm < MAX_WARMUP):
+        while warm < 3 or (len(trainer.graphs) > graphs and warm < MAX_WARMUP):
             graphs, warm = len(trainer.graphs), warm + 1
             trainer.update(collector, replay)
         parts: dict[str, float] = {}
-        _wait(device)
-        start, before = time.perf_counter(), trainer.progress
+        times, before = list[float](), trainer.progress
         for _ in range(updates):
+            _wait(device)
+            start = time.perf_counter()
             trainer.update(collector, replay)
-        _wait(device)
-        seconds = (time.perf_counter() - start) / updates
+            times.append(time.perf_counter() - start)
+        # Kinds of minibatches that first occur now are compiled and captured now: the median leaves those updates out.
+        seconds = statistics.median(times)
+        console.print("updates took " + ", ".join(f"{each:.2f}" for each in times) + " s")
         steps = (trainer.progress.steps - before.steps) / updates
         games = (trainer.progress.games - before.games) / updates
         console.print(f"{steps / seconds:,.0f} steps/s, {seconds:.2f} s an update")
