@@ -112,6 +112,15 @@ def test_rotations_own_sequences_keep_agents_apart_there_alone(tmp_path):
     assert "DIR (run)" in {name for name, _ in found["dynamic"]} and len(found["dynamic"]) == 6
 
 
+def test_a_source_without_the_largest_size_has_no_row(tmp_path):
+    write_dynamic(tmp_path / "study")
+    table = tmp_path / "study" / "dynamic.csv"
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(line for line in lines if ",Forward Steps,3200," not in line))
+    add_submission(tmp_path / "study", tmp_path / "tables", "a")
+    assert "Forward Steps" not in {name for name, _ in board(tmp_path / "tables")["dynamic"]}
+
+
 def test_labels_and_a_licence_stand_in_the_tables(tmp_path):
     write_static(tmp_path / "study", STATIC)
     labels = {"ours@out/run": "Scrubjay"}
@@ -159,6 +168,7 @@ def edit(path: Path, old: str, new: str) -> None:
         ("static.csv", "loss,low", "lost,low", "lacks the columns loss"),
         ("static.csv", "random,", "nobody,", "encoders.json: has no hash of nobody"),
         ("encoders.json", "0" * 64, "0" * 63, "encoders.json: has no hash of random"),
+        ("encoders.json", "1234567", '"many"', "the parameters of random must be a number"),
         ("encoders.json", "licence", "license", "an encoder lacks licence"),
         ("study.json", '"data"', '"date"', "study.json: has no digest of the data"),
         ("study.json", '"paper"', '"mini"', "a trial at scale mini, not a full study"),

@@ -260,7 +260,7 @@ def _columns(names: Sequence[str]) -> list[Column]:
 
 
 def _table(key: str, title: str, about: str, entries: Iterator[Entry], paper: str = "") -> Table:
-    merged = _merge(list(entries))
+    merged = _merge([entry for entry in entries if entry.cells])
     columns = _columns([name for entry in merged for name in entry.cells])
     bases: dict[str, list[Basis]] = {}
     for entry in merged:

@@ -99,7 +99,8 @@ def add_submission(
     DataError, and nothing is changed, if the folder has no finished study, one at the trial's scale (without
     `allow_mini`), tables that were edited into something else, or a study that is there already (without `replace`).
     """
-    study, tables, labels = Path(study), Path(tables), dict(labels or {})
+    study, tables = Path(study), Path(tables)
+    labels = {one: _one_line(label) for one, label in (labels or {}).items()}
     name = name or study.resolve().name
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise DataError(
@@ -121,7 +122,7 @@ def add_submission(
     for other in _folders(tables):
         if other != target and _read_about(other)["files"] == digests:
             raise DataError(f"{study}: is on the leaderboard already, as {other.parent.name}")
-    about = {"version": VERSION, "licence": licence, "labels": labels, "files": digests}
+    about = {"version": VERSION, "licence": _one_line(licence), "labels": labels, "files": digests}
     _replace_folder(target, {**texts, FILE: json.dumps(about, indent=1) + "\n"})
     return target
 
@@ -164,10 +165,12 @@ def check_study(results: StudyResults, allow_mini: bool = False) -> None:
     names = list(representations(results))
     listed = {True: results.agents, False: results.encoders}
     for name, of_agent in names:
-        hashes = [str(each["sha256"]) for each in listed[of_agent] if each["name"] == name]
-        if len(hashes) != 1 or not re.fullmatch(r"[0-9a-f]{64}", hashes[0]):
-            file = "agents.json" if of_agent else "encoders.json"
-            raise DataError(f"{folder / file}: has no hash of {name}; run the study's command again, which adds it")
+        file = folder / ("agents.json" if of_agent else "encoders.json")
+        mine = [each for each in listed[of_agent] if each["name"] == name]
+        if len(mine) != 1 or not re.fullmatch(r"[0-9a-f]{64}", str(mine[0]["sha256"])):
+            raise DataError(f"{file}: has no hash of {name}; run the study's command again, which adds it")
+        if not isinstance(mine[0]["parameters"], int) or not isinstance(mine[0]["licence"], str):
+            raise DataError(f"{file}: the parameters of {name} must be a number, and its licence a text")
     data = facts.get("data")
     digests = [data] if kind == "static" else [_of(data, name) for name in experiment_data(results)]
     if not all(isinstance(digest, str) and digest for digest in digests) or not isinstance(facts.get("images", 0), int):
@@ -263,6 +266,11 @@ def _read_about(folder: Path) -> dict[str, Any]:
         return about
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not a submission: {error!r}") from error
+
+
+def _one_line(text: str) -> str:
+    """Words that fit into a cell of a table."""
+    return " ".join(text.replace("|", "/").split())
 
 
 def _digest(text: str) -> str:
