@@ -1,4 +1,4 @@
-"""Commands that measure players against each other: tournament, plan."""
+"""Commands that measure players against each other: tournament, plan, milestones."""
 
 from __future__ import annotations
 
@@ -121,3 +121,85 @@ def plan(
     text, _ = write_plan_results(planned, hidings, results, facts)
     print(text)
     print(results / "index.html")
+
+
+def milestones(
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional],
+    /,
+    hiders: tuple[str, ...] = ("random", "heuristic"),
+    seekers: tuple[str, ...] = ("random", "frontier"),
+    spots: Path | None = None,
+    rooms: tuple[str, ...] = ("test:kitchen", "test:living_room"),
+    games: int = 10,
+    shown: tuple[str, ...] = (),
+    seed: int = 0,
+    size: int | None = None,
+    at_once: int = 4,
+    renderer: Renderer = "auto",
+    device: str = "cpu",
+    trust_code: bool = False,
+    out: Path = Path("out/milestones"),
+) -> None:
+    """Do they play? All milestones of runs hide and seek against each other, scripted players and spots.
+
+    Writes CSV tables with 95 % intervals, charts and a page: hider against seeker over training, how and where hiders
+    hide, and one game of each milestone from the same start, with its paths and mental rollouts. An interrupted
+    tournament continues where it stopped.
+
+    Args:
+        runs: Runs, whose milestones and newest checkpoint play, or folders of weights.
+        hiders: Scripted hiders beside them: random, possible, heuristic.
+        seekers: Scripted seekers beside them: random, possible, frontier, bfs, oracle.
+        spots: Folder of hiding spots, filled by `scrubjay spots`; without one, spots are left out.
+        rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
+        games: Hidings of each hider in each room, of the five objects in turn.
+        shown: Rooms whose hiding places and games are drawn; by default the first one of each type.
+        seed: The same seed samples the same games.
+        size: Image size in pixels; by default what the agents see.
+        at_once: Games in parallel; on a GPU use many.
+        renderer: The renderer.
+        device: cpu, cuda or cuda:N.
+        trust_code: Allow agents whose encoder is python:... to import that code.
+        out: Output folder.
+    """
+    import torch
+
+    from scrubjay.evaluation.tournament import TournamentPlan, check_plan, play_tournament
+    from scrubjay.evaluation.trials import Players
+    from scrubjay.players.by_name import HIDERS, SEEKERS
+    from scrubjay.rooms.generate import expand_scenes
+    from scrubjay.sim.render.make import check_device
+    from scrubjay.spots.spots import DIFFICULTIES
+    from scrubjay.training.milestones import common_image_size, find_milestones
+    from scrubjay.training.named_agents import load_agents
+    from scrubjay.viz.milestone_page import shown_scenes, write_milestones
+
+    if not runs:
+        raise ValueError("name at least one run")
+    check_device(device)
+    scenes = expand_scenes(rooms)
+    found = find_milestones(runs, (*HIDERS, *SEEKERS, *DIFFICULTIES))
+    agents = load_agents({milestone.name: milestone.folder for milestone in found}, device, trust_code)
+    hide = [name for name, agent in agents.items() if agent.agent.config.memory == "full"]
+    plan = TournamentPlan(
+        (*hide, *hiders, *(DIFFICULTIES if spots else ())), (*agents, *seekers), scenes, games, seed, spots,
+        size or common_image_size(agents), renderer, device, at_once,
+    )  # fmt: skip
+    all_hiders: Players = {**HIDERS, **agents}
+    all_seekers: Players = {**SEEKERS, **agents}
+    check_plan(plan, all_hiders, all_seekers)
+    drawn = shown_scenes(scenes, shown)
+    notes = [f"{name} has no map to choose hiding places from, and only seeks." for name in agents if name not in hide]
+    if not spots:
+        notes.append(
+            "Spots of easy, medium and hard difficulty are left out: `scrubjay spots` makes them, --spots takes them."
+        )
+    for sentence in notes:
+        err.print(sentence, soft_wrap=True)
+    digests = {name: agent.digest for name, agent in agents.items()}
+    autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
+    with progress_bar("Games") as update, autocast:
+        hidings = play_tournament(plan, all_hiders, all_seekers, out, update, digests)
+    with progress_bar("Games to draw") as update:
+        write_milestones(plan, found, agents, hidings, out, drawn, notes, update)
+    print(out / "index.html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,6 +109,19 @@ class Journal:
             self.results[match] = search_result(record)
         else:
             self.hidings[match] = record
+
+
+def load_searches(folder: Path, wanted: Collection[Match]) -> dict[Match, Record]:
+    """The records of some of a journal's games. Others are skipped without being checked, since searches are long."""
+    players = {(match.scene, match.hider, match.seeker) for match in wanted}
+    path, found = folder / GAMES_FILE, {}
+    for number, data in _read_lines(path):
+        names = data.get("players", {})
+        if (data.get("scene"), names.get("hider", ""), names.get("seeker", "")) in players:
+            record = _read_record(path, number, data)
+            if (match := match_of(record)) in wanted:
+                found[match] = record
+    return found
 
 
 def match_of(record: Record) -> Match:

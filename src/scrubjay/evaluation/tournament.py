@@ -20,6 +20,7 @@ from scrubjay.evaluation.trials import (
     play_trials,
     search_in_spot,
 )
+from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
@@ -44,6 +45,8 @@ class TournamentPlan:
     device: str = "cpu"
     at_once: int = 4
     """Games played side by side."""
+    limits: tuple[int, ...] = tuple(LIMITS.tolist())
+    """Maximum steps of each stage."""
 
     @property
     def games_per_room(self) -> int:
@@ -66,7 +69,7 @@ def play_tournament(
     """
     check_plan(plan, hiders, seekers)
     return play_trials(
-        Playing(plan.seed, plan.size, plan.renderer, plan.device, plan.at_once),
+        Playing(plan.seed, plan.size, plan.renderer, plan.device, plan.at_once, plan.limits),
         dict.fromkeys(plan.scenes, plan.games_per_room),
         lambda room: _trials_in(plan, room),
         hiders,

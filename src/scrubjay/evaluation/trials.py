@@ -19,7 +19,7 @@ from scrubjay.evaluation.scores import Score, score
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record, new_record
-from scrubjay.game.stages import SEEKER_STEPS
+from scrubjay.game.stages import LIMITS, SEEKER_STEPS
 from scrubjay.players.base import Player
 from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.room import GOALS
@@ -57,6 +57,8 @@ class Hiding:
     score: Score
     results: dict[str, SearchResult]
     """By seeker."""
+    record: Record | None = None
+    """Of the game in which a player hid it; None for spots and people."""
 
     @property
     def can_be_seen(self) -> bool:
@@ -74,6 +76,8 @@ class Playing:
     device: str = "cpu"
     at_once: int = 4
     """Games played side by side."""
+    limits: tuple[int, ...] = tuple(LIMITS.tolist())
+    """Maximum steps of each stage."""
 
 
 def play_trials(
@@ -97,7 +101,7 @@ def play_trials(
         progress: Called after every game.
     """
     scenes, total = tuple(games), sum(games.values())
-    rooms_at_once = min(playing.at_once, len(scenes))
+    rooms_at_once, limits = min(playing.at_once, len(scenes)), np.array(playing.limits)
     hidings: list[Hiding] = []
     for first in range(0, len(scenes), rooms_at_once):
         done = itertools.count(sum(games[scene] for scene in scenes[:first]))
@@ -112,12 +116,15 @@ def play_trials(
             trials = [(room, trial) for room in world.rooms for trial in trials_in(room)]
             for name in dict.fromkeys(trial.player for _, trial in trials if trial.player):
                 matches = [trial.match for _, trial in trials if trial.player == name]
-                _play_missing(journal, world, matches, hiders[name](seed), report)
+                _play_missing(journal, world, matches, hiders[name](seed), report, limits)
             searches = [(trial.hider, _search(journal, world, room, trial)) for room, trial in trials]
             for name, seeker in seekers.items():
                 matches = [replace(search, seeker=name) for _, search in searches if journal.scores[search].bfs_found]
-                _play_missing(journal, world, matches, seeker(seed), report)
-        hidings += [_hiding(hider, journal, search, seekers) for hider, search in searches]
+                _play_missing(journal, world, matches, seeker(seed), report, limits)
+        hidings += [
+            _hiding(hider, journal, search, seekers, journal.hidings[trial.match] if trial.player else None)
+            for (hider, search), (_, trial) in zip(searches, trials, strict=True)
+        ]
     progress(total, total)
     return hidings
 
@@ -148,13 +155,18 @@ def search_after(record: Record) -> EpisodeSpec:
 
 
 def _play_missing(
-    journal: Journal, world: World, matches: Sequence[Match], player: Player, report: Callable[[], None]
+    journal: Journal,
+    world: World,
+    matches: Sequence[Match],
+    player: Player,
+    report: Callable[[], None],
+    limits: np.ndarray,
 ) -> None:
     """Plays the matches that the journal lacks."""
     missing = [match for match in matches if not journal.has(match)]
     for _ in range(len(matches) - len(missing)):
         report()
-    for match, record in play_matches(world, missing, player) if missing else ():
+    for match, record in play_matches(world, missing, player, limits) if missing else ():
         journal.add_game(match, record)
         report()
 
@@ -178,9 +190,9 @@ def _unplayed_record(match: Match, world: World) -> Record:
     return record
 
 
-def _hiding(hider: str, journal: Journal, search: Match, seekers: Players) -> Hiding:
+def _hiding(hider: str, journal: Journal, search: Match, seekers: Players, record: Record | None) -> Hiding:
     hiding_score, not_found = journal.scores[search], SearchResult(False, SEEKER_STEPS, 0)
     results = {
         name: journal.results[replace(search, seeker=name)] if hiding_score.bfs_found else not_found for name in seekers
     }
-    return Hiding(search.scene, hider, search.spec.goal, hiding_score, results)
+    return Hiding(search.scene, hider, search.spec.goal, hiding_score, results, record)

@@ -128,7 +128,7 @@ def score_chart(episode: Episode, hiding: HidingDecision) -> Figure:
     values = np.array([table[quarter, rows, columns] for _, table in maps])
     for axes, (start, _), scores in zip(charts.axes[0], maps, values, strict=True):
         background.draw(axes)
-        mappable = _draw_poses(axes, episode, hiding, places, scores, (values.min(), values.max()))
+        mappable = draw_poses(axes, episode, hiding, places, scores, (values.min(), values.max()))
         x, y = cells_to_room_frame(episode.start, hiding.explored, np.array(start))
         for color, width in (("white", 4), (INK, 2)):
             axes.plot(x, y, "s", mfc="none", mec=color, mew=width, ms=10)
@@ -140,7 +140,7 @@ def score_chart(episode: Episode, hiding: HidingDecision) -> Figure:
     )
 
 
-def _draw_poses(
+def draw_poses(
     axes: Axes,
     episode: Episode,
     hiding: HidingDecision,
@@ -174,7 +174,7 @@ def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> F
     )
     first, *others = charts.axes[0]
     background.draw(first)
-    mappable = _draw_poses(
+    mappable = draw_poses(
         first, episode, hiding, places[real], expected[real], (expected[real].min(), expected[real].max())
     )
     facing = facing_vector(episode.start.rotation + 90 * places[real][:, 2])
@@ -188,7 +188,7 @@ def rollouts_chart(episode: Episode, hiding: HidingDecision, seed: int = 0) -> F
     first.set_title("candidates", fontsize=9, color=INK)
     for axes, (number, name) in zip(others, names.items(), strict=True):
         background.draw(axes)
-        _draw_paths(axes, episode, hiding, number, seed)
+        draw_rollouts(axes, episode, hiding, number, seed)
         found = choice.rollouts.found.view(*choice.outcomes.shape, -1)[0, number].float().mean()
         title = f"{number + 1}: {', '.join(name)}\n{expected[number]:.1f} steps expected, {100 * found:.0f} % find it"
         axes.set_title(title, fontsize=9, color=INK)
@@ -215,7 +215,7 @@ def separate(points: np.ndarray, gap: float, iterations: int = 100) -> np.ndarra
     return points
 
 
-def _draw_paths(axes: Axes, episode: Episode, hiding: HidingDecision, number: int, seed: int) -> None:
+def draw_rollouts(axes: Axes, episode: Episode, hiding: HidingDecision, number: int, seed: int) -> None:
     """Draws the rollouts for all outcomes imagined at a pose, one of each in color."""
     choice, rng = hiding.choice, np.random.default_rng(seed)
     width, draws = hiding.explored.visited.shape[-1], choice.outcomes.shape[-1]

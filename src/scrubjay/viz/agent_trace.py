@@ -18,7 +18,7 @@ from scrubjay.agent.metric_map import NUM_HEADS, Entries, unpack
 from scrubjay.agent.perspective import ExploredMaps, PlaceChoice
 from scrubjay.game.actions import ALLOWED, NAMES, NOTHING, Stage
 from scrubjay.game.cache import CacheGame
-from scrubjay.game.episode import RandomEpisodes
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.record import Record, Recorder
 from scrubjay.game.stages import LIMITS
@@ -104,12 +104,23 @@ def load_run_agent(folder: str | os.PathLike[str], trust_code: bool = False) -> 
 
 @torch.no_grad()
 def trace_agent(
-    agent: Agent, scene: str, goal: str, seed: int = 0, renderer: str = "auto", limits: np.ndarray = LIMITS
+    agent: Agent,
+    scene: str,
+    goal: str,
+    seed: int = 0,
+    renderer: str = "auto",
+    limits: np.ndarray = LIMITS,
+    start: AgentPose | None = None,
 ) -> AgentTrace:
-    """Plays a whole game with the agent as hider and seeker. The same seed plays the same game."""
+    """Plays a whole game with the agent as hider and seeker, on the agent's device. A seed plays the same game.
+
+    The game begins at `start`, or at a pose that the seed decides.
+    """
     check_hides(agent.config)
-    episodes, generator = RandomEpisodes(seed, (goal,)), torch.Generator().manual_seed(seed)
-    with World([scene], size=agent.config.image_size, renderer=renderer) as world:
+    device = next(agent.parameters()).device
+    generator = torch.Generator(device).manual_seed(seed)
+    episodes = (lambda *_: EpisodeSpec(goal, start)) if start else RandomEpisodes(seed, (goal,))
+    with World([scene], size=agent.config.image_size, renderer=renderer, device=str(device)) as world:
         game = CacheGame(world, episodes, limits)
         recorder, state = Recorder(game, {"hider": "agent", "seeker": "agent"}), agent.initial_state(1)
         steps: list[TraceStep] = []
@@ -117,18 +128,19 @@ def trace_agent(
         hiding: HidingDecision | None = None
         while not records:
             # OpenGL reuses its buffers: copy the observation.
-            observation, before = tree.map(torch.clone, observe(game)), state
-            output = agent.act(before, observation, torch.tensor([not steps]))
+            observation = tree.map(lambda tensor: tensor.clone().to(device), observe(game))
+            before = state
+            output = agent.act(before, observation, torch.tensor([not steps], device=device))
             state, place = output.state, np.zeros((1, 4), int)
             probabilities = output.decision.logits[0].double().softmax(-1)
             action = np.array([int(torch.multinomial(probabilities, 1, generator=generator))])
             if game.stage[0] == Stage.PS:
                 action[0] = NOTHING
                 place, hiding = _simulate_perspectives(agent, state, observation, generator)
-            start, here = AgentPose(*game.start[0]), world.agent_pose(0)
+            began, here = AgentPose(*game.start[0]), world.agent_pose(0)
             result = game.step(action, place)
             records = recorder.note(result, place)
-            steps.append(_trace_step(agent, before, output, observation, start, here, bool(result.success[0])))
+            steps.append(_trace_step(agent, before, output, observation, began, here, bool(result.success[0])))
     (record,) = records
     steps = [replace(step, action=name) for step, name in zip(steps, record.actions, strict=True)]
     assert hiding is not None, "a whole game has PS"
@@ -170,18 +182,18 @@ def _trace_step(
     stage = Stage(int(observation.stage[0]))
     entries, weights = attention_weights(agent, before, output)
     written = entries.written[0]
-    probabilities = output.decision.logits[0].softmax(-1).numpy()
+    probabilities = output.decision.logits[0].softmax(-1).cpu().numpy()
     return TraceStep(
         stage=stage,
         action="",
         success=success,
-        picture=observation.image[0].numpy(),
+        picture=observation.image[0].cpu().numpy(),
         agent_pose=here,
         probabilities=np.where(stage == Stage.PS, 0, probabilities),
         value=float(output.decision.value[0]),
-        hittable=output.decision.hittable[0].sigmoid().numpy(),
-        remembered=to_room_frame(start, unpack(entries.keys[0, written])[:, :2].numpy()),
-        attention=weights[0][:, written].numpy(),
+        hittable=output.decision.hittable[0].sigmoid().cpu().numpy(),
+        remembered=to_room_frame(start, unpack(entries.keys[0, written])[:, :2].cpu().numpy()),
+        attention=weights[0][:, written].cpu().numpy(),
     )
 
 
@@ -192,16 +204,17 @@ def _simulate_perspectives(
     place, choice, explored = agent.choose_place(state.metric_map, observation.place, generator)
     other_starts = []
     for row, column in _distant_positions(explored):
-        moved = replace(explored, start=torch.tensor([[row, column, 0, 1]]))
+        moved = replace(explored, start=explored.start.new_tensor([[row, column, 0, 1]]))
         scores = agent.perspective.place_scores(agent.perspective.encode_maps(moved), explored.places)
-        other_starts.append(((row, column), scores[0].numpy()))
-    return place.numpy(), HidingDecision(choice, explored, other_starts)
+        other_starts.append(((row, column), scores[0].cpu().numpy()))
+    choice, explored = tree.map(torch.Tensor.cpu, choice), tree.map(torch.Tensor.cpu, explored)
+    return place.cpu().numpy(), HidingDecision(choice, explored, other_starts)
 
 
 def _distant_positions(explored: ExploredMaps) -> list[tuple[int, int]]:
     """Visited positions, row and column: the farthest from the start, and the farthest from both, if they differ."""
-    floor = explored.floor[0].nonzero().numpy()
-    kept = [explored.start[0, :2].numpy()]
+    floor = explored.floor[0].nonzero().cpu().numpy()
+    kept = [explored.start[0, :2].cpu().numpy()]
     while len(kept) <= OTHER_STARTS:
         gaps = np.min([np.linalg.norm(floor - position, axis=1) for position in kept], axis=0)
         if not gaps.max():

@@ -86,11 +86,22 @@ class FloorPlan:
         (x, y), unit = self._pixels([pose[:2]])[0], SUPERSAMPLING
         self._draw.rectangle([x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit], outline=color, width=2 * unit)
 
-    def diamond(self, x: float, y: float, color: str) -> None:
+    def shade(self, values: np.ndarray, color: str) -> None:
+        """Colors the plan: `values` (h, w) from 0 to 1, north up, cover the picture; 1 is the full color."""
+        alpha = Image.fromarray((255 * values.clip(0, 1)).astype(np.uint8)).resize(
+            self._image.size, Image.Resampling.BICUBIC
+        )
+        self._image.paste(color, (0, 0, *self._image.size), alpha)
+
+    def dot(self, pose: AgentPose, color: str) -> None:
+        """Marks a position."""
+        self._disc(*self._pixels([pose[:2]])[0], 3, color)
+
+    def diamond(self, x: float, y: float, color: str, half: int = 8, outline: str = "white") -> None:
         """Marks where an object lies."""
-        (x, y), half = self._pixels([(x, y)])[0], 8 * SUPERSAMPLING
+        (x, y), half = self._pixels([(x, y)])[0], half * SUPERSAMPLING
         corners = [(x, y - half), (x + half, y), (x, y + half), (x - half, y)]
-        self._draw.polygon(corners, fill=color, outline="white", width=SUPERSAMPLING)
+        self._draw.polygon(corners, fill=color, outline=outline, width=SUPERSAMPLING)
 
     def _pixels(self, points) -> list[tuple[float, float]]:
         west, north = self._origin

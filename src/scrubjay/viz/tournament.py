@@ -123,7 +123,9 @@ def write_plot(results: dict[str, Any], path: Path, title: str = "") -> None:
     write_atomically(path, draw_bars(found, "found (%)", "seeker", title))
 
 
-def draw_bars(rows: dict[str, dict[str, Summary]], ylabel: str, legend: str, title: str = "") -> bytes:
+def draw_bars(
+    rows: dict[str, dict[str, Summary]], ylabel: str, legend: str, title: str = "", colors: Sequence[str] = SERIES
+) -> bytes:
     """A PNG of bars with 95 % intervals, in percent: a group for each hider, in it a bar for each series."""
     series = list(dict.fromkeys(name for row in rows.values() for name in row))
     width = 0.82 / len(series)
@@ -136,7 +138,7 @@ def draw_bars(rows: dict[str, dict[str, Summary]], ylabel: str, legend: str, tit
         at = np.arange(len(values)) + (number - (len(series) - 1) / 2) * width
         mean = 100 * np.array([value.mean for value in values])
         ends = [100 * np.array([value.low for value in values]), 100 * np.array([value.high for value in values])]
-        color = SERIES[number % len(SERIES)]
+        color = colors[number % len(colors)]
         axes.bar(at, mean, 0.9 * width, color=color, label=name)
         axes.errorbar(at, mean, [mean - ends[0], ends[1] - mean], fmt="none", ecolor=INK, elinewidth=1.1, capsize=2.5)
     axes.set(ylim=(0, 100), ylabel=ylabel, xlabel="hider, or difficulty of the spots", title=title)
