@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import Grid, frame
@@ -87,11 +87,12 @@ class FloorPlan:
         self._draw.rectangle([x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit], outline=color, width=2 * unit)
 
     def shade(self, values: np.ndarray, color: str) -> None:
-        """Colors the plan: `values` (h, w) from 0 to 1, north up, cover the picture; 1 is the full color."""
-        alpha = Image.fromarray((255 * values.clip(0, 1)).astype(np.uint8)).resize(
-            self._image.size, Image.Resampling.BICUBIC
-        )
-        self._image.paste(color, (0, 0, *self._image.size), alpha)
+        """Colors the room: `values` (h, w) from 0 to 1, north up, cover the picture; 1 is the full color."""
+        size = self._image.size
+        alpha = Image.fromarray((255 * values.clip(0, 1)).astype(np.uint8)).resize(size, Image.Resampling.BICUBIC)
+        inside = Image.new("L", size)
+        ImageDraw.Draw(inside).polygon(self._pixels(self.compiled.room.outline), fill=255)
+        self._image.paste(color, (0, 0, *size), ImageChops.multiply(alpha, inside))
 
     def dot(self, pose: AgentPose, color: str) -> None:
         """Marks a position."""

@@ -17,7 +17,7 @@ from scrubjay.viz.palette import BLUE, INK, QUIET, RED
 
 CELLS = 160
 """Cells along an edge of the heat map."""
-BLUR = 0.35
+BLUR = 0.25
 """Standard deviation of each object's heat, in meters."""
 STRONGEST = 0.85
 """Opacity of the hottest place."""

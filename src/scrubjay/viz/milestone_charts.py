@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from scrubjay.evaluation.hiding_places import KINDS
 from scrubjay.game.metrics import Summary
 from scrubjay.spots.spots import DIFFICULTIES
-from scrubjay.training.milestones import Milestone
+from scrubjay.training.milestones import Milestone, label_milestones
 from scrubjay.viz.agent_charts import ChartGrid
 from scrubjay.viz.milestone_tables import VISIBILITIES, Row
 from scrubjay.viz.page import Figure
@@ -45,26 +45,20 @@ def over_training_chart(
     hiders = list(dict.fromkeys(row["hider"] for row in rows))
     seekers = list(dict.fromkeys(row["seeker"] for row in rows))
     found = {(row["hider"], row["seeker"]): row["found"] for row in rows}
-    charts = ChartGrid(2, 1080, 400)
-    left, right = charts.axes[0]
     hiding = [milestone for milestone in milestones if milestone.name in hiders]
-    _draw_lines(
-        left, hiding, {seeker: {m.name: found[m.name, seeker] for m in hiding} for seeker in seekers}, labels, colors
-    )
-    _draw_lines(
-        right, milestones, {hider: {m.name: found[hider, m.name] for m in milestones} for hider in hiders}, labels,
-        colors,
-    )  # fmt: skip
-    for axes, role, other, better in (
-        (left, "hider", "seeker", "lower"),
-        (right, "seeker", "hider or spots", "higher"),
-    ):
+    by_seeker = {seeker: {m.name: found[m.name, seeker] for m in hiding} for seeker in seekers}
+    by_hider = {hider: {m.name: found[hider, m.name] for m in milestones} for hider in hiders}
+    panels = [("hider", "seeker", "lower", hiding, by_seeker)] if hiding else []
+    panels.append(("seeker", "hider or spots", "higher", list(milestones), by_hider))
+    charts = ChartGrid(len(panels), 540 * len(panels), 400)
+    for axes, (role, other, better, over, series) in zip(charts.axes[0], panels, strict=True):
+        _draw_lines(axes, over, series, labels, colors)
         axes.set_title(f"{role}s over training: {better} is better for them", fontsize=10, color=INK, loc="left")
         axes.set_xlabel(f"games of training of the {role}", fontsize=9, color=QUIET)
         axes.legend(
             title=other, frameon=False, fontsize=8, title_fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5)
         )
-    left.set_ylabel("found (%)", fontsize=9, color=QUIET)
+    charts.axes[0, 0].set_ylabel("found (%)", fontsize=9, color=QUIET)
     return charts.to_figure(
         "How often hidden objects are found, with 95 % intervals. Left: what hiders of each milestone hid, a line for "
         "each seeker. Right: what seekers of each milestone found, a line for each hider and each difficulty of spots."
@@ -92,7 +86,8 @@ def _draw_lines(
             at, mean, [mean - low, high - mean], fmt="o", ms=5, color=colors[name], elinewidth=1.2, capsize=2.5,
             label=labels.get(name, name),
         )  # fmt: skip
-    axes.set_xticks(range(len(milestones)), [labels[m.name] for m in milestones])
+    ticks = label_milestones(milestones)
+    axes.set_xticks(range(len(milestones)), [ticks[m.name] for m in milestones])
     axes.set(ylim=(-3, 103), xlim=(-0.4, len(milestones) - 0.6))
     _plain(axes)
 

@@ -27,7 +27,12 @@ from scrubjay.viz.episode import Episode
 from scrubjay.viz.floorplan import FloorPlan
 from scrubjay.viz.hiding_maps import MAP_SIZE, poses_in_room
 from scrubjay.viz.page import Figure
-from scrubjay.viz.palette import BLUE, GREEN, HIDING_POSE, INK, OBJECT, RED
+from scrubjay.viz.palette import HIDING_POSE, INK, OBJECT, RED
+
+EXPLORED = "#3f8a5f"
+"""The hider's path, darker than the grid."""
+LEGEND = (("explored", EXPLORED), ("chosen pose", HIDING_POSE), ("object", OBJECT), ("seeker", RED))
+"""Colors on the plans."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ def hider_plan(label: str, record: Record, compiled: CompiledRoom, grid: Grid) -
     """How the hider explored, which pose it chose, and where the object ended up."""
     plan = FloorPlan(compiled, grid, MAP_SIZE, numbered=False)
     path = [record.start, *poses_in_room(record.start, path_of_stage(record, Stage.EM))]
-    plan.path(path, GREEN)
+    plan.path(path, EXPLORED)
     chosen = poses_in_room(record.start, path_of_stage(record, Stage.PS))
     if chosen:
         plan.dotted(path[-1], chosen[0], HIDING_POSE)
@@ -97,7 +102,7 @@ def missing_search(label: str, start: AgentPose, compiled: CompiledRoom, grid: G
 
 def beliefs_chart(games: Sequence[MilestoneGame]) -> Figure:
     """A column for each milestone. Above: quick scores of all poses; below: mental rollouts for the pose it chose."""
-    charts = ChartGrid(len(games), max(330 * len(games), 360), 690, rows=2)
+    charts = ChartGrid(len(games), max(330 * len(games), 360), 600, rows=2)
     known = [
         cells_to_room_frame(
             game.episode.start, game.trace.hiding.explored, game.trace.hiding.explored.floor[0].nonzero().numpy()
@@ -139,9 +144,3 @@ def placing_charts(games: Sequence[MilestoneGame]) -> list[Figure]:
         if game.trace.steps_in(Stage.OH)
         for figure in [hittable_chart(game.trace)]
     ]
-
-
-LEGEND = (
-    ("explored", GREEN), ("chosen pose", HIDING_POSE), ("object", OBJECT), ("seeker", RED), ("not found", BLUE),
-)  # fmt: skip
-"""Colors on the plans."""

@@ -101,13 +101,13 @@ def write_milestones(
     """
     labels = {name: f"{label} games" for name, label in label_milestones(milestones).items()}
     labels |= {m.name: m.name for m in milestones if m.games is None}
-    ticks, colors = label_milestones(milestones), player_colors(milestones, (*plan.hiders, *plan.seekers))
+    colors = player_colors(milestones, (*plan.hiders, *plan.seekers))
     tables = write_tables(hidings, folder)
     results = []
     for split in dict.fromkeys(row["split"] for row in tables["matrix"]):
         rows = {name: [row for row in table if row["split"] == split] for name, table in tables.items()}
         charts = {
-            "training": over_training_chart(rows["matrix"], milestones, {**labels, **ticks}, colors),
+            "training": over_training_chart(rows["matrix"], milestones, labels, colors),
             "kinds": kinds_chart(rows["hidings"], labels),
             "visible_from": visibility_chart(rows["visible_from"], labels),
             "found_by_visibility": found_by_visibility_chart(rows["found_by_visibility"], labels, colors),
@@ -160,25 +160,27 @@ def summary_sentences(
     hiders = [milestone.name for milestone in milestones if milestone.name in hiding]
     first, last = milestones[0].name, milestones[-1].name
     sentences = []
-    if hiders:
-        early, late = hiders[0], hiders[-1]
+    for early, late in [(hiders[0], hiders[-1])] if hiders else []:
         sentences.append(
-            f"The last seeker finds {format_summary(found[early, last], 100)} % of what the first hider hid "
-            f"({format_summary(steps[early, last])} steps), and {format_summary(found[late, last], 100)} % of what the "
-            f"last one hid ({format_summary(steps[late, last])} steps)."
+            f"The seeker of {labels[last]} finds {format_summary(found[early, last], 100)} % of what the hider of "
+            f"{labels[early]} hid ({format_summary(steps[early, last])} steps), and "
+            f"{format_summary(found[late, last], 100)} % of what the hider of {labels[late]} hid "
+            f"({format_summary(steps[late, last])} steps)."
         )
         places, visible, meters = (
             [format_summary(hiding[name][key], scale) for name in (early, late)]
             for key, scale in (("placed", 100), ("visible_from", 100), (METERS, 1))
         )
         sentences.append(
-            f"The first hider places {places[0]} % of its objects, visible from {visible[0]} % of the poses, "
-            f"{meters[0]} m from the start; the last one {places[1]} %, {visible[1]} % and {meters[1]} m."
+            f"The hider of {labels[early]} places {places[0]} % of its objects, visible from {visible[0]} % of the "
+            f"poses, {meters[0]} m from the start; that of {labels[late]} {places[1]} %, {visible[1]} % and "
+            f"{meters[1]} m."
         )
     for difficulty in (name for name in DIFFICULTIES if (name, last) in found):
         sentences.append(
-            f"Of {difficulty} spots the first seeker finds {format_summary(found[difficulty, first], 100)} %, the last "
-            f"one {format_summary(found[difficulty, last], 100)} %."
+            f"Of {difficulty} spots the seeker of {labels[first]} finds "
+            f"{format_summary(found[difficulty, first], 100)} %, that of {labels[last]} "
+            f"{format_summary(found[difficulty, last], 100)} %."
         )
     return [*sentences, "Brackets are 95 % intervals."]
 
@@ -187,7 +189,8 @@ def _describe(plan: TournamentPlan, milestones: Sequence[Milestone], hidings: Se
     searches = sum(len(hiding.results) for hiding in hidings)
     rooms = len(plan.scenes)
     return (
-        f"{len(milestones)} milestone{'s' * (len(milestones) > 1)} against each other, scripted players and spots: "
+        f"{len(milestones)} milestone{'s' * (len(milestones) > 1)} against each other, scripted players"
+        f"{' and spots' * bool(set(plan.hiders) & set(DIFFICULTIES))}: "
         f"{len(hidings):,} hidings and {searches:,} searches in {rooms} room{'s' * (rooms > 1)}. All hiders have the "
         "same starts, and all seekers search for the same objects."
     )
