@@ -147,7 +147,7 @@ def milestones(
     tournament continues where it stopped.
 
     Args:
-        runs: Runs, whose milestones and newest checkpoint play; folders of weights; or scrubjay-paper, the released agent.
+        runs: Runs, whose milestones and newest checkpoint play; folders of weights; or scrubjay-paper, as released.
         hiders: Scripted hiders beside them: random, possible, heuristic.
         seekers: Scripted seekers beside them: random, possible, frontier, bfs, oracle.
         spots: Folder of hiding spots, filled by `scrubjay spots`; without one, spots are left out.
