@@ -241,7 +241,7 @@ def test_three_lines_add_a_row(tmp_path, monkeypatch, capsys):
     run(monkeypatch, "show", "--markdown")
     markdown = capsys.readouterr().out
     assert Path("page.md").read_text() == f"Before\n{BEGIN}\n\n{markdown}\n{END}\nafter\n"
-    assert "**0.350** (0.250 to 0.450)" in markdown and "≈ 0.400 (0.300 to 0.500)" in markdown
+    assert "**0.350**<br>0.250 to 0.450" in markdown and "≈ 0.400<br>0.300 to 0.500" in markdown
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def _markdown_cell(table: Table, column: Column, cell: Cell | None) -> str:
     number = column.number(cell.value)
     number = f"**{number}**" if cell.is_best else f"≈ {number}" if cell.is_close else number
     letter = table.letter(column, cell)
-    return f"{number} ({column.interval(cell)}){f' {letter}' if letter else ''}"
+    return f"{number}{f' {letter}' if letter else ''}<br>{column.interval(cell)}"
 
 
 def _weights_line(entry: Entry) -> str:
