@@ -21,7 +21,8 @@ from scrubjay.web.server import running
 from scrubjay.web.thinking import ThinkingPlayer
 
 EXPLORING = 4
-NAMES = ["value", "expected steps", "most expected steps"]
+NAMES = ["value", "attended"]
+IN_PS = ["value", "expected steps", "most expected steps", "attended"]
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +31,24 @@ def agent():
     return Agent(SMALL).eval()
 
 
+def check_attended(attended: list[list[float]], been: set[tuple[float, float]]) -> None:
+    """Positions that the agent was at, each once, most attention first; the rest of it is on the null entry."""
+    shares = [share for _, _, share in attended]
+    assert shares == sorted(shares, reverse=True) and all(share >= 0 for share in shares) and sum(shares) <= 1.01
+    positions = [(x, y) for x, y, _ in attended]
+    assert len(set(positions)) == len(positions) <= 12
+    for x, y in positions:
+        assert min(np.hypot(x - a, y - b) for a, b in been) < 0.02
+    assert bool(attended) == bool(been)
+
+
 def test_an_agent_that_reports_its_internals_plays_the_same_game(agent):
     limits = np.array([EXPLORING, 1, 3, 3, 3])
     games = []
     for kind in (AgentPlayer, ThinkingPlayer):
         with World([ROOM], size=SIZE) as world:
             game, player, taken = CacheGame(world, RandomEpisodes(3, ("Bread",)), limits), kind(agent, seed=5), []
+            been: set[tuple[float, float]] = set()
             for _ in range(EXPLORING + 2):
                 if kind is ThinkingPlayer and not taken:
                     # The value of the first step, computed separately.
@@ -50,7 +63,9 @@ def test_an_agent_that_reports_its_internals_plays_the_same_game(agent):
                 action, place = player(game, np.ones(1, bool))
                 taken.append((action.tolist(), place.tolist()))
                 if kind is ThinkingPlayer:
-                    assert list(player.internals) == (NAMES if choosing else NAMES[:1])
+                    assert list(player.internals) == (IN_PS if choosing else NAMES)
+                    check_attended(player.internals["attended"], been)
+                    been.add(tuple(game.world.state.position[0].round(2).tolist()))
                     assert player.internals["value"] == first or len(taken) > 1
                     assert not agent.heads._forward_hooks
                 if choosing and kind is ThinkingPlayer:
@@ -73,9 +88,15 @@ def test_an_agents_internals_are_shown_with_the_games_that_it_played(tmp_path, a
             record = one.skip_to_end()["result"]["record"]
         answer = wait_for_replay(url, record)
         value = answer["internals"]["value"]
-        assert list(answer["internals"]) == ["value"] and len(value) == len(answer["steps"])
+        assert list(answer["internals"]) == NAMES and len(value) == len(answer["steps"])
         seeking = [step["stage"] == "S" for step in answer["steps"]]
         assert [number is not None for number in value] == seeking and any(seeking)
+        attended = answer["internals"]["attended"]
+        first = seeking.index(True)
+        assert attended[:first] == [None] * first and attended[first] == [], "a seeker starts with an empty map"
+        been = {tuple(step["place"][:2]) for step in answer["steps"][first - 1 :]}
+        for places in attended[first + 1 :]:
+            check_attended(places, been)
         # Stored with the record, and sent again when it is no longer cached.
         server.worker.call(server.replays._cache.clear).result()
         assert wait_for_replay(url, record)["internals"] == answer["internals"]

@@ -149,10 +149,17 @@ def trace_agent(
 
 def attention_weights(agent: Agent, before: MemoryState, output: AgentOutput) -> tuple[Entries, torch.Tensor]:
     """The map entries of B games that a step could read, and the heads' weights (B, 4, M) over them."""
-    entries, stage = before.metric_map.entries, output.state.stage
+    return map_attention(agent, before, output.state.stage, output.dirs.grid)
+
+
+def map_attention(
+    agent: Agent, before: MemoryState, stage: torch.Tensor, grid: torch.Tensor
+) -> tuple[Entries, torch.Tensor]:
+    """`attention_weights` of a step at stages (B,) whose DIR grids are (B, G, 7, 7)."""
+    entries = before.metric_map.entries
     emptied = (stage != before.stage) & ((stage == EM) | (stage == S))
     entries = replace(entries, written=entries.written & ~emptied[:, None])
-    queries = agent.memory.map_reader.query(output.dirs.grid.mean((-2, -1))).unflatten(-1, (NUM_HEADS, -1))
+    queries = agent.memory.map_reader.query(grid.mean((-2, -1))).unflatten(-1, (NUM_HEADS, -1))
     scores = queries @ entries.values.transpose(1, 2)
     return entries, metric_map.attention_weights(scores, entries.written, queries.shape[-1])
 

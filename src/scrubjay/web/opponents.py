@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,9 +23,9 @@ SOMEWHERE = "somewhere"
 
 @runtime_checkable
 class ReportsInternals(Protocol):
-    """A player that exposes values of its last step by name, such as its value estimate."""
+    """A player that exposes values of its last step by name, such as its value estimate: numbers, or lists."""
 
-    internals: Mapping[str, float]
+    internals: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def sample_spec(world: World, role: str, goal: str, opponent: str, seed: int) ->
     return replace(spec, first=Stage.S, pose=spots[0].pose, open=spots[0].open)
 
 
-def internals_of(player: Player) -> Mapping[str, float]:
+def internals_of(player: Player) -> Mapping[str, Any]:
     """What the player reported about its last step; empty for most players."""
     return player.internals if isinstance(player, ReportsInternals) else {}
 

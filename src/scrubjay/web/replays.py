@@ -50,7 +50,7 @@ class Replay:
     """One JPEG per step."""
     plan: bytes = b""
     internals: dict[str, Any] | None = None
-    """Values that the players reported: a list per name with a number or None per step."""
+    """Values that the players reported: a list per name with one per step, or None."""
 
     def as_json(self) -> dict[str, Any]:
         if self.failed:

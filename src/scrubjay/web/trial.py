@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -96,13 +97,15 @@ class Trial:
         x, y = map(float, state.position[0])
         return AgentPose(x, y, float(state.rotation[0]), bool(state.standing[0]))
 
-    def internals(self) -> dict[str, list[float | None]] | None:
-        """Values that the players reported: a list per name with a number or None per step. None if there are none."""
-        names = dict.fromkeys(name for values in self._internals for name in values)
-        numbers = {name: [values.get(name, math.nan) for values in self._internals] for name in names}
-        return {name: [x if math.isfinite(x) else None for x in numbers[name]] for name in names} or None
+    def internals(self) -> dict[str, list[Any]] | None:
+        """Values that the players reported: a list per name with one per step, or None. None if there are none.
 
-    def step(self, action: str, internals: Mapping[str, float] = {}) -> bool:
+        Numbers that are not finite are None too.
+        """
+        names = dict.fromkeys(name for values in self._internals for name in values)
+        return {name: [_json_value(values.get(name)) for values in self._internals] for name in names} or None
+
+    def step(self, action: str, internals: Mapping[str, Any] = {}) -> bool:
         """Takes one step, as `steps_for` returns them, and stores the player's internals; returns success."""
         if action == WALK:
             spec = replace(self.spec, place=self.agent_pose, open=tuple(np.flatnonzero(self.state.open[0]).tolist()))
@@ -147,7 +150,7 @@ class Trial:
         limits[Stage.PS] = 1
         self.game = _Game(world, lambda *_: spec, limits, forgiving=True)
         self.recorder = Recorder(self.game, self.players)
-        self._internals: list[Mapping[str, float]] = []
+        self._internals: list[Mapping[str, Any]] = []
         self.state = world.state
 
     def _record_step(self, result: StepResult, place: np.ndarray | None) -> None:
@@ -160,3 +163,8 @@ class Trial:
             self.record, self.state = record, final
             # The game has already started its next episode; show the final state of this one.
             self.game.world.state = final
+
+
+def _json_value(value: Any) -> Any:
+    """The value; None for numbers that JSON has not."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,10 +7,11 @@ const HEIGHT = 96;
 const MARGIN = 8;
 
 export class Charts {
-  /** `internals` holds a list by name with a number or null per step; a click on a chart calls go(step). */
+  /** `internals` holds a list by name with a number or null per step; a click on a chart calls go(step). What the agent
+   * attends to is drawn on the plan instead. */
   constructor(internals, total, go) {
     this.total = total;
-    this.charts = Object.entries(internals).map(([name, values]) => this.chart(name, values, go));
+    this.charts = Object.entries(internals).filter(([name]) => name !== "attended").map(([name, values]) => this.chart(name, values, go));
     this.node = element("section", { className: "charts" }, element("h2", {}, "Agent internals"),
       ...this.charts.map(({ node }) => node));
   }
@@ -49,10 +50,16 @@ export class Charts {
       const present = Number.isFinite(value);
       const y = HEIGHT - MARGIN - ((value - low) / span) * (HEIGHT - 2 * MARGIN);
       if (present && connected) line.lineTo(this.x(k), y);
-      else if (present) line.moveTo(this.x(k), y);
+      else if (present && Number.isFinite(values[k + 1])) line.moveTo(this.x(k), y);
+      else if (present) dot(line, this.x(k), y); // A value of a single step, such as a choice.
       connected = present;
     });
     const node = element("figure", {}, element("figcaption", {}, `${name} `, output), canvas);
     return { node, canvas, output, values, line };
   }
+}
+
+function dot(line, x, y) {
+  line.moveTo(x + 3, y);
+  line.arc(x, y, 3, 0, 2 * Math.PI);
 }

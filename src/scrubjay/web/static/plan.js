@@ -1,11 +1,11 @@
-// The floor plan with the paths of hider, seeker and object up to a step.
+// The floor plan with the paths of hider, seeker and object up to a step, and what an agent attends to on its map.
 
 import { element } from "./dom.js";
 import { arrow } from "./map.js";
 
 const MARGIN_M = 0.2; // The plan's margin around the room.
 const JUMP_M = 0.6; // Longer steps are teleports and are not drawn.
-const COLORS = { hider: "#1f5fae", seeker: "#b4551d", object: "#a01f4c" };
+const COLORS = { hider: "#1f5fae", seeker: "#b4551d", object: "#a01f4c", map: "#8a3fa0" };
 
 export class Plan {
   constructor(address, replay) {
@@ -13,9 +13,11 @@ export class Plan {
     this.canvas = element("canvas", { className: "plan", role: "img" });
     this.canvas.setAttribute("aria-label", "Floor plan with the players' paths");
     const key = (who, text) => element("span", { className: `key key-${who}` }, text);
+    this.attended = replay.internals?.attended ?? [];
     this.node = element("figure", { className: "side" },
       element("figcaption", {}, element("strong", {}, "Plan"), " north up"), this.canvas,
-      element("p", { className: "caption" }, key("hider", "hider"), key("seeker", "seeker"), key("object", "object")));
+      element("p", { className: "caption" }, key("hider", "hider"), key("seeker", "seeker"), key("object", "object"),
+        this.attended.length ? key("map", "attention to its map") : ""));
     this.paths = { hider: [], seeker: [], object: [] };
     replay.steps.forEach(({ stage, object }, k) => {
       this.paths[stage === "S" ? "seeker" : "hider"].push([k, replay.steps[k].place]);
@@ -47,6 +49,7 @@ export class Plan {
       const points = this.paths[who].filter(([step]) => step <= k).map(([, place]) => place);
       this.line(context, who === "object" ? points : [start, ...points], COLORS[who], width / 140);
     }
+    this.drawAttention(context, this.attended[k] ?? [], width / 30);
     const object = this.paths.object.findLast(([step]) => step <= k);
     if (object) this.diamond(context, object[1], width / 60);
     for (const [who, step] of [["hider", hider], ["seeker", seeker]]) {
@@ -58,6 +61,18 @@ export class Plan {
       arrow(context, x, y, place[2], { color: COLORS[who], size: width / 38, sight });
       context.globalAlpha = 1;
     }
+  }
+
+  /** Discs whose areas are the shares of attention, on the positions of the map. */
+  drawAttention(context, attended, size) {
+    context.fillStyle = COLORS.map;
+    context.globalAlpha = 0.5;
+    for (const [x, y, share] of attended) {
+      context.beginPath();
+      context.arc(...this.pixel([x, y]), size * Math.sqrt(share) + size / 12, 0, 2 * Math.PI);
+      context.fill();
+    }
+    context.globalAlpha = 1;
   }
 
   pixel([x, y]) {
