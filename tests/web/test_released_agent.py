@@ -35,10 +35,10 @@ COUNT_PURPLE = """canvas => {
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     let count = 0;
     for (let i = 0; i < data.length; i += 4)
-        if (data[i] > data[i + 1] + 40 && data[i + 2] > data[i + 1] + 40) count += 1;
+        if (data[i] > data[i + 1] + 25 && data[i + 2] > data[i]) count += 1;
     return count;
 }"""
-"""The pixels of a canvas whose red and blue exceed their green."""
+"""The purple pixels of a canvas: the attention's discs, over white."""
 
 
 def choose(page, url: str, role: str) -> None:

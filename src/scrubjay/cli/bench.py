@@ -1,9 +1,11 @@
-"""Benchmarks: world, scaling, endurance, game, agent, learning."""
+"""Benchmarks: world, scaling, endurance, game, agent, step, learning."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import tyro
 
 from scrubjay.cli.terminal import Renderer, err, print_json
 
@@ -103,6 +105,35 @@ def agent(
     if out:
         sweep(preset, device, seconds, out, err)
     print_json(measure(preset, device, games, seconds, compiled, err))
+
+
+def step(
+    agent: Annotated[str, tyro.conf.Positional] = "scrubjay-paper",
+    /,
+    scene: str = "FloorPlan21",
+    goal: str = "Tomato",
+    steps: int = 300,
+    seed: int = 3,
+    trust_code: bool = False,
+) -> None:
+    """Benchmarks one agent in one game on one core: the time of a step and of its parts. Prints one JSON object.
+
+    Args:
+        agent: A released agent's name, a run, a folder of weights, or random for an untrained one of the paper's size.
+        scene: The room.
+        goal: The object.
+        steps: Measured steps.
+        seed: The same seed plays the same game.
+        trust_code: Allow an agent whose encoder is python:... to import that code.
+    """
+    from scrubjay.bench.step import measure
+    from scrubjay.study.sources import load_agent_named
+
+    if steps < 1 or seed < 0:
+        raise ValueError("steps: 1 or more; seed: 0 or more")
+    with err.status("playing"):
+        figures = measure(load_agent_named(agent, trust_code=trust_code), scene, goal, steps, seed)
+    print_json(figures)
 
 
 def learning(

@@ -31,7 +31,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     training.curves, training.export, training.release, training.released, web.serve, web.participants, web.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
-    bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.learning,
+    bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.step, bench.learning,
 )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ export class Plan {
       const points = this.paths[who].filter(([step]) => step <= k).map(([, place]) => place);
       this.line(context, who === "object" ? points : [start, ...points], COLORS[who], width / 140);
     }
-    this.drawAttention(context, this.attended[k] ?? [], width / 30);
+    this.drawAttention(context, this.attended[k] ?? [], width / 50);
     const object = this.paths.object.findLast(([step]) => step <= k);
     if (object) this.diamond(context, object[1], width / 60);
     for (const [who, step] of [["hider", hider], ["seeker", seeker]]) {
@@ -63,13 +63,14 @@ export class Plan {
     }
   }
 
-  /** Discs whose areas are the shares of attention, on the positions of the map. */
+  /** Discs on the positions of the map; their areas are the attention to each, relative to the most. */
   drawAttention(context, attended, size) {
     context.fillStyle = COLORS.map;
     context.globalAlpha = 0.5;
+    const most = attended[0]?.[2] || 1;
     for (const [x, y, share] of attended) {
       context.beginPath();
-      context.arc(...this.pixel([x, y]), size * Math.sqrt(share) + size / 12, 0, 2 * Math.PI);
+      context.arc(...this.pixel([x, y]), size * Math.sqrt(share / most), 0, 2 * Math.PI);
       context.fill();
     }
     context.globalAlpha = 1;
