@@ -10,7 +10,14 @@ from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.errors import RunError
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.milestones import Milestone, common_image_size, find_milestones, label_milestones, short_number
+from scrubjay.training.milestones import (
+    Milestone,
+    common_image_size,
+    find_milestones,
+    label_milestones,
+    short_number,
+    with_own_seeds,
+)
 from scrubjay.training.named_agents import NamedAgent
 from scrubjay.training.run import CONFIG, MILESTONES, PROGRESS, Progress, Run
 
@@ -69,6 +76,12 @@ def test_agents_of_different_image_sizes_are_refused(tmp_path):
     assert common_image_size({"one": agents["one"]}) == SMALL.image_size
     with pytest.raises(ValueError, match=r"different sizes \(one 112, two 224 pixels\)"):
         common_image_size(agents)
+
+
+def test_each_agent_has_random_numbers_of_its_own(tmp_path):
+    agent = Agent(SMALL)
+    one, two = with_own_seeds({name: NamedAgent(tmp_path, name, agent) for name in ("one", "two")}).values()
+    assert one(3).seed == one(3).seed != two(3).seed != two(4).seed
 
 
 @pytest.mark.parametrize(

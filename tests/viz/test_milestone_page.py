@@ -2,6 +2,7 @@
 
 import csv
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,12 +21,14 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, save_spots, spots_path
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.milestones import find_milestones
+from scrubjay.training.milestones import Milestone, find_milestones, with_own_seeds
 from scrubjay.training.named_agents import load_agents
 from scrubjay.training.run import Progress, Run
 from scrubjay.viz.hiding_maps import density, poses_in_room
-from scrubjay.viz.milestone_page import shown_scenes, write_milestones
+from scrubjay.viz.milestone_charts import player_colors
+from scrubjay.viz.milestone_page import join_words, last_player, shown_scenes, write_milestones
 from scrubjay.viz.milestone_tables import VISIBILITIES, write_tables
+from scrubjay.viz.palette import rgb
 
 SCENE, GAMES = "FloorPlan501", 2
 
@@ -60,7 +63,8 @@ def tournament(tmp_path_factory):
 
     def play() -> list[Hiding]:
         digests = {name: agent.digest for name, agent in agents.items()}
-        return play_tournament(plan, {**HIDERS, **agents}, {**SEEKERS, **agents}, out, agents=digests)
+        players = with_own_seeds(agents)
+        return play_tournament(plan, {**HIDERS, **players}, {**SEEKERS, **players}, out, agents=digests)
 
     write_milestones(plan, found, agents, play(), out, shown_scenes(plan.scenes), ["A note."])
     return out, play
@@ -152,3 +156,13 @@ def test_places_of_a_record_are_poses_in_the_room():
     start = AgentPose(1.0, 2.0, 90.0, True)
     (pose,) = poses_in_room(start, np.array([[2, 1, 1, 0]]))
     assert pose == pytest.approx(AgentPose(1.25, 1.5, 180.0, False))
+
+
+def test_colors_of_a_run_darken_with_training():
+    run = Path("cache")
+    milestones = [Milestone(f"cache-{games}", run, run, games) for games in (0, 5, 9)]
+    colors = player_colors(milestones, ("random", "easy", "cache-0"))
+    light = [sum(rgb(colors[milestone.name])) for milestone in milestones]
+    assert light == sorted(light, reverse=True) and len(set(colors.values())) == len(colors) == 3 + 3 + 1
+    assert last_player(milestones, ("cache-0", "cache-5")) == "cache-5" and last_player(milestones, ()) == "cache-9"
+    assert join_words(["a"]) == "a" and join_words(["a", "b", "c"]) == "a, b and c"

@@ -165,12 +165,11 @@ def milestones(
     import torch
 
     from scrubjay.evaluation.tournament import TournamentPlan, check_plan, play_tournament
-    from scrubjay.evaluation.trials import Players
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.rooms.generate import expand_scenes
     from scrubjay.sim.render.make import check_device
     from scrubjay.spots.spots import DIFFICULTIES
-    from scrubjay.training.milestones import common_image_size, find_milestones
+    from scrubjay.training.milestones import common_image_size, find_milestones, with_own_seeds
     from scrubjay.training.named_agents import load_agents
     from scrubjay.viz.milestone_page import shown_scenes, write_milestones
 
@@ -185,8 +184,8 @@ def milestones(
         (*hide, *hiders, *(DIFFICULTIES if spots else ())), (*agents, *seekers), scenes, games, seed, spots,
         size or common_image_size(agents), renderer, device, at_once,
     )  # fmt: skip
-    all_hiders: Players = {**HIDERS, **agents}
-    all_seekers: Players = {**SEEKERS, **agents}
+    players = with_own_seeds(agents)
+    all_hiders, all_seekers = {**HIDERS, **players}, {**SEEKERS, **players}
     check_plan(plan, all_hiders, all_seekers)
     drawn = shown_scenes(scenes, shown)
     notes = [f"{name} has no map to choose hiding places from, and only seeks." for name in agents if name not in hide]

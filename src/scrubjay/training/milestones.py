@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scrubjay.errors import RunError
+from scrubjay.evaluation.trials import Players
+from scrubjay.players.base import Player
 from scrubjay.training.named_agents import NamedAgent, name_folders
 from scrubjay.training.run import CONFIG, MILESTONES, PROGRESS, checkpoints
 
@@ -79,6 +82,18 @@ def short_number(number: int) -> str:
         if number >= 0.9995 * size:  # Rounded to three digits, 999,999 is a million.
             return f"{number / size:.3g}{unit}"
     return str(number)
+
+
+def with_own_seeds(agents: Mapping[str, NamedAgent]) -> Players:
+    """Factories of players that sample with different random numbers.
+
+    With the same ones, agents that have not learned a stage yet would all play the same games of it.
+    """
+
+    def factory(agent: NamedAgent) -> Callable[[int], Player]:
+        return lambda seed: agent(seed ^ zlib.crc32(agent.digest.encode()))
+
+    return {name: factory(agent) for name, agent in agents.items()}
 
 
 def common_image_size(agents: Mapping[str, NamedAgent]) -> int:

@@ -61,7 +61,7 @@ def hiding_maps(
         found = [hiding.results[seeker].found for hiding in hidden] if seeker else [False] * len(hidden)
         for (x, y), was_found in zip(points[hider], found, strict=True):
             plan.diamond(x, y, "white" if was_found else BLUE, small, outline=INK if was_found else "white")
-        caption = f"{labels.get(hider, hider)}: {len(hidden)} hidings"
+        caption = f"{labels.get(hider, hider)}: {len(hidden)} hiding{'s' * (len(hidden) > 1)}"
         caption += f", {sum(found)} found by {labels.get(seeker, seeker)}" if seeker else ""
         figures.append(Figure(plan.picture, caption))
     return figures

@@ -18,8 +18,10 @@ from scrubjay.viz.milestone_tables import VISIBILITIES, Row
 from scrubjay.viz.page import Figure
 from scrubjay.viz.palette import BLUE, GREEN, INK, ORANGE, QUIET, RED, RULE, SERIES, VIOLET
 
-SCRIPTED = (SERIES[0], ORANGE, VIOLET, "#7b6a58")
+SCRIPTED = (SERIES[0], VIOLET, "#7b6a58", INK)
 """Colors of scripted players."""
+RUN_SHADES = ("Blues", "Purples", "BuGn", "Greys")
+"""Color maps of the runs' milestones."""
 SPOT_COLORS = dict(zip(DIFFICULTIES, (GREEN, ORANGE, RED), strict=True))
 KIND_COLORS = dict(zip(KINDS, (ORANGE, BLUE, VIOLET, RULE), strict=True))
 VISIBILITY_NAMES = tuple(
@@ -29,11 +31,13 @@ VISIBILITY_NAMES = tuple(
 
 
 def player_colors(milestones: Sequence[Milestone], others: Sequence[str]) -> dict[str, str]:
-    """A color for each player: milestones from pale to dark blue in their order, spots and scripts in the palette's."""
-    shades = colormaps["Blues"](np.linspace(0.35, 0.95, max(len(milestones), 2)))[: len(milestones)]
-    if len(milestones) == 1:
-        shades = colormaps["Blues"]([0.9])
-    colors = {milestone.name: to_hex(shade) for milestone, shade in zip(milestones, shades, strict=True)}
+    """A color for each player: each run's milestones from pale to dark, spots and scripts in the palette's colors."""
+    runs = list(dict.fromkeys(milestone.run for milestone in milestones))
+    colors: dict[str, str] = {}
+    for number, run in enumerate(runs):
+        names = [milestone.name for milestone in milestones if milestone.run == run]
+        shades = colormaps[RUN_SHADES[number % len(RUN_SHADES)]](np.linspace(0.95, 0.35, max(len(names), 2)))
+        colors |= {name: to_hex(shade) for name, shade in zip(reversed(names), shades, strict=False)}
     scripted = [name for name in others if name not in DIFFICULTIES and name not in colors]
     return {**colors, **SPOT_COLORS, **{name: SCRIPTED[n % len(SCRIPTED)] for n, name in enumerate(scripted)}}
 

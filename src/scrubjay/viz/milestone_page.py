@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ class ShownRoom:
     """Pictures of one room."""
 
     scene: str
+    title: str
     maps: list[Figure]
     """Where hiders hide."""
     goal: str = ""
@@ -125,7 +126,7 @@ def write_milestones(
                 "bars": base64.b64encode(bars).decode(),
                 "matrix": _matrix(rows["matrix"]),
                 "hidings": rows["hidings"],
-                "difficulty": rows["difficulty"],
+                "difficulty": _by_seeker(rows["difficulty"]),
             }
         )
     rooms = _show_rooms(plan, milestones, agents, hidings, folder, shown, labels, progress)
@@ -158,7 +159,7 @@ def summary_sentences(
     steps = {(row["hider"], row["seeker"]): row["steps"] for row in rows["matrix"]}
     hiding = {row["hider"]: row for row in rows["hidings"]}
     hiders = [milestone.name for milestone in milestones if milestone.name in hiding]
-    first, last = milestones[0].name, milestones[-1].name
+    first, last = milestones[0].name, last_player(milestones, hiding)
     sentences = []
     for early, late in [(hiders[0], hiders[-1])] if hiders else []:
         sentences.append(
@@ -176,13 +177,25 @@ def summary_sentences(
             f"poses, {meters[0]} m from the start; that of {labels[late]} {places[1]} %, {visible[1]} % and "
             f"{meters[1]} m."
         )
-    for difficulty in (name for name in DIFFICULTIES if (name, last) in found):
+    spots = [name for name in DIFFICULTIES if (name, last) in found]
+    if spots:
+        early, late = (
+            join_words([f"{format_summary(found[name, seeker], 100)} %" for name in spots]) for seeker in (first, last)
+        )
         sentences.append(
-            f"Of {difficulty} spots the seeker of {labels[first]} finds "
-            f"{format_summary(found[difficulty, first], 100)} %, that of {labels[last]} "
-            f"{format_summary(found[difficulty, last], 100)} %."
+            f"Of {join_words(spots)} spots the seeker of {labels[first]} finds {early}; that of {labels[last]} {late}."
         )
     return [*sentences, "Brackets are 95 % intervals."]
+
+
+def last_player(milestones: Sequence[Milestone], hiders: Collection[str]) -> str:
+    """The last milestone that plays whole games; the last of all if none does."""
+    return [milestones[-1].name, *(m.name for m in milestones if m.name in hiders)][-1]
+
+
+def join_words(words: Sequence[str]) -> str:
+    """A list in prose."""
+    return ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
 
 
 def _describe(plan: TournamentPlan, milestones: Sequence[Milestone], hidings: Sequence[Hiding]) -> str:
@@ -216,6 +229,13 @@ def _matrix(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     return matrix
 
 
+def _by_seeker(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    by_seeker: dict[str, list[Row]] = {}
+    for row in rows:
+        by_seeker.setdefault(row["seeker"], []).append(row)
+    return by_seeker
+
+
 def _shade(share: float) -> str:
     """A cell's background: bluer where more was found."""
     return f"rgba(47, 105, 168, {0.05 + 0.5 * share:.2f})"
@@ -245,7 +265,7 @@ def _show_rooms(
         for hiding in hidings:
             if hiding.scene == scene and hiding.record:
                 here.setdefault(hiding.hider, []).append(hiding)
-        maps = hiding_maps(compiled, here, milestones[-1].name, labels) if here else []
+        maps = hiding_maps(compiled, here, last_player(milestones, plan.hiders), labels) if here else []
         games: list[MilestoneGame] = []
         for name in traced:
             record = here[name][0].record
@@ -275,8 +295,9 @@ def _show_room(
     folder: Path,
     labels: Mapping[str, str],
 ) -> ShownRoom:
+    title = f"{scene}, a {type_of(scene).replace('_', ' ')}"
     if not games:
-        return ShownRoom(scene, maps)
+        return ShownRoom(scene, title, maps)
     grid = games[0].episode.grid
     # What the last hider hid in the tournament, as every seeker searched for it.
     late = next(here[m.name][0] for m in reversed(milestones) if m.name in here)
@@ -292,6 +313,7 @@ def _show_room(
     ]
     return ShownRoom(
         scene,
+        title,
         maps,
         late.goal,
         [hider_plan(game.label, game.trace.record, compiled, grid) for game in games],
