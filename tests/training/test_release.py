@@ -24,7 +24,11 @@ from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.released import DEFAULT, load_card, names
 from scrubjay.bench.agent import random_observations
 from scrubjay.errors import EncoderError, WeightsError
+from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.plan_file import AgentSource, load_plan, plan_path
+from scrubjay.game.episode import RandomEpisodes
+from scrubjay.players.base import HiderAndSeeker
+from scrubjay.sim.world import World
 from scrubjay.study.encoders import load_encoder
 from scrubjay.study.sources import load_agent_named
 from scrubjay.training.agent_player import AgentPlayer, load_player
@@ -145,6 +149,35 @@ def test_it_plays_as_agent_and_by_its_name(here):
     assert first.actions == second.actions and first.hash
     with pytest.raises(ValueError, match=r"unknown seeker 'nobody'; choose from random, .*, agent, or a run's folder"):
         scrubjay.play(seeker="nobody")
+
+
+def test_an_agent_that_rests_while_its_opponent_plays_takes_the_same_actions(here):
+    """Its steps are left out in the other's stages, where each game's memory is reset anyway."""
+
+    class Restless:
+        """The same agent without rest."""
+
+        def __init__(self, player: AgentPlayer) -> None:
+            self.player = player
+
+        def __call__(self, game, games):
+            return self.player(game, games)
+
+    agent, records, rested = scrubjay.load_agent(DEFAULT), [], []
+    limits = np.array([5, 1, 3, 4, 6])
+    for wrap in (lambda player: player, Restless):
+        players = HiderAndSeeker(wrap(AgentPlayer(agent, 3)), wrap(AgentPlayer(agent, 4)))
+        with World(["FloorPlan401"], size=112) as world:
+            sampler = RandomEpisodes(2, ("Plunger",))
+            matches = [Match("FloorPlan401", "a", "b", sampler(world, 0)) for _ in range(3)]
+            calls = []
+            act = agent.act
+            agent.act = lambda *args, act=act, calls=calls: calls.append(1) or act(*args)
+            records.append([record.actions for _, record in play_matches(world, matches, players, limits)])
+            del agent.act
+        rested.append(len(calls))
+    assert records[0] == records[1] and len(records[0]) == 3
+    assert 2 * rested[0] == rested[1] == 2 * sum(map(len, records[0]))
 
 
 @settings(max_examples=25, deadline=None)

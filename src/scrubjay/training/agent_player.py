@@ -13,7 +13,7 @@ from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import check_hides
 from scrubjay.agent.perspective import PlaceChoice
 from scrubjay.agent.sampling import sample_categorical
-from scrubjay.game.actions import NOTHING, Stage
+from scrubjay.game.actions import NAMES, NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.training.run import newest
@@ -55,6 +55,10 @@ class AgentPlayer:
                 )
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
+
+    def rest(self, game: CacheGame) -> None:
+        """A call without games, until a stage at whose start memory is reset: only its random numbers are drawn."""
+        torch.rand(len(game), len(NAMES), generator=self.generator, device=self.device)
 
 
 def resize(image: torch.Tensor, size: int) -> torch.Tensor:
