@@ -111,6 +111,8 @@ def pad_gates(tensor: torch.Tensor, channels: int, dim: int = 0) -> torch.Tensor
     """A tensor whose axis `dim` holds three gates, each padded with zeros to `channels`."""
     gates = tensor.unflatten(dim, (3, -1))
     missing = channels - gates.shape[dim + 1]
+    if _acts_unpadded(missing):
+        return tensor
     return F.pad(gates, (0, 0) * (gates.ndim - dim - 2) + (0, missing)).flatten(dim, dim + 1)
 
 
@@ -291,7 +293,9 @@ class GridLayers:
         self.align = ALIGNMENT.get(like.device.type, 1)
         self.dtype, self.channels = compute_dtype(like), -(-(config.gru_channels + 1) // self.align) * self.align
         grid_weight, grid_bias = (pad_gates(parameter, self.channels) for parameter in memory.grid_conv.parameters())
-        grid_weight = F.pad(grid_weight, (0, 0, 0, 0, 0, self.channels - like.shape[1]))
+        missing = self.channels - like.shape[1]
+        if not _acts_unpadded(missing):
+            grid_weight = F.pad(grid_weight, (0, 0, 0, 0, 0, missing))
         self.grid_conv = self.deferred(Convolution(), _channels_last(grid_weight), grid_bias)
 
     def deferred(self, operation: Linear | Convolution, *weights: torch.Tensor) -> DeferredLayer:
@@ -319,12 +323,12 @@ class _Layers(GridLayers):
         super().__init__(memory)
         config = memory.config
         self.hidden_taps = self.deferred(Linear(), memory.hidden_conv.weight(self.channels))
-        from_input, from_hidden = memory.lstm_gates.weight.split(
-            [config.gru_channels + config.map_read, config.lstm], 1
-        )
+        lstm_weight = memory.lstm_gates.weight
+        from_input, from_hidden = lstm_weight.split([config.gru_channels + config.map_read, config.lstm], 1)
         self.lstm_padding = -from_input.shape[1] % self.align
         bias = () if memory.lstm_gates.bias is None else (memory.lstm_gates.bias,)
-        lstm_weight = torch.cat([F.pad(from_input, (0, self.lstm_padding)), from_hidden], 1)
+        if not _acts_unpadded(self.lstm_padding):
+            lstm_weight = torch.cat([F.pad(from_input, (0, self.lstm_padding)), from_hidden], 1)
         self.lstm_gates = self.deferred(Linear(), lstm_weight, *bias)
         self.read_map = memory.map_reader.attention(entries)
 
@@ -427,6 +431,11 @@ def _lstm_step(gates: torch.Tensor, last: torch.Tensor) -> tuple[torch.Tensor, t
     input_gate, forget_gate, new, output_gate = gates.to(last.dtype).chunk(4, 1)
     cell = torch.sigmoid(forget_gate) * last + torch.sigmoid(input_gate) * torch.tanh(new)
     return torch.sigmoid(output_gate) * torch.tanh(cell), cell
+
+
+def _acts_unpadded(missing: int) -> bool:
+    """Whether weights serve as they are: an agent that acts on a CPU would copy all of them at every step."""
+    return missing == 0 and not torch.is_grad_enabled()
 
 
 def from_cells(cells: torch.Tensor) -> torch.Tensor:
