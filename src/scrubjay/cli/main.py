@@ -51,6 +51,7 @@ def _studies() -> tyro.extras.SubcommandApp:
     studies.command(data, name="data", help="Makes the data of experiments.")
     studies.command(study.static)
     studies.command(study_natural.natural)
+    studies.command(study.merge)
     studies.command(study.report)
     studies.command(study_natural.photographs)
     trainings = tyro.extras.SubcommandApp()

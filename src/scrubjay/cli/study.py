@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -149,6 +150,43 @@ def static(
     descriptions = [encoder.description.as_dict() for encoder in loaded]
     facts = f"{len(study.data):,} images, scale {scale}"
     write_static_page(out / "index.html", rows, descriptions, facts, images, record.content, study.size_rows)
+    print(out / "index.html")
+
+
+def merge(
+    studies: list[Path],
+    out: Path = Path("out/study/merged"),
+    control: str = "efficientnet-lite0",
+    data: Path | None = None,
+) -> None:
+    """Makes one static study of several on the same data, such as encoders that were measured on different machines.
+
+    Neither images nor encoders are needed, except images for predictions on the page.
+
+    Args:
+        studies: Folders of results of `scrubjay study static`.
+        out: Folder of the results of all.
+        control: The encoder that others are compared with; no comparisons if it is not among them.
+        data: Folder of the images, to show predictions beside them.
+    """
+    from scrubjay.study.record import StudyRecord, read_record
+    from scrubjay.study.static_data import StaticData
+    from scrubjay.study.static_merge import FinishedStudy, merge_studies
+    from scrubjay.study.static_predictions import shown_rows
+    from scrubjay.viz.static_predictions import view_predictions
+    from scrubjay.viz.static_study import write_static_page
+
+    images = StaticData(data) if data is not None else None
+    start = time.perf_counter()
+    rows = merge_studies(studies, out, control)
+    record = StudyRecord(out, "static", **read_record(out)["facts"])
+    record.seconds["statistics"] = round(time.perf_counter() - start, 2)
+    record.write()
+    encoders, facts = FinishedStudy(out).encoders, record.content["facts"]
+    names = [encoder["name"] for encoder in encoders]
+    views = view_predictions(images, out, shown_rows(images), names) if images is not None else []
+    line = f"{facts['images']:,} images, scale {facts['scale']}"
+    write_static_page(out / "index.html", rows, encoders, line, views, record.content)
     print(out / "index.html")
 
 

@@ -143,11 +143,12 @@ def read_losses(path: Path) -> LossTable:
 
 
 def write_losses(table: LossTable, path: Path) -> None:
-    """Writes a CSV file that `read_losses` reads back exactly."""
+    """Writes a CSV file, compressed if its name ends in `.gz`, that `read_losses` reads back exactly."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for i in range(len(table)):
         numbers: Sequence[float] = [*table.place[i].tolist(), float(table.rotation[i]), float(table.loss[i])]
         writer.writerow([table.encoder[i], table.scene_type[i], table.scene[i], *map(repr, numbers)])
-    write_atomically(path, out.getvalue())
+    text = out.getvalue().encode()
+    write_atomically(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)

@@ -207,26 +207,9 @@ class StaticStudy:
     def _rows(self, losses: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Iterator[Row]:
         for decoder in (PLAIN, WITH_SKIPS):
             tables = {task: self._table(task, each) for (one, task), each in losses.items() if one == decoder}
-            kind = "skips" if decoder == WITH_SKIPS else "plain"
             for task, table in tables.items():
-                write_losses(table, self.out / LOSSES / f"{task}-{kind}.csv.gz")
-            encoders = next(iter(tables.values())).encoders if tables else []
-            control = self._control(encoders)
-            if control and len(encoders) > 1:
-                compared = compare_encoders(tables, control).comparisons
-                rows = [{**comparison.row(), "control": control} for comparison in compared]
-            else:
-                rows = [
-                    {"task": task, "encoder": name, "loss": mean.estimate, "low": mean.low, "high": mean.high}
-                    for task, table in tables.items()
-                    for name, mean in mean_losses(table).items()
-                ]
-            yield from ({**row, "decoder": decoder, "about": encoder_note(str(row["encoder"]))} for row in rows)
-
-    def _control(self, encoders: Sequence[str]) -> str | None:
-        """With what the encoders of a table are compared."""
-        choices = [self.control, RANDOM] if self.control else []
-        return next((name for name in choices if name in encoders), None)
+                write_losses(table, self.out / losses_file(task, decoder))
+            yield from comparison_rows(decoder, tables, self.control)
 
     def _table(self, task: str, losses: Mapping[str, np.ndarray]) -> LossTable:
         """All encoders' losses at a task, with the places of the test images."""
@@ -240,6 +223,33 @@ class StaticStudy:
             rotation=index["rotation"],
             loss=np.concatenate(list(losses.values())) + SMALLEST_LOSS,
         )
+
+
+def losses_file(task: str, decoder: str) -> str:
+    """All encoders' losses at a task, in a folder of results."""
+    return f"{LOSSES}/{task}-{'skips' if decoder == WITH_SKIPS else 'plain'}.csv.gz"
+
+
+def comparison_rows(decoder: str, tables: Mapping[str, LossTable], control: str | None) -> Iterator[Row]:
+    """Rows of static.csv of one decoder from the losses at each task.
+
+    Encoders are compared with the control, or where it is not among them, as EfficientNet has no skips, with the
+    untrained one; with neither, there are losses alone.
+    """
+    encoders = next(iter(tables.values())).encoders if tables else []
+    choices = [control, RANDOM] if control else []
+    compared_with = next((name for name in choices if name in encoders), None)
+    rows: list[Row]
+    if compared_with and len(encoders) > 1:
+        compared = compare_encoders(tables, compared_with).comparisons
+        rows = [{**comparison.row(), "control": compared_with} for comparison in compared]
+    else:
+        rows = [
+            {"task": task, "encoder": name, "loss": mean.estimate, "low": mean.low, "high": mean.high}
+            for task, table in tables.items()
+            for name, mean in mean_losses(table).items()
+        ]
+    yield from ({**row, "decoder": decoder, "about": encoder_note(str(row["encoder"]))} for row in rows)
 
 
 def _decoders(encoder: StudyEncoder) -> list[str]:
