@@ -26,7 +26,7 @@ def test_episodes_are_mixed_by_their_share_and_depend_on_the_seed(chest):
     world = World([chest], copies=1, size=28)
 
     def first_stages(share: float, seed: int, count: int) -> list[Stage]:
-        mixed = MixedEpisodes(Manipulate().sampler(1), Explore().sampler(2), share, seed)
+        mixed = MixedEpisodes([Manipulate().sampler(1), Explore().sampler(2)], [1 - share, share], seed)
         return [mixed(world, 0).first for _ in range(count)]
 
     many = first_stages(0.2, 0, 1000)

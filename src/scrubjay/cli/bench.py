@@ -137,7 +137,7 @@ def step(
 
 
 def learning(
-    preset: Literal["demo", "explore", "manipulate", "seek", "navigate", "cache"] = "explore",
+    preset: Literal["demo", "explore", "manipulate", "seek", "navigate", "pretrain", "cache"] = "explore",
     device: str = "cpu",
     numbers: Literal["paper", "preset"] = "paper",
     rooms: int = 40,

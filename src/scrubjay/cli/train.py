@@ -33,7 +33,7 @@ from scrubjay.training.trainer import train
 
 AgentName = Literal["paper", "small"]
 NumbersName = Literal["ours", "paper"]
-PresetName = Literal["demo", "explore", "manipulate", "seek", "navigate", "cache"]
+PresetName = Literal["demo", "explore", "manipulate", "seek", "navigate", "pretrain", "cache"]
 SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 """Measures on the progress line, where a run has them."""
 

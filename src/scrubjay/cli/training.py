@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,8 @@ def evaluate(
     difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard"),
     task: Literal["explore", "manipulate", "seek", "cache"] | None = None,
     spots: Path | None = None,
+    placements: Path | None = None,
+    scenes: tuple[str, ...] = (),
     seed: int = 7,
     device: str = "cpu",
     trust_code: bool = False,
@@ -32,6 +35,8 @@ def evaluate(
         difficulties: Seeking: which hiding spots.
         task: What it plays; by default what the run learns.
         spots: Seeking, with a task: folder of hiding spots, filled by `scrubjay spots`; else they are made.
+        placements: Manipulating, with a task: folder of `scrubjay placements`; else targets are uniform.
+        scenes: With a task: rooms to play in, by default the validation rooms.
         seed: The same seed samples the same games.
         device: cpu, cuda or cuda:N.
         trust_code: Allow a run whose encoder is python:... to import that code.
@@ -53,7 +58,10 @@ def evaluate(
     config = None if task else read_config(run)
     agent = load_player(run, seed, device, trust_code)
     if task:
-        config = TrainConfig.preset(task, agent=agent.agent.config, spots=str(spots) if spots else None)
+        files = {"spots": str(spots or ""), "placements": str(placements or "")}
+        config = TrainConfig.preset(task, agent=agent.agent.config, **files)
+        if scenes:
+            config = replace(config, validation_scenes=tuple(scenes))
     assert config is not None
     players = {name: make_scripted_player(config.task, name, seed) for name in against}
     made = None if task else run / SPOTS

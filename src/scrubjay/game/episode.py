@@ -6,6 +6,7 @@ spec also holds where the hider stands, the manipulation's target, or where the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Protocol
@@ -161,12 +162,14 @@ class RandomEpisodes:
 
 
 class MixedEpisodes:
-    """Samples from one of two samplers: from the second with probability `share`."""
+    """Samples from one of several samplers, from each with the probability that is its share."""
 
-    def __init__(self, first: EpisodeSampler, second: EpisodeSampler, share: float, seed: int = 0) -> None:
-        self.first, self.second, self.share = first, second, share
+    def __init__(self, samplers: Sequence[EpisodeSampler], shares: Sequence[float], seed: int = 0) -> None:
+        self.samplers, self._ends = list(samplers), np.cumsum(shares)
+        if len(self.samplers) != len(shares) or abs(self._ends[-1] - 1) > 1e-6:
+            raise ValueError(f"shares: one for each of {len(self.samplers)} samplers, 1 in all, not {list(shares)}")
         self.rng = np.random.default_rng(seed)
 
     def __call__(self, world: World, number: int) -> EpisodeSpec:
-        sampler = self.second if self.rng.random() < self.share else self.first
-        return sampler(world, number)
+        which = int(np.searchsorted(self._ends[:-1], self.rng.random(), side="right"))
+        return self.samplers[which](world, number)

@@ -34,6 +34,7 @@ Difficulty = Literal["easy", "medium", "hard"]
 PositiveFloat = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
+PartShare = Annotated[float, Field(ge=0, le=1)]
 
 
 def _count_rooms(default: str) -> str:
@@ -129,6 +130,9 @@ class TrainConfig:
     difficulties: Annotated[tuple[Difficulty, ...], Field(min_length=1)] = ("easy", "medium", "hard")
     """Seeking: which spots to hide the object in."""
 
+    practice: tuple[PartShare, PartShare, PartShare] = (0.0, 0.0, 0.0)
+    """Whole games: shares of the episodes that are E&M, OM (see `placements`) and S (see `spots`) alone; the others are
+    whole games. Not in the paper."""
     placements: str = ""
     """Manipulating: a folder filled by `scrubjay placements`. Without one targets are uniform, most impossible."""
     demonstration_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -173,7 +177,12 @@ class TrainConfig:
                 "objective.openable: heads that do not read cells predict no success of OpenAt: "
                 "set it to 0, or agent.heads_read_cells"
             )
-        if self.demonstration_share and not (issubclass(TASKS[self.task], Manipulate) and self.placements):
+        if any(self.practice) and (self.task != "cache" or sum(self.practice) > 1 + 1e-6):
+            raise ValueError(
+                f"practice: shares of cache's episodes, at most 1 in all, not {self.practice} in {self.task}"
+            )
+        manipulates = issubclass(TASKS[self.task], Manipulate) or self.practice[1] > 0
+        if self.demonstration_share and not (manipulates and self.placements):
             raise ValueError("demonstration_share: placements are demonstrated: manipulate, and name their folder")
         if self.shadow_classifier and (self.agent.encoder != "cnn" or self.agent.freeze_encoder):
             raise ValueError(
@@ -230,11 +239,15 @@ class TrainConfig:
         sized = replace(PRESETS[name], agent=changes.pop("agent", PRESETS[name].agent))
         return replace(sized, agent=replace(sized.agent, **PAPER_AGENT), **PAPER_NUMBERS | changes)
 
+    def make_manipulate_task(self) -> Manipulate:
+        """Manipulating as environments know it, its files not read yet."""
+        return Manipulate(turned=self.rotate_grid, placements=self.placements)
+
     def make_task(self) -> Task | None:
         """The task as environments know it, its files not read yet; None for seeking, which needs spots first."""
         task = TASKS[self.task]
         if issubclass(task, Manipulate):
-            return task(turned=self.rotate_grid, placements=self.placements)
+            return self.make_manipulate_task()
         return None if issubclass(task, Seek) else task(turned=self.rotate_grid)
 
     @property
@@ -255,6 +268,13 @@ FEW_STEPS: dict[str, Any] = {
     "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING),
 }  # fmt: skip
 """What learns most from a few million steps; the defaults are the paper's, meant for hundreds of millions."""
+
+WHOLE_GAMES: dict[str, Any] = {
+    "task": "cache", "scenes": expand_scenes(["train:kitchen", "train:living_room"]), "copies": 24,
+    "validation_scenes": expand_scenes(["validation:kitchen", "validation:living_room"]),
+    "checkpoint_interval": 400, "explore_reward_rotations": False, **FEW_STEPS,
+    "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
+}  # fmt: skip
 
 PRESETS = {
     "demo": TrainConfig(
@@ -283,12 +303,15 @@ PRESETS = {
             "objective": Objective(clip_coef=0.2, normalize_advantages=True, claiming=1.0, openable=0.0),
         },
     ),
-    "cache": TrainConfig(
-        "cache", expand_scenes(["train:kitchen", "train:living_room"]), copies=24,
-        validation_scenes=expand_scenes(["validation:kitchen", "validation:living_room"]),
-        checkpoint_interval=400, explore_reward_rotations=False, **FEW_STEPS,
-        hiding=HidingObjective(clip_coef=0.2, normalize_advantages=True),
+    # A quarter of the steps explore, a third manipulate, and the others seek: an episode of E&M takes 200 steps, a
+    # manipulation about 20, a search about 300.
+    "pretrain": TrainConfig(
+        **{
+            **WHOLE_GAMES, "practice": (0.06, 0.87, 0.07), "validation_games": 0,
+            "objective": replace(CLIPPED, hindsight=1.0, claiming=1.0),
+        },
     ),
+    "cache": TrainConfig(**WHOLE_GAMES),
 }  # fmt: skip
 """Whole games are played in kitchens and living rooms, as in the paper; the other tasks in all types."""
 

@@ -28,7 +28,7 @@ from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.fuse import varying_shapes
 from scrubjay.agent.heads import ACTING_STAGES
 from scrubjay.agent.normalization import commit_norms, running_norms
-from scrubjay.envs.tasks import Explore, Task
+from scrubjay.envs.tasks import Task
 from scrubjay.errors import NotFiniteError, PhysicsError, TrainingError
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
@@ -57,7 +57,7 @@ from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
 from scrubjay.training.shadow import ShadowClassifier, labeled_images
-from scrubjay.training.validation import Validation, load_task, validate
+from scrubjay.training.validation import Validation, load_practice, load_task, validate
 
 Report = Callable[[dict[str, Any]], None]
 """Gets a row of metrics after every update, and a row of validation scores after every checkpoint."""
@@ -114,6 +114,8 @@ class Trainer:
         scenes = self.group.shard(config.scenes)
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
         self.task: Task = load_task(scenes, config, folder)
+        self.practice = load_practice(scenes, config, folder)
+        """The tasks of episodes that are not whole games, with their shares."""
         worlds = 2 if config.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(config.copies), worlds)]
         size = self.agent.config.image_size
@@ -180,15 +182,18 @@ class Trainer:
             self.replay.restore(states[self.group.rank], self.worlds[0], self.config.augment)
 
     def _sampler(self, seed: int) -> EpisodeSampler:
-        """The task's episodes, and E&M among them if it is rehearsed; validation plays the task alone."""
-        episodes = self.task.sampler(seed)
+        """The task's episodes, and those that are practiced among them; validation plays the task alone."""
+        if not self.practice:
+            return self._demonstrate(self.task.sampler(seed))
+        mixing, *seeds = map(int, np.random.SeedSequence(seed).generate_state(1 + len(self.practice)))
+        tasks, shares = [task for task, _ in self.practice], [share for _, share in self.practice]
+        samplers = [task.sampler(each) for task, each in zip((self.task, *tasks), (seed, *seeds), strict=True)]
+        return MixedEpisodes([self._demonstrate(each) for each in samplers], [1 - sum(shares), *shares], mixing)
+
+    def _demonstrate(self, episodes: EpisodeSampler) -> EpisodeSampler:
         if isinstance(episodes, PlacementEpisodes):
             episodes.demonstrated = self.config.demonstration_share
-        if not self.config.rehearses_exploring:
-            return episodes
-        exploring, mixing = map(int, np.random.SeedSequence(seed).generate_state(2))
-        explore = Explore(turned=self.config.rotate_grid).sampler(exploring)
-        return MixedEpisodes(episodes, explore, self.config.explore_share, mixing)
+        return episodes
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
         """Trains to the last update or game or until `stop()`; calls `save` at the end of each segment."""

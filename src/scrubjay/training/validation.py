@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.agent.agent import Agent
-from scrubjay.envs.tasks import TASKS, Seek, Task
+from scrubjay.envs.tasks import TASKS, Explore, Seek, Task
 from scrubjay.evaluation import evaluate as evaluation
 from scrubjay.game.metrics import Summary
 from scrubjay.players.base import Player
@@ -89,6 +89,21 @@ def load_task(
     """A config's task with the files that it needs for these rooms; see `make_seek_task`."""
     task = config.make_task()
     return task.load(scenes) if task else make_seek_task(scenes, config, folder, difficulties, candidates)
+
+
+def load_practice(scenes: Sequence[str], config: TrainConfig, folder: Path | None = None) -> list[tuple[Task, float]]:
+    """What a run plays beside its task, with the files that it needs, and the shares of the episodes."""
+    if config.rehearses_exploring:
+        return [(Explore(turned=config.rotate_grid), config.explore_share)]
+    explore, manipulate, seek = config.practice
+    practice: list[tuple[Task, float]] = []
+    if explore:
+        practice.append((Explore(turned=config.rotate_grid), explore))
+    if manipulate:
+        practice.append((config.make_manipulate_task().load(scenes), manipulate))
+    if seek:
+        practice.append((make_seek_task(scenes, config, folder), seek))
+    return practice
 
 
 def make_seek_task(

@@ -1,0 +1,113 @@
+"""Stages that are practiced among whole games: episodes of their own, learned from as the stages of whole games are."""
+
+import contextlib
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from scrubjay.agent.config import SMALL
+from scrubjay.envs.tasks import Explore, Manipulate, Seek
+from scrubjay.game.actions import Stage
+from scrubjay.game.episode import MixedEpisodes
+from scrubjay.placements.episodes import Demonstration
+from scrubjay.placements.generate import make_placements
+from scrubjay.training.config import TrainConfig
+from scrubjay.training.trainer import Trainer
+
+TINY = TrainConfig.preset(
+    "cache", scenes=("FloorPlan401",), copies=6, unroll_length=12, minibatch_games=6, manipulation_minibatch=2,
+    hiding_minibatch=2, replay_batches=0, stage_limits=(6, 1, 2, 30, 12), agent=SMALL, augment=False,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    """Of games that practice E&M, OM with demonstrations, and S, and are never whole."""
+    with contextlib.closing(Trainer(TINY)) as trainer:
+        placements = [make_placements(trainer.rooms[0], "Cup", 6)]
+        trainer.config = replace(
+            TINY, practice=(0.2, 0.7, 0.1), demonstration_share=0.5, placements="in memory", checkpoint_interval=99
+        )
+        trainer.practice = [
+            (Explore(), 0.2),
+            (Manipulate(placements=placements, goals=("Cup",), turned=True), 0.7),
+            (Seek(goals=("Cup",)), 0.1),
+        ]
+        yield trainer
+
+
+def test_episodes_have_their_shares(trainer):
+    sampler = trainer._sampler(3)
+    assert isinstance(sampler, MixedEpisodes)
+    specs = [sampler(trainer.worlds[0], 0) for _ in range(60)]
+    kinds = Counter((spec.first, spec.last) for spec in specs)
+    # 12, 42 and 6 are expected, with standard deviations of 3.1, 3.5 and 2.3.
+    assert kinds.keys() == {(Stage.EM, Stage.EM), (Stage.OM, Stage.OM), (Stage.S, Stage.S)}
+    assert 3 <= kinds[Stage.EM, Stage.EM] <= 22 and 31 <= kinds[Stage.OM, Stage.OM] <= 53
+    shown = [isinstance(spec, Demonstration) for spec in specs if spec.first == Stage.OM]
+    assert 0.2 < np.mean(shown) < 0.8
+
+
+def test_all_stages_are_learned_and_demonstrations_are_imitated(trainer):
+    collector, replay = trainer.start_segment()
+    seen, losses = Counter(), {}
+    batches = []
+    keep = trainer.manipulations.minibatches
+
+    def kept(*args):
+        for batch in keep(*args):
+            batches.append(batch.rollout)
+            yield batch
+
+    trainer.manipulations.minibatches = kept
+    for _ in range(5):
+        row = trainer.update(collector, replay)
+        losses |= row["losses"]
+        seen.update(np.concatenate([game.stage for game in collector.games]).tolist())
+    assert set(seen) == {Stage.EM, Stage.OM, Stage.S} and not len(collector.finished_games)
+    for name in ("em/value_loss", "s/value_loss", "om/value_loss", "om/demonstration", "s/claiming"):
+        assert np.isfinite(losses[name]), name
+    assert not any(name.startswith(("oh/", "mental")) for name in losses)
+    assert all(torch.isfinite(parameter).all() for parameter in trainer.agent.parameters())
+    # A manipulation is demonstrated from its first step to its last, and then hits its target.
+    kinds = set()
+    for rollout in batches:
+        steps = rollout.observation.stage == Stage.OM
+        every, none = ((shown | ~steps).all(0) for shown in (rollout.demonstrated, ~rollout.demonstrated))
+        assert (every ^ none).all() and rollout.hit.any(0)[every].all()
+        kinds |= set(every.tolist())
+    assert kinds == {True, False}
+
+
+def test_a_manipulation_that_was_practiced_begins_without_a_map(trainer):
+    collector, _ = trainer.start_segment()
+    rollout = collector.collect(24)
+    trainer.manipulations.add(rollout)
+    (batch,) = trainer.manipulations.minibatches([1, 0], 1, 1)
+    with torch.no_grad():
+        kept = trainer.manipulation.agent.evaluate(
+            batch.rollout.state, batch.rollout.observation, batch.rollout.is_first, batch.rollout.stages
+        )
+        played = trainer.agent.evaluate(rollout.state, rollout.observation, rollout.is_first, rollout.stages)
+    # The same step as it was played, found by its image.
+    image = batch.rollout.observation.image[0, 0]
+    same = (rollout.observation.image == image).flatten(2).all(2) & rollout.is_first
+    t, b = same.nonzero()[0].tolist()
+    torch.testing.assert_close(kept.decision.logits[0, 0], played.decision.logits[t, b], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("task", "practice"), [("explore", (0.5, 0, 0)), ("cache", (0.5, 0.4, 0.2)), ("cache", (-0.1, 0, 0))]
+)
+def test_shares_that_do_not_fit_are_refused(task, practice):
+    with pytest.raises(ValueError, match="practice"):
+        TrainConfig.preset(task, practice=practice)
+
+
+def test_practice_makes_demonstrations_possible():
+    assert TrainConfig.preset("pretrain", placements="folder", demonstration_share=0.3).practice[1] > 0.5
+    with pytest.raises(ValueError, match="demonstration_share"):
+        TrainConfig.preset("cache", placements="folder", demonstration_share=0.3)
