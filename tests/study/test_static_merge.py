@@ -65,12 +65,13 @@ def test_the_command_writes_the_page(folders, tmp_path, monkeypatch, capsys):
     both, *parts = folders
     out = tmp_path / "merged"
     data = str(both.parent / "data")
-    monkeypatch.setattr(sys, "argv", ["scrubjay", "study", "merge", "--studies", *map(str, parts), "--out", str(out),
-                                      "--control", "random", "--data", data])  # fmt: skip
+    options = ["--control", "random", "--data", data, "--labels", "random=untrained", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["scrubjay", "study", "merge", "--studies", *map(str, parts), *options])
     main()
     assert capsys.readouterr().out.strip() == str(out / "index.html")
     page = (out / "index.html").read_text()
-    assert "random:1" in page and page.count("<img") > 4
+    assert "random:1" in page and "untrained" in page and page.count("<img") > 4
+    assert {row["encoder"] for row in rows(out)} == {"random", "random:1"}
     assert read_record(out)["sessions"][-1]["seconds"]["statistics"] > 0
 
 

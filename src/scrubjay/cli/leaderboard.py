@@ -7,6 +7,8 @@ from typing import Annotated
 
 import tyro
 
+from scrubjay.cli.terminal import parse_labels
+
 
 def add(
     study: Annotated[Path, tyro.conf.Positional],
@@ -32,7 +34,7 @@ def add(
     """
     from scrubjay.study.submissions import add_submission
 
-    named = dict(_label(each) for each in labels)
+    named = parse_labels(labels)
     print(add_submission(study, tables, name, licence=licence, labels=named, allow_mini=allow_mini, replace=replace))
 
 
@@ -63,10 +65,3 @@ def show(
         write_leaderboard(out / "index.html", submissions)
         print(leaderboard_text(submissions))
         print(out / "index.html")
-
-
-def _label(words: str) -> tuple[str, str]:
-    name, equals, label = words.partition("=")
-    if not equals or not label:
-        raise ValueError(f"labels: NAME=LABEL, not {words!r}")
-    return name, label

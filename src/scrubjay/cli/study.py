@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from scrubjay.cli.terminal import progress_bar
+from scrubjay.cli.terminal import parse_labels, progress_bar
 
 
 def static_data(
@@ -158,6 +158,7 @@ def merge(
     out: Path = Path("out/study/merged"),
     control: str = "efficientnet-lite0",
     data: Path | None = None,
+    labels: list[str] = [],  # noqa: B006
 ) -> None:
     """Makes one static study of several on the same data, such as encoders that were measured on different machines.
 
@@ -168,6 +169,7 @@ def merge(
         out: Folder of the results of all.
         control: The encoder that others are compared with; no comparisons if it is not among them.
         data: Folder of the images, to show predictions beside them.
+        labels: What the page and its figures call encoders: ours@out/run="Explorer".
     """
     from scrubjay.study.record import StudyRecord, read_record
     from scrubjay.study.static_data import StaticData
@@ -177,6 +179,7 @@ def merge(
     from scrubjay.viz.static_study import write_static_page
 
     images = StaticData(data) if data is not None else None
+    called = parse_labels(labels)
     start = time.perf_counter()
     rows = merge_studies(studies, out, control)
     record = StudyRecord(out, "static", **read_record(out)["facts"])
@@ -186,6 +189,9 @@ def merge(
     names = [encoder["name"] for encoder in encoders]
     views = view_predictions(images, out, shown_rows(images), names) if images is not None else []
     line = f"{facts['images']:,} images, scale {facts['scale']}"
+    columns = ("encoder", "control")
+    rows = [row | {name: called.get(str(row[name]), row[name]) for name in columns if name in row} for row in rows]
+    encoders = [{**encoder, "name": called.get(encoder["name"], encoder["name"])} for encoder in encoders]
     write_static_page(out / "index.html", rows, encoders, line, views, record.content)
     print(out / "index.html")
 

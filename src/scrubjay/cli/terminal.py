@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, Protocol
 
@@ -21,6 +21,14 @@ class Report(Protocol):
     """Takes how much is done, and in words what is being done."""
 
     def __call__(self, done: int, total: int, what: str = "", /) -> None: ...
+
+
+def parse_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Labels by name, from words like NAME=LABEL."""
+    pairs = [words.partition("=") for words in labels]
+    if wrong := [words for words, (name, _, label) in zip(labels, pairs, strict=True) if not name or not label]:
+        raise ValueError(f"labels: NAME=LABEL, not {wrong[0]!r}")
+    return {name: label for name, _, label in pairs}
 
 
 def print_json(data: dict) -> None:
