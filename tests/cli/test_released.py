@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from scrubjay.agent.released import DEFAULT
 from scrubjay.bench.step import PARTS
 from scrubjay.cli.main import main
 from scrubjay.game.record import load_records
+from scrubjay.training.config import PRESETS
 from scrubjay.viz import agent_trace, demo
 
 SHORT = np.array([6, 1, 2, 3, 6])
@@ -115,6 +117,14 @@ def test_a_released_agent_plays_is_watched_and_measured(command, tmp_path, monke
     rows = json.loads(printed)["milliseconds"]
     assert code == 0 and {*rows} >= {"step", "networks", "image", "rules", *PARTS}
     assert rows["networks"]["median"] < rows["step"]["median"] and rows["step"]["calls"] == 12
+
+
+def test_it_is_evaluated_on_the_task_that_is_named(command, monkeypatch):
+    monkeypatch.setitem(PRESETS, "explore", replace(PRESETS["explore"], validation_scenes=("FloorPlan421",)))
+    code, printed, error = command("evaluate", DEFAULT, "--task", "explore", "--games", "1")
+    assert code == 0, error
+    agent, random = (json.loads(line) for line in printed.splitlines())
+    assert agent["player"] == "agent" and random["player"] == "random" and 0 < agent["coverage"][0] < 1
 
 
 def test_weights_without_a_run_are_watched_too(command, tmp_path, monkeypatch):
