@@ -19,7 +19,9 @@ BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.D
 
 def follow(guide: str, copy: Path) -> list[str]:
     """Copies the package to `copy` and applies the guide's blocks; the paths of files it touches, each once."""
-    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    shutil.copytree(
+        ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "*.safetensors")
+    )
     touched = []
     for kind, name, body in BLOCK.findall((ROOT / "docs" / "guides" / guide).read_text()):
         path = copy / name

@@ -52,7 +52,7 @@ def choose(page, url: str, role: str) -> None:
 def check_thoughts(page, who: str, name: str) -> None:
     """The watch page names the agent, charts its value, and draws on the plan what it attends to."""
     page.get_by_role("link", name="Watch the game").click()
-    expect(page.locator(f"[data-role={who}] figcaption")).to_contain_text(DEFAULT)
+    expect(page.locator(f"[data-role={who}] figcaption")).to_contain_text(DEFAULT, timeout=90_000)
     expect(page.locator(".key-map")).to_have_text("attention to its map")
     last = int(page.locator("#scrubber").get_attribute("max"))
     page.locator("#scrubber").fill(str(last if who == "seeker" else 50))
