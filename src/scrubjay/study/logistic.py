@@ -56,25 +56,25 @@ def fit(
     count, size = x.shape
     x = np.column_stack([x, np.ones(count)]).astype(np.float32, copy=False)
     squares = np.square(x)
-    sign = np.where(label, 1, -1).astype(np.float32)[:, None]
-    mask = used.astype(np.float32)
-    ridge = np.tile(1 / np.asarray(penalties, np.float32), (size + 1, 1))
+    sign: np.ndarray = np.where(label, 1, -1).astype(np.float32)[:, None]
+    mask: np.ndarray = used.astype(np.float32)
+    ridge: np.ndarray = np.tile(1 / np.asarray(penalties, np.float32), (size + 1, 1))
     ridge[-1] = 0
-    weights = np.zeros_like(ridge) if start is None else start.astype(np.float32)
+    weights: np.ndarray = np.zeros_like(ridge) if start is None else start.astype(np.float32)
     result, open_ = weights.copy(), np.arange(len(penalties))
-    logits = x @ weights
+    logits: np.ndarray = x @ weights
     history: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=MEMORY)
     before: tuple[np.ndarray, np.ndarray] | None = None
     for iteration in range(ITERATIONS):
         wrong = mask * _sigmoid(-sign * logits)
-        gradient = ridge * weights - x.T @ (sign * wrong)
-        curvature = wrong * (1 - wrong)
+        gradient: np.ndarray = ridge * weights - x.T @ (sign * wrong)
+        curvature: np.ndarray = wrong * (1 - wrong)
         if before is not None:
             step, change = before[0], gradient - before[1]
             product = _dot(step, change)
             history.append((step, change, np.where(product > 0, 1 / np.maximum(product, 1e-30), 0)))
         if iteration < EVERY or iteration % EVERY == 0:
-            diagonal = 1 / (squares.T @ curvature + ridge)
+            diagonal: np.ndarray = 1 / (squares.T @ curvature + ridge)
         direction = _descend(gradient, diagonal, history)
         slope = _dot(gradient, direction)
         going = -slope > TOLERANCE
@@ -84,10 +84,9 @@ def fit(
                 return result
             open_, slope = open_[going], slope[going]
             weights, logits, mask, ridge, gradient, curvature, diagonal, direction = (
-                each[:, going]
-                for each in (weights, logits, mask, ridge, gradient, curvature, diagonal, direction)
+                each[:, going] for each in (weights, logits, mask, ridge, gradient, curvature, diagonal, direction)
             )
-            kept = [tuple(each[..., going] for each in one) for one in history]
+            kept = [(step[:, going], change[:, going], inverse[going]) for step, change, inverse in history]
             history = deque(kept, maxlen=MEMORY)
         moved = x @ direction
         length = _line_search(weights, logits, direction, moved, sign, mask, ridge, slope, curvature)
