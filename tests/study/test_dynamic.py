@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -139,13 +140,14 @@ def test_every_source_has_a_row_for_each_size_and_the_page_shows_them(data, agen
     assert {f"dynamic-rotation-{name}.png" for name in ("sizes", "steps", "odds")} < charts
 
 
-def test_an_interrupted_study_continues_and_equals_an_unbroken_one(data, agents, tmp_path):
-    some = {"contained": data["contained"]}
+@pytest.mark.parametrize("part", ["tracking, 6 sources", "tracking, DIR (Rand.)"])
+def test_an_interrupted_study_continues_and_equals_an_unbroken_one(part, data, agents, tmp_path):
+    some = {"contained": data["contained"], "tracking": data["tracking"]}
     scale = DynamicScale((8,), 2)
     DynamicStudy(some, agents, [], tmp_path / "whole", scale, processes=1).run()
 
-    def interrupt(done: int, _: int) -> None:
-        if done == 2:
+    def interrupt(done: int, total: int, what: str) -> None:
+        if what == part:
             raise KeyboardInterrupt
 
     cut = DynamicStudy(some, agents, [], tmp_path / "cut", scale, processes=1)
@@ -156,6 +158,35 @@ def test_an_interrupted_study_continues_and_equals_an_unbroken_one(data, agents,
     cut.run()
     assert (tmp_path / "cut/dynamic.csv").read_bytes() == (tmp_path / "whole/dynamic.csv").read_bytes()
     assert {path: path.stat().st_mtime_ns for path in before} == before, "what was there is not computed again"
+
+
+def test_features_travel_without_images(data, agents, tmp_path):
+    some = {name: data[name] for name in ("tracking", "rotation")}
+    here = DynamicStudy(some, agents, [], tmp_path / "here", TINY, processes=1)
+    said: list[str] = []
+    paths = here.compute_features(lambda done, total, what: said.append(f"{what}: {done}/{total}"))
+    assert not (tmp_path / "here" / "probes").exists() and not (tmp_path / "here" / "dynamic.csv").exists()
+    assert said[0] == "tracking, 6 sources: 0/32" and said[-1] == "rotation, 7 sources: 32/32"
+    assert any(np.load(path).dtype == np.float16 for path in paths)
+
+    for name, each in some.items():
+        shutil.copytree(each.folder, tmp_path / "data" / name, ignore=shutil.ignore_patterns("images.npy"))
+    shutil.copytree(tmp_path / "here" / "features", tmp_path / "there" / "features")
+    carried = {name: SequenceData(tmp_path / "data" / name, name) for name in some}
+    there = DynamicStudy(carried, agents, [], tmp_path / "there", TINY, processes=1)
+    result = there.run()
+    here.fit()
+    for name in ("dynamic.csv", "odds.csv", "agents.json", "encoders.json"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
+    write_dynamic_page(tmp_path / "there" / "index.html", result, carried, "A trial.")
+    assert "was right in" not in (tmp_path / "there" / "index.html").read_text(), "no clips without images"
+
+    assert not carried["tracking"].has_images and data["tracking"].has_images
+    with pytest.raises(DataError, match=r"the images are not here: copy images.npy of its blocks, too"):
+        carried["tracking"].images(np.array([0]))
+    other = DynamicStudy(carried, {"other": untrained(SMALL, 7)}, [], tmp_path / "there", TINY, processes=1)
+    with pytest.raises(DataError, match="neither images nor features of other, other"):
+        other.run()
 
 
 def test_the_verdict_says_where_an_agent_is_not_better():

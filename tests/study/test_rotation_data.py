@@ -13,9 +13,9 @@ from scrubjay.game.actions import NUMBERS
 from scrubjay.study.dynamic_experiments import rotation_examples
 from scrubjay.study.dynamic_probe import draw_repetitions
 from scrubjay.study.rotation_data import SCALES, RotationScale, make_rotation_data
-from scrubjay.study.rotation_odds import _row, odds_text, turning_back
+from scrubjay.study.rotation_odds import TurningOdds, _row, odds_text, turning_back
 from scrubjay.study.sequences import SequenceData
-from scrubjay.study.sources import DynamicSource, untrained
+from scrubjay.study.sources import DynamicSource, compute_features, untrained
 
 SCALE = RotationScale((1, 1), 2, steps=3, goals=("Cup", "Tomato"), candidates=6, types=("bathroom",), near=True)
 
@@ -71,7 +71,9 @@ def test_examples_are_five_after_the_turn_and_objects_are_held_out(data):
 
 
 def test_log_odds_are_of_turning_back(data, agent):
-    rows = turning_back(DynamicSource("one", agent), data)
+    examples, source = rotation_examples(data), TurningOdds(DynamicSource("one", agent))
+    (values,) = compute_features([source], data, examples.frame)
+    rows = turning_back("one", data, examples.frame, values[:, 0])
     assert [row.step for row in rows if row.split == "all"] == [1, 2, 3, 4, 5]
     first = rows[0]
     assert first.pairs == len(data) // 2 and first.difference == pytest.approx(
@@ -89,13 +91,9 @@ def test_log_odds_are_of_turning_back(data, agent):
             state = output.state
         left, right = (float(output.decision.logits[0, NUMBERS[f"Rotate{way}"]]) for way in ("Left", "Right"))
         expected.append(right - left if data.index["turn"][0] == "left" else left - right)
-    odds = DynamicSource("one", agent).live(
-        data,
-        np.array([data.frames_of(number)[int(data.index["found"][0]) + 1] for number in (0, 1)]),
-        lambda output: output.decision.logits[:, [NUMBERS["RotateLeft"], NUMBERS["RotateRight"]]],
-    )
+    at = [np.flatnonzero(examples.frame == data.frames_of(n)[int(data.index["found"][0]) + 1])[0] for n in (0, 1)]
     sign = -1 if data.index["turn"][0] == "left" else 1
-    np.testing.assert_allclose(sign * (odds[:, 0] - odds[:, 1]), expected, atol=1e-5)
+    np.testing.assert_allclose(sign * values[at, 0], expected, atol=1e-5)
 
 
 def test_the_interval_has_scenes_as_clusters():

@@ -12,23 +12,27 @@ from scrubjay.agent.config import SMALL
 from scrubjay.errors import DataError, WeightsError
 from scrubjay.game.actions import NUMBERS, Stage
 from scrubjay.game.observation import NO_ACTION
-from scrubjay.study import sources
+from scrubjay.study import feature_files, feature_pass
 from scrubjay.study.dynamic_experiments import Examples, contained_examples, tracking_examples
 from scrubjay.study.dynamic_probe import ProbeTable
 from scrubjay.study.encoders import load_encoder
+from scrubjay.study.feature_files import features_files, packed
 from scrubjay.study.sequences import Clip, SequenceData, SequenceWriter
 from scrubjay.study.sources import (
     DynamicSource,
     ForwardSteps,
     ImageSource,
+    compute_features,
     count_forward_steps,
-    features_file,
     load_agent_named,
     untrained,
 )
 
 AHEAD, UP, LEFT = (NUMBERS[f"MoveHand{name}"] for name in ("Ahead", "Up", "Left"))
-QUIET = lambda done, total: None  # noqa: E731
+
+
+def compute(source, data: SequenceData, examples: Examples) -> np.ndarray:
+    return compute_features([source], data, examples.frame, examples.cell)[0]
 
 
 def clip(length: int, actions: list[int], goal: str, seed: int, **columns) -> Clip:
@@ -64,9 +68,9 @@ def agent():
 def test_a_dir_is_what_the_agent_has_after_living_through_the_sequence(data, agent, monkeypatch):
     source = DynamicSource("one", agent)
     examples = contained_examples(data) if len(data) > 3 else Examples(np.array([3, 9, 11, 1]), _table(4))
-    together = source.compute(data, examples, "cpu", QUIET)
-    monkeypatch.setitem(sources.BATCHES, "cpu", 1)
-    alone = source.compute(data, examples, "cpu", QUIET)
+    together = compute(source, data, examples)
+    monkeypatch.setitem(feature_pass.BATCHES, "cpu", 1)
+    alone = compute(source, data, examples)
     np.testing.assert_allclose(together, alone, atol=1e-5)
     assert together.shape == (4, SMALL.lstm)
     # By hand: the third sequence, step by step.
@@ -109,14 +113,14 @@ def test_a_navigation_agent_is_told_stand_for_hand_movements(data, agent):
 def test_stacks_repeat_the_first_image_and_count_forward_steps(data):
     encoder = load_encoder("random")
     examples = Examples(np.array([3, 9, 11]), _table(3))
-    one = ImageSource("one", encoder).compute(data, Examples(np.arange(12), _table(12)), "cpu", QUIET)
-    stack = ImageSource("stack", encoder, 4, forward_steps=True).compute(data, examples, "cpu", QUIET)
+    one = compute(ImageSource("one", encoder), data, Examples(np.arange(12), _table(12)))
+    stack = compute(ImageSource("stack", encoder, 4, forward_steps=True), data, examples)
     assert one.shape == (12, 128) and stack.shape == (3, 513)
     frames = np.array([[0, 1, 2, 3], [6, 7, 8, 9], [10, 10, 10, 11]])
     np.testing.assert_allclose(stack[:, :512], one[frames].reshape(3, 512), atol=1e-5)
     assert stack[:, 512].tolist() == [2, 3, 0]
     assert count_forward_steps(data, np.array([2, 4, 7])).tolist() == [1, 0, 2]
-    assert ForwardSteps().compute(data, examples, "cpu", QUIET).tolist() == [[2], [3], [0]]
+    assert compute(ForwardSteps(), data, examples).tolist() == [[2], [3], [0]]
 
 
 def test_features_of_cells_are_slices(data, agent):
@@ -124,18 +128,64 @@ def test_features_of_cells_are_slices(data, agent):
     examples = Examples(np.array([3, 3]), _table(2), cells)
     encoder = load_encoder("random")
     sir = encoder(torch.from_numpy(data.images(np.array([3])))).sir[0].numpy()
-    taken = ImageSource("one", encoder).compute(data, examples, "cpu", QUIET)
+    taken = compute(ImageSource("one", encoder), data, examples)
     np.testing.assert_allclose(taken, np.stack([sir[:, 0, 6], sir[:, 3, 2]]), atol=1e-5)
-    assert DynamicSource("one", agent).compute(data, examples, "cpu", QUIET).shape == (2, SMALL.gru_channels + 1)
+    assert compute(DynamicSource("one", agent), data, examples).shape == (2, SMALL.gru_channels + 1)
 
 
 def test_features_are_computed_once_and_belong_to_data_and_source(data, agent, tmp_path):
     examples, source = Examples(np.array([3, 9]), _table(2)), ForwardSteps()
-    path = features_file(source, data, examples, tmp_path)
+    (path,) = features_files([source], data, examples, tmp_path)
     before = path.stat().st_mtime_ns
-    assert features_file(source, data, examples, tmp_path) == path and path.stat().st_mtime_ns == before
-    assert features_file(source, data, Examples(np.array([3, 8]), _table(2)), tmp_path) != path
+    assert features_files([source], data, examples, tmp_path) == [path] and path.stat().st_mtime_ns == before
+    assert features_files([source], data, Examples(np.array([3, 8]), _table(2)), tmp_path) != [path]
     assert DynamicSource("a", agent).key != DynamicSource("b", untrained(SMALL, 1)).key
+
+
+def test_sources_see_images_together_as_they_do_alone(data, agent):
+    encoder = load_encoder("random")
+    sources = [
+        DynamicSource("a", agent), DynamicSource("b", untrained(SMALL, 1)), ImageSource("c", encoder),
+        ImageSource("d", encoder, 4, True), ForwardSteps(),
+    ]  # fmt: skip
+    frames, encoded = np.array([11, 3, 9, 9, 5]), []
+    encoder.register_forward_pre_hook(lambda _, images: encoded.append(len(images[0])))
+    together = compute_features(sources, data, frames)
+    # Frames 0 to 3, 4 to 9 without 4, and 10, 11: what stacks of four need, each once.
+    assert sum(encoded) == 4 + 6 + 2
+    for source, features in zip(sources, together, strict=True):
+        np.testing.assert_allclose(features, compute_features([source], data, frames)[0], atol=1e-5)
+        assert len(features) == 5 and np.array_equal(features[2], features[3])
+
+
+def test_features_that_were_interrupted_continue_with_the_next_sequences(data, agent, tmp_path, monkeypatch):
+    sources, examples = [DynamicSource("a", agent), ForwardSteps()], Examples(np.array([11, 3, 9, 5]), _table(4))
+    whole = features_files(sources, data, examples, tmp_path / "whole")
+    monkeypatch.setattr(feature_files, "SHARD", 1)
+
+    def interrupt(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        features_files(sources, data, examples, tmp_path / "cut", progress=interrupt)
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "cut").glob("*.part.npy")}
+    assert len(parts) == 2
+    seen: list[tuple[int, int]] = []
+    cut = features_files(sources, data, examples, tmp_path / "cut", progress=lambda *now: seen.append(now))
+    assert seen[-1] == (3, 3) and sorted((tmp_path / "cut").iterdir()) == sorted(cut)
+    for one, other in zip(whole, cut, strict=True):
+        np.testing.assert_allclose(np.load(one), np.load(other), atol=1e-3)
+
+
+def test_features_are_stored_in_half_the_space_where_nothing_is_lost():
+    rng = np.random.default_rng(0)
+    ordinary = rng.normal(size=(50, 300)).astype(np.float32)
+    assert packed(ordinary).dtype == np.float16
+    for wrong in (1e5, 1 + 1e-4 * ordinary[:, 0], 1e-9 * ordinary[:, 0]):
+        features = ordinary.copy()
+        features[:, 290] = wrong
+        assert packed(features) is features, "too large, or too small a change for float16"
 
 
 def test_agents_that_are_not_there_are_named(tmp_path):

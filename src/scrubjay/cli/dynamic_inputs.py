@@ -46,13 +46,21 @@ def make_data(
     for name in experiments or NAMES:
         if not made and not experiments and not (folder / name).exists():
             continue
-        if made:
+        if made and not _lacks_images(folder / name, name):
             with progress_bar(f"Data: {name}") as progress:
                 _make(name, folder / name, seeker, scale, device, progress)
         data[name] = SequenceData(folder / name, name)
     if not data:
         raise DataError(f"{folder}: no data of {', '.join(NAMES)}")
     return data
+
+
+def _lacks_images(folder: Path, name: str) -> bool:
+    """Whether the data is complete but for its images: it was made elsewhere, by another renderer maybe."""
+    try:
+        return not SequenceData(folder, name).has_images
+    except DataError:
+        return False
 
 
 def _make(

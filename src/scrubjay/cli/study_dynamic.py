@@ -86,6 +86,7 @@ def dynamic(
     scale: Literal["paper", "mini"] = "paper",
     device: str = "cpu",
     processes: int | None = None,
+    features_only: bool = False,
     trust_code: bool = False,
 ) -> None:
     """Measures what agents remember: four experiments, read out of their dynamic representations, beside baselines.
@@ -103,6 +104,8 @@ def dynamic(
         scale: The paper's sizes, or a trial.
         device: cpu, cuda or cuda:N.
         processes: Processes that fit probes; by default one per core.
+        features_only: Compute features and stop. The same command without it fits the probes, also on another machine,
+            to which `out` and the data were copied, the latter without its images (images.npy).
         trust_code: Allow encoders that are Python classes to run.
     """
     from scrubjay.cli.dynamic_inputs import check_experiments, make_data, named_agents
@@ -124,9 +127,14 @@ def dynamic(
         with record.part("data"):
             sequences = make_data(out / "data", experiments, seeker, scale, device, made=True)
     study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device, processes)
-    with record.part("features and probes"), progress_bar("Probes") as progress:
-        result = study.run(progress)
     record.content["facts"]["data"] = {name: each.digest for name, each in sequences.items()}
+    with record.part("features"), progress_bar("Features") as progress:
+        study.compute_features(progress)
+    if features_only:
+        print(out / "features")
+        return
+    with record.part("probes"), progress_bar("Probes") as progress:
+        result = study.fit(progress)
     frames = sum(each.frames for each in sequences.values())
     facts = f"{sum(map(len, sequences.values())):,} sequences of {frames:,} frames. Scale {scale}."
     with record.part("page"):

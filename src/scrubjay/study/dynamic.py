@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,9 @@ from scrubjay.files import write_atomically
 from scrubjay.study.dynamic_experiments import EXPERIMENTS, SHUFFLED, Examples, Experiment
 from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Fitters, Predictions, Probes, Score, mean_score
 from scrubjay.study.encoders import StudyEncoder, agent_encoder
+from scrubjay.study.feature_files import features_files, features_path
 from scrubjay.study.result_table import table_text
-from scrubjay.study.rotation_odds import OddsRow, odds_text, turning_back
+from scrubjay.study.rotation_odds import OddsRow, TurningOdds, odds_text, turning_back
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import (
     STACK,
@@ -29,7 +31,6 @@ from scrubjay.study.sources import (
     ForwardSteps,
     ImageSource,
     Source,
-    features_file,
     untrained_sources,
 )
 from scrubjay.study.weight_files import sha256_of
@@ -43,7 +44,8 @@ tracking; `balanced` always is. `difference` is to the first agent, `tested` how
 UNTRAINED_NAME = "Rand."
 """Of the untrained networks, as the paper has it."""
 Row = dict[str, str | int | float]
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int, str], None]
+"""Takes how much is done, of how much, and what is being done in words."""
 
 
 @dataclass(frozen=True)
@@ -89,44 +91,77 @@ class DynamicStudy:
         self.data, self.agents, self.encoders, self.out = data, dict(agents), list(encoders), Path(out)
         self.scale, self.device, self.processes = scale, device, processes
 
-    def run(self, progress: Progress = lambda done, total: None) -> Result:
+    def run(self, progress: Progress = lambda done, total, what: None) -> Result:
         """Computes what is missing; writes dynamic.csv, agents.json, encoders.json and, from rotation, odds.csv."""
-        experiments = [one for one in EXPERIMENTS.values() if one.data in self.data]
-        sources = {one.name: self.sources(one) for one in experiments}
-        total = sum(len(parts) for each in sources.values() for parts in each.values()) + len(experiments)
+        self.compute_features(progress)
+        return self.fit(progress)
+
+    def compute_features(self, progress: Progress = lambda done, total, what: None) -> list[Path]:
+        """The files of all features, and of rotation's log-odds: what needs images, and gains from a GPU.
+
+        `progress` is told of sequences, and in words of what is done.
+        """
+        todo: dict[tuple[str, str], tuple[str, Examples, list[Source]]] = {}
+        for one in self.experiments:
+            examples = one.examples(self.data[one.data])
+            sources = [source for parts in self.sources(one).values() for source in parts]
+            # Both distances of free space have the same examples.
+            todo.setdefault((one.data, examples.digest), (one.data, examples, sources + self._odds_sources(one)))
+        total = sum(len(self.data[name]) for name, _, _ in todo.values())
+        done, paths = 0, []
+        for name, examples, sources in todo.values():
+            words = f"{name}, {len(sources)} sources"
+
+            def tell(part: int, whole: int, done: int = done, name: str = name, words: str = words) -> None:
+                progress(done + part * len(self.data[name]) // max(whole, 1), total, words)
+
+            tell(0, 1)
+            paths += features_files(sources, self.data[name], examples, self.out / "features", self.device, tell)
+            done += len(self.data[name])
+        return paths
+
+    def fit(self, progress: Progress = lambda done, total, what: None) -> Result:
+        """Fits probes to features, all of which must be there; `progress` is told of repetitions."""
+        sources = {one.name: self.sources(one) for one in self.experiments}
+        total = sum(len(parts) for each in sources.values() for parts in each.values()) + len(self.experiments)
         rows: list[Row] = []
         kept: dict[str, tuple[Examples, dict[str, list[Predictions]]]] = {}
-        done = 0
-        progress(0, total)
+        done, repetitions = 0, self.scale.repetitions
 
-        def count() -> None:
+        def tell(what: str) -> Callable[[int, int], None]:
             nonlocal done
-            progress(done := done + 1, total)
+            done += repetitions
+            return lambda part, _: progress(done - repetitions + part, total * repetitions, what)
 
+        odds: list[OddsRow] = []
         with Fitters(self.processes) as fitters:
-            for one in experiments:
-                examples, predictions, chance = self._predict(one, sources[one.name], fitters, count)
+            for one in self.experiments:
+                examples, predictions, chance = self._predict(one, sources[one.name], fitters, tell)
                 kept[one.name] = examples, predictions
                 rows += self._rows(one, predictions)
-                rows.append(_row(one, SHUFFLED, [chance], chance.sizes[-1], None, self.scale.repetitions))
-        odds = []
-        if "rotation" in self.data:
-            for name, agent in self.agents.items():
-                odds += turning_back(DynamicSource(name, agent), self.data["rotation"], self.device)
+                rows.append(_row(one, SHUFFLED, [chance], chance.sizes[-1], None, repetitions))
+                for source in self._odds_sources(one):
+                    path = features_path(source, self.data[one.data], examples, self.out / "features")
+                    values = np.load(path, allow_pickle=False)[:, 0]
+                    odds += turning_back(source.name, self.data[one.data], examples.frame, values)
+        if odds:
             write_atomically(self.out / "odds.csv", odds_text(odds))
-        encoders = [encoder.description.as_dict() for encoder in self.all_encoders().values()]
+        encoders = [encoder.description.as_dict() for encoder in self.all_encoders.values()]
         write_atomically(self.out / "encoders.json", json.dumps(encoders, indent=1) + "\n")
         write_atomically(self.out / "agents.json", json.dumps(self._agents(), indent=1) + "\n")
         write_atomically(self.out / "dynamic.csv", table_text(rows, FIELDS))
         return Result(rows, odds, kept)
 
+    @property
+    def experiments(self) -> list[Experiment]:
+        """Those whose data there is."""
+        return [one for one in EXPERIMENTS.values() if one.data in self.data]
+
     def sources(self, experiment: Experiment) -> dict[str, list[Source]]:
         """The sources of an experiment by label, the first agent's first; several networks of one are averaged."""
-        sources: dict[str, list[Source]] = {
-            f"DIR ({name})": [DynamicSource(name, agent)] for name, agent in self.agents.items()
-        }
-        sources[f"DIR ({UNTRAINED_NAME})"] = list(untrained_sources(next(iter(self.agents.values())).config))
-        encoders = self.all_encoders()
+        sources: dict[str, list[Source]] = {f"DIR ({name})": [source] for name, source in self._own_sources.items()}
+        sources[f"DIR ({UNTRAINED_NAME})"] = list(self._untrained_sources)
+        encoders = self.all_encoders
         sources |= {f"SIR ({name})": [ImageSource(name, encoder)] for name, encoder in encoders.items()}
         forward = experiment.with_forward_steps
         for name, encoder in encoders.items():
@@ -135,14 +170,26 @@ class DynamicStudy:
             sources["Forward Steps"] = [ForwardSteps()]
         return sources
 
+    @cached_property
     def all_encoders(self) -> dict[str, StudyEncoder]:
         """Those of the agents, by the agents' names, and the others."""
         own = {name: agent_encoder(name, agent.encoder, agent.config) for name, agent in self.agents.items()}
         return own | {encoder.description.name: encoder for encoder in self.encoders}
 
+    @cached_property
+    def _own_sources(self) -> dict[str, DynamicSource]:
+        return {name: DynamicSource(name, agent) for name, agent in self.agents.items()}
+
+    @cached_property
+    def _untrained_sources(self) -> list[DynamicSource]:
+        return untrained_sources(next(iter(self.agents.values())).config)
+
+    def _odds_sources(self, experiment: Experiment) -> list[Source]:
+        return [TurningOdds(one) for one in self._own_sources.values()] if experiment.name == "rotation" else []
+
     def _agents(self) -> list[dict[str, str | int]]:
         """agents.json: what has the DIR of each name, with digests of weights."""
-        untrained = [source.agent for source in untrained_sources(next(iter(self.agents.values())).config)]
+        untrained = [source.agent for source in self._untrained_sources]
         networks = {**{name: [agent] for name, agent in self.agents.items()}, UNTRAINED_NAME: untrained}
         listed: list[dict[str, str | int]] = []
         for name, each in networks.items():
@@ -160,7 +207,7 @@ class DynamicStudy:
         experiment: Experiment,
         sources: Mapping[str, Sequence[Source]],
         fitters: Fitters,
-        count: Callable[[], None],
+        tell: Callable[[str], Callable[[int, int], None]],
     ) -> tuple[Examples, dict[str, list[Predictions]], Predictions]:
         """An experiment's examples, each source's predictions, and those of the first with shuffled labels."""
         data, scale = self.data[experiment.data], self.scale
@@ -172,11 +219,11 @@ class DynamicStudy:
         paths = []
         for name, parts in sources.items():
             for source in parts:
-                paths.append(features_file(source, data, examples, self.out / "features", self.device))
-                predictions.setdefault(name, []).append(probes.run(paths[-1]))
-                count()
-        shuffled = chance.run(paths[0])
-        count()
+                paths.append(features_path(source, data, examples, self.out / "features"))
+                if not paths[-1].exists():
+                    raise DataError(f"{paths[-1]}: no such file; compute features first")
+                predictions.setdefault(name, []).append(probes.run(paths[-1], tell(f"{experiment.name}, {name}")))
+        shuffled = chance.run(paths[0], tell(f"{experiment.name}, {SHUFFLED}"))
         return examples, predictions, shuffled
 
     def _rows(self, experiment: Experiment, predictions: Mapping[str, Sequence[Predictions]]) -> list[Row]:

@@ -23,7 +23,7 @@ from scrubjay.files import write_atomically
 from scrubjay.sim.processes import ProcessPool
 from scrubjay.study.logistic import cross_validate
 
-VERSION = 3
+VERSION = 4
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 REPETITIONS = 50
 VARIANCE = 0.9999
@@ -241,11 +241,12 @@ class Probes:
         self.sizes, self.repetitions = draw_repetitions(table, sizes, repetitions, seed)
 
     def run(self, features: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Predictions:
-        """Fits what is missing for a file of features (n, D), float32; `progress` is told of repetitions."""
+        """Fits what is missing for a file of features (n, D), float16 or float32; `progress` is told of repetitions."""
         values = np.load(features, mmap_mode="r", allow_pickle=False)
         if values.ndim != 2 or len(values) != len(self.table):
             raise DataError(f"{features}: shape {values.shape}, not ({len(self.table)}, D)")
-        digest = hashlib.sha256(features.read_bytes()).hexdigest()
+        with open(features, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         paths = [self.folder / f"{self._key(digest, one)}.npy" for one in self.repetitions]
         missing = [number for number, path in enumerate(paths) if not path.exists()]
         requests = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 
 import numpy as np
@@ -13,6 +13,7 @@ from scrubjay.agent.agent import AgentOutput
 from scrubjay.game.actions import NUMBERS
 from scrubjay.study.dynamic_experiments import LAST_STEP
 from scrubjay.study.dynamic_probe import cluster_variance
+from scrubjay.study.feature_pass import FeaturePass
 from scrubjay.study.result_table import table_text
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import DynamicSource
@@ -39,33 +40,43 @@ class OddsRow:
     control: float
 
 
-def turning_back(source: DynamicSource, data: SequenceData, device: str = "cpu") -> list[OddsRow]:
-    """An agent's log-odds over the pairs of rotation's data, at each step and in each split."""
-    left, right = NUMBERS["RotateLeft"], NUMBERS["RotateRight"]
+class TurningOdds:
+    """An agent's log pi(RotateLeft) - log pi(RotateRight): a source of one feature."""
 
-    def capture(output: AgentOutput) -> torch.Tensor:
-        logits = output.decision.logits
-        return logits[:, left] - logits[:, right]
+    precise = True
 
-    every = np.arange(data.frames)
-    steps = data.read("step", every)
-    frames = every[steps > 0]
-    odds = source.live(data, frames, capture, device).astype(np.float64)
-    index = data.index[data.sequence_of(frames)]
+    def __init__(self, source: DynamicSource) -> None:
+        self.name, self.source, self.key = source.name, source, f"odds-{source.key}"
+
+    def prepare(self, one: FeaturePass) -> Callable[[], np.ndarray]:
+        left, right = NUMBERS["RotateLeft"], NUMBERS["RotateRight"]
+
+        def capture(output: AgentOutput) -> torch.Tensor:
+            logits = output.decision.logits
+            return logits[:, left, None] - logits[:, right, None]
+
+        wanted = self.source.watch(one, capture)
+        return lambda: wanted.features(self.name)
+
+
+def turning_back(name: str, data: SequenceData, frames: np.ndarray, odds: np.ndarray) -> list[OddsRow]:
+    """An agent's log-odds over the pairs of rotation's data, at each step and in each split.
+
+    `odds` (n,) are those of `TurningOdds` at `frames` (n,): all that follow the forced rotation.
+    """
+    steps, index = data.read("step", frames), data.index[data.sequence_of(frames)]
     # The forced rotation was to the left: back is to the right.
-    odds = np.where(index["turn"] == "left", -odds, odds)
+    odds = np.where(index["turn"] == "left", -odds, odds).astype(np.float64)
     rows = []
     for step in range(1, LAST_STEP + 1):
-        mine = np.flatnonzero(steps[frames] == step)
+        mine = np.flatnonzero(steps == step)
         order = mine[np.lexsort((~index["treatment"][mine], index["pair"][mine]))]
         seen, unseen = order[::2], order[1::2]
         assert (index["pair"][seen] == index["pair"][unseen]).all() and index["treatment"][seen].all()
         for split in SPLITS:
             some = np.ones(len(seen), bool) if split == "all" else index["split"][seen] == split
             if some.any():
-                rows.append(
-                    _row(source.name, step, split, odds[seen[some]], odds[unseen[some]], index["scene"][seen[some]])
-                )
+                rows.append(_row(name, step, split, odds[seen[some]], odds[unseen[some]], index["scene"][seen[some]]))
     return rows
 
 

@@ -53,7 +53,7 @@ OWN_COLUMNS = {"first": "i8", "length": "i8", "goal": "U16"}
 """Columns of every index: the first frame among all frames, their number, and the goal object's name."""
 SAME_SHARE = 0.3
 """Differences are stored where at least this share of the bytes is that of the sequence's first image."""
-THREADS = min(8, os.cpu_count() or 1)
+THREADS = min(16, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,11 @@ class SequenceWriter:
 
 
 class SequenceData:
-    """Sequences of a finished folder. Frames count those of all sequences, one after the other."""
+    """Sequences of a finished folder. Frames count those of all sequences, one after the other.
+
+    A folder may lack its images (`images.npy` of the blocks), nearly all of its size, as where probes are fitted to
+    features that were computed elsewhere.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], experiment: str) -> None:
         """Checks experiment, version, counts and shapes; raises DataError with one sentence."""
@@ -214,6 +218,7 @@ class SequenceData:
         expected = np.cumsum([0, *self.index["length"]])
         if expected[-1] != self.frames or not np.array_equal(expected[:-1], self.index["first"]):
             raise DataError(f"{folder}: index.csv does not have the {self.frames} frames that data.json lists")
+        self._firsts = frozenset(self.index["first"].tolist())
         digests = [count["sha256"] for count in facts["counts"].values()]
         parts = [VERSION, experiment, facts["stage"], facts["columns"], facts["extras"], digests]
         self.digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
@@ -226,6 +231,11 @@ class SequenceData:
     def frames(self) -> int:
         """The number of frames in all sequences."""
         return int(self._starts[-1])
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the images are here, too."""
+        return all("images" in block for block in self._blocks)
 
     def frames_of(self, sequence: int) -> np.ndarray:
         """The frames of a sequence, (T,)."""
@@ -245,19 +255,33 @@ class SequenceData:
             values[mine] = block[name][own]
         return values
 
-    def images(self, frames: np.ndarray) -> np.ndarray:
-        """Images (n, 224, 224, 3) uint8."""
+    def images(self, frames: np.ndarray, bases: dict[int, np.ndarray] | None = None) -> np.ndarray:
+        """Images (n, 224, 224, 3) uint8; DataError if the folder lacks them.
+
+        `bases` keeps the first images of sequences, which others are differences from, for the next call: with it,
+        going through sequences step by step unpacks half as much.
+        """
         frames = self._checked(frames)
         images = np.empty((len(frames), SIZE * SIZE * 3), np.uint8)
+        kept: dict[int, np.ndarray] = {} if bases is None else bases
 
-        def decode(block: dict[str, np.ndarray], place: int, frame: int) -> None:
+        def decode(block: dict[str, np.ndarray], start: int, place: int, frame: int) -> None:
             images[place] = _decompress(block, frame)
             while (frame := int(block["image_base"][frame])) >= 0:
-                images[place] ^= _decompress(block, frame)
+                if (base := kept.get(start + frame)) is not None:
+                    images[place] ^= base
+                    return
+                part = _decompress(block, frame)
+                if start + frame in self._firsts and block["image_base"][frame] < 0:
+                    kept[start + frame] = part
+                images[place] ^= part
 
         with ThreadPoolExecutor(THREADS) as pool:
             for block, mine, own in self._by_block(frames):
-                list(pool.map(decode, [block] * len(mine), mine, own))
+                if "images" not in block:
+                    raise DataError(f"{self.folder}: the images are not here: copy images.npy of its blocks, too")
+                start = int(frames[mine[0]] - own[0])
+                list(pool.map(decode, [block] * len(mine), [start] * len(mine), mine, own))
         return images.reshape(-1, SIZE, SIZE, 3)
 
     def _by_block(self, frames: np.ndarray) -> Iterable[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
@@ -275,6 +299,8 @@ class SequenceData:
         end = arrays["image_end"]
         if (np.diff(end, prepend=0) < 0).any() or (arrays["image_base"] >= np.arange(frames)).any():
             raise DataError(f"{folder}: images must not overlap, nor be differences from later ones")
+        if not (folder / "images.npy").exists():
+            return arrays
         size = int(end[-1]) if frames else 0
         return arrays | {"images": open_array(folder / "images.npy", np.dtype("uint8"), (size,))}
 

@@ -7,10 +7,7 @@ told what they would be told in a game; no source is told the label, and OM's ta
 from __future__ import annotations
 
 import hashlib
-import io
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,15 +16,14 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.agent import Agent, AgentOutput, load_agent
 from scrubjay.agent.config import PAPER, PRESETS, AgentConfig
+from scrubjay.agent.metric_map import CAPACITY
 from scrubjay.errors import DataError
-from scrubjay.files import write_atomically
 from scrubjay.game.actions import HAND_MOVE, HAND_TURN, NOTHING, NUMBERS, Stage
 from scrubjay.game.observation import NO_ACTION, Observation
 from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.room import GOALS
-from scrubjay.study.dynamic_experiments import Examples
 from scrubjay.study.encoders import RANDOM, StudyEncoder
-from scrubjay.study.features import to_device
+from scrubjay.study.feature_pass import FeaturePass, Progress, Wanted
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.weight_files import sha256_of
 from scrubjay.training.agent_player import resize
@@ -39,10 +35,9 @@ UNTRAINED = 3
 """Untrained networks, whose accuracies are averaged."""
 STACK = 4
 """Images in a stack."""
-BATCHES = {"cuda": 256, "cpu": 16}
-"""Sequences, or images, at once."""
-FEATURE_VERSION = 1
-Progress = Callable[[int, int], None]
+IMAGES = 256
+"""Images that an encoder encodes at once, at most."""
+FEATURE_VERSION = 2
 
 
 class Source(Protocol):
@@ -51,14 +46,19 @@ class Source(Protocol):
     name: str
     key: str
     """A digest of all that features depend on beside the examples."""
+    precise: bool
+    """Whether features are stored in full precision."""
 
-    def compute(self, data: SequenceData, examples: Examples, device: str, progress: Progress) -> np.ndarray:
-        """Features (n, D) float32; D may depend on whether examples are cells."""
+    def prepare(self, one: FeaturePass) -> Callable[[], np.ndarray]:
+        """Tells a pass what it wants to see; what is returned gives features (n, D) float32 after the pass. D may
+        depend on whether examples are cells."""
         ...
 
 
 class DynamicSource:
     """An agent's DIR: the LSTM's output, or, for cells, the convolutional GRU's state and change map."""
+
+    precise = False
 
     def __init__(self, name: str, agent: Agent) -> None:
         self.name, self.agent = name, agent.eval()
@@ -67,9 +67,9 @@ class DynamicSource:
         facts = f"{FEATURE_VERSION} {agent.config} {sha256_of(agent.state_dict())}"
         self.key = f"dir-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
 
-    def begin(self, batch: int) -> None:
-        """Empties the memory, for `batch` sequences."""
-        self._state = self.agent.initial_state(batch)
+    def begin(self, batch: int, steps: int = CAPACITY) -> None:
+        """Empties the memory, for `batch` sequences of at most `steps` steps, none of which visits more places."""
+        self._state = self.agent.initial_state(batch, steps)
         self._first = True
 
     @torch.no_grad()
@@ -83,62 +83,22 @@ class DynamicSource:
         self._state, self._first = output.state, False
         return output
 
-    def compute(self, data: SequenceData, examples: Examples, device: str, progress: Progress) -> np.ndarray:
-        on_grid = examples.cell is not None
+    def prepare(self, one: FeaturePass) -> Callable[[], np.ndarray]:
+        on_grid = one.cell is not None
 
         def capture(output: AgentOutput) -> torch.Tensor:
             dirs = output.dirs
             return torch.cat([dirs.grid, dirs.change[:, None]], 1) if on_grid else dirs.flat
 
-        frames, place = np.unique(examples.frame, return_inverse=True)
-        return _at_cells(self.live(data, frames, capture, device, progress), place, examples.cell)
+        wanted = self.watch(one, capture, one.cell)
+        return lambda: wanted.features(self.name)
 
-    def live(
-        self,
-        data: SequenceData,
-        frames: np.ndarray,
-        capture: Callable[[AgentOutput], torch.Tensor],
-        device: str = "cpu",
-        progress: Progress = lambda done, total: None,
-    ) -> np.ndarray:
-        """What `capture` takes of the agent's outputs (B, ...) at sorted frames (n,), (n, ...) float32."""
-        self.agent.to(device)
-        taken: np.ndarray | None = None
-        sequences, size = np.unique(data.sequence_of(frames)), BATCHES[torch.device(device).type]
-        # Longest first, so that those which have ended are the last of a batch.
-        sequences = sequences[np.argsort(-data.index["length"][sequences], kind="stable")]
-        progress(0, len(sequences))
-        for start in range(0, len(sequences), size):
-            batch = sequences[start : start + size]
-            self.begin(len(batch))
-            for now, observation in self._observations(data, batch, device):
-                output = self.step(observation)
-                where = np.searchsorted(frames, now)
-                wanted = frames[np.minimum(where, len(frames) - 1)] == now
-                if wanted.any():
-                    values = capture(output)[torch.from_numpy(np.flatnonzero(wanted)).to(device)].float().cpu().numpy()
-                    if taken is None:
-                        taken = np.empty((len(frames), *values.shape[1:]), np.float32)
-                    taken[where[wanted]] = values
-            progress(start + len(batch), len(sequences))
-        assert taken is not None
-        if not np.isfinite(taken).all():
-            raise DataError(f"{self.name} gives NaN or infinite features")
-        return taken
-
-    def _observations(
-        self, data: SequenceData, batch: np.ndarray, device: str
-    ) -> Iterator[tuple[np.ndarray, Observation]]:
-        """Frames and observations of sequences, longest first, step by step; images of the next are read meanwhile."""
-        first, length = data.index["first"][batch], data.index["length"][batch]
-        steps = [first[length > step] + step for step in range(int(length.max()))]
-        with ThreadPoolExecutor(1) as reader:
-            images = reader.submit(data.images, steps[0])
-            for step, frames in enumerate(steps):
-                now = to_device(images.result(), device)
-                if step + 1 < len(steps):
-                    images = reader.submit(data.images, steps[step + 1])
-                yield frames, self.observe(data, frames, step, now)
+    def watch(
+        self, one: FeaturePass, capture: Callable[[AgentOutput], torch.Tensor], cell: np.ndarray | None = None
+    ) -> Wanted:
+        """What `capture` takes of the agent's outputs at a pass's examples: (B, D) or, with cells, (B, D, 7, 7)."""
+        watcher = one.watcher(self.key, lambda: AgentWatcher(self, one))
+        return watcher.take(Wanted(one.frame, cell), capture)
 
     def observe(self, data: SequenceData, frames: np.ndarray, step: int, image: torch.Tensor) -> Observation:
         """What the agent is told at frames (B,), all of them `step` steps after the beginning."""
@@ -169,41 +129,91 @@ class DynamicSource:
         )
 
 
+class AgentWatcher:
+    """An agent that lives through sequences."""
+
+    lives = True
+
+    def __init__(self, source: DynamicSource, one: FeaturePass) -> None:
+        self.source, self.data, self.wanted = source, one.data, list[Wanted]()
+        self._captures: list[Callable[[AgentOutput], torch.Tensor]] = []
+        source.agent.to(one.device)
+
+    def take(self, wanted: Wanted, capture: Callable[[AgentOutput], torch.Tensor]) -> Wanted:
+        """Has what `capture` gives taken where it is wanted."""
+        self.wanted.append(wanted)
+        self._captures.append(capture)
+        return wanted
+
+    def begin(self, sequences: int, steps: int) -> None:
+        self.source.begin(sequences, steps)
+
+    def see(self, frames: np.ndarray, step: int, images: torch.Tensor) -> None:
+        output = self.source.step(self.source.observe(self.data, frames, step, images))
+        for wanted, capture in zip(self.wanted, self._captures, strict=True):
+            if wanted.among(frames).any():
+                wanted.put(frames, capture(output))
+
+
 class ImageSource:
     """SIRs of the last `frames` images, concatenated; for whole images, the mean of all cells.
 
     Before there are as many images, the first one is repeated. `forward_steps` adds their number as a last feature.
     """
 
+    precise = False
+
     def __init__(self, name: str, encoder: StudyEncoder, frames: int = 1, forward_steps: bool = False) -> None:
         self.name, self.encoder, self.frames, self.forward_steps = name, encoder, frames, forward_steps
         self.key = f"sir-{FEATURE_VERSION}-{encoder.description.key}-{frames}{'f' if forward_steps else ''}"
 
-    def compute(self, data: SequenceData, examples: Examples, device: str, progress: Progress) -> np.ndarray:
-        first = data.index["first"][data.sequence_of(examples.frame)]
-        needed = [np.maximum(examples.frame - back, first) for back in range(self.frames - 1, -1, -1)]
-        frames, place = np.unique(np.concatenate(needed), return_inverse=True)
-        encoder, size, parts = self.encoder.to(device), BATCHES[torch.device(device).type], []
-        for start in range(0, len(frames), size):
-            sir = encoder(to_device(data.images(frames[start : start + size]), device)).sir.float()
-            parts.append((sir if examples.cell is not None else sir.mean((2, 3))).cpu().numpy())
-            progress(min(start + size, len(frames)), len(frames))
-        values = np.concatenate(parts)
-        if not np.isfinite(values).all():
-            raise DataError(f"{self.name} gives NaN or infinite features")
-        stacked = [_at_cells(values, one, examples.cell) for one in np.split(place, self.frames)]
-        if self.forward_steps:
-            stacked.append(count_forward_steps(data, examples.frame)[:, None])
-        return np.concatenate(stacked, 1)
+    def prepare(self, one: FeaturePass) -> Callable[[], np.ndarray]:
+        data, frame = one.data, one.frame
+        first = data.index["first"][data.sequence_of(frame)]
+        needed = np.concatenate([np.maximum(frame - back, first) for back in range(self.frames - 1, -1, -1)])
+        wanted = Wanted(needed, None if one.cell is None else np.tile(one.cell, (self.frames, 1)))
+        # Encoders of several stacks encode an image once.
+        watcher = one.watcher(self.encoder.description.key, lambda: EncoderWatcher(self.encoder, one.device))
+        watcher.wanted.append(wanted)
+
+        def features() -> np.ndarray:
+            values = wanted.values(self.name)
+            stacked = [values[place] for place in np.split(wanted.place, self.frames)]
+            if self.forward_steps:
+                stacked.append(count_forward_steps(data, frame)[:, None])
+            return np.concatenate(stacked, 1)
+
+        return features
+
+
+class EncoderWatcher:
+    """An encoder that sees images, each once."""
+
+    lives = False
+
+    def __init__(self, encoder: StudyEncoder, device: str) -> None:
+        self.encoder, self.wanted = encoder.to(device), list[Wanted]()
+
+    def begin(self, sequences: int, steps: int) -> None:
+        pass
+
+    def see(self, frames: np.ndarray, step: int, images: torch.Tensor) -> None:
+        rows = np.flatnonzero(np.any([wanted.among(frames) for wanted in self.wanted], 0))
+        for start in range(0, len(rows), IMAGES):
+            some = rows[start : start + IMAGES]
+            sir = self.encoder(images[torch.from_numpy(some).to(images.device)]).sir.float()
+            pooled = sir.mean((2, 3))
+            for wanted in self.wanted:
+                wanted.put(frames[some], pooled if wanted.cell is None else sir)
 
 
 class ForwardSteps:
     """The number of MoveHandAhead actions so far: objects are moved further ahead to get behind than into."""
 
-    name, key = "Forward Steps", f"forward-{FEATURE_VERSION}"
+    name, key, precise = "Forward Steps", f"forward-{FEATURE_VERSION}", True
 
-    def compute(self, data: SequenceData, examples: Examples, device: str, progress: Progress) -> np.ndarray:
-        return count_forward_steps(data, examples.frame)[:, None]
+    def prepare(self, one: FeaturePass) -> Callable[[], np.ndarray]:
+        return lambda: count_forward_steps(one.data, one.frame)[:, None]
 
 
 def count_forward_steps(data: SequenceData, frames: np.ndarray) -> np.ndarray:
@@ -213,26 +223,19 @@ def count_forward_steps(data: SequenceData, frames: np.ndarray) -> np.ndarray:
     return (total[frames + 1] - total[data.index["first"][data.sequence_of(frames)]]).astype(np.float32)
 
 
-def _at_cells(values: np.ndarray, place: np.ndarray, cell: np.ndarray | None) -> np.ndarray:
-    """Rows `place` (n,) of values (m, D), or of values (m, D, 7, 7) at cells (n, 2): (n, D)."""
-    return values[place] if cell is None else values[place, :, cell[:, 0], cell[:, 1]]
-
-
-def features_file(
-    source: Source,
+def compute_features(
+    sources: Sequence[Source],
     data: SequenceData,
-    examples: Examples,
-    folder: Path,
+    frame: np.ndarray,
+    cell: np.ndarray | None = None,
     device: str = "cpu",
     progress: Progress = lambda done, total: None,
-) -> Path:
-    """The file of a source's features (n, D) float32 of examples, computed if it is not there."""
-    path = Path(folder) / f"{data.experiment}-{data.digest}-{examples.digest}-{source.key}.npy"
-    if not path.exists():
-        buffer = io.BytesIO()
-        np.save(buffer, source.compute(data, examples, device, progress).astype(np.float32))
-        write_atomically(path, buffer.getvalue())
-    return path
+) -> list[np.ndarray]:
+    """Features (n, D) float32 of each source at frames (n,), or at cells (n, 2) of them, in one pass."""
+    one = FeaturePass(data, frame, cell, device)
+    features = [source.prepare(one) for source in sources]
+    one.run(progress)
+    return [each() for each in features]
 
 
 def load_agent_named(name: str, preset: str = "paper", trust_code: bool = False) -> Agent:

@@ -48,7 +48,8 @@ class _Section:
 
 
 def write_dynamic_page(path: Path, result: Result, data: Mapping[str, SequenceData], facts: str) -> None:
-    """Writes the page, and beside it a PNG of each chart; `facts` is the line under the title."""
+    """Writes the page, and beside it a PNG of each chart; `facts` is the line under the title. Data without images has
+    no clips."""
     sections = []
     for one in EXPERIMENTS.values():
         rows = headline(result.rows, one)
@@ -67,7 +68,7 @@ def write_dynamic_page(path: Path, result: Result, data: Mapping[str, SequenceDa
             write_atomically(path.with_name(f"dynamic-{one.name}-{name}.png"), chart)
         encoded = [(base64.b64encode(chart).decode(), caption) for chart, caption in charts]
         chance = next((row for row in result.rows if (row["experiment"], row["source"]) == (one.name, SHUFFLED)), None)
-        clips = draw_clips(one, *result.predictions[one.name], data[one.data])
+        clips = draw_clips(one, *result.predictions[one.name], data[one.data]) if data[one.data].has_images else []
         sections.append(_Section(one, verdict(rows), encoded, rows, chance, clips))
     page = load_template("dynamic_page.html").render(
         title="What agents remember", facts=facts, sections=sections, percent=percent, points=points,
