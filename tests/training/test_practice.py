@@ -63,11 +63,16 @@ def test_all_stages_are_learned_and_demonstrations_are_imitated(trainer):
             yield batch
 
     trainer.manipulations.minibatches = kept
+    played = {}
     for _ in range(5):
         row = trainer.update(collector, replay)
         losses |= row["losses"]
+        played |= row["play"]
         seen.update(np.concatenate([game.stage for game in collector.games]).tolist())
     assert set(seen) == {Stage.EM, Stage.OM, Stage.S} and not len(collector.finished_games)
+    # None of these is a game, and their statistics are not those of games.
+    assert trainer.progress.games == 0 and not played.keys() & {"coverage", "hit", "found"}
+    assert played.keys() >= {"practice/coverage", "practice/hit", "practice/found"}
     for name in ("em/value_loss", "s/value_loss", "om/value_loss", "om/demonstration", "s/claiming"):
         assert np.isfinite(losses[name]), name
     assert not any(name.startswith(("oh/", "mental")) for name in losses)

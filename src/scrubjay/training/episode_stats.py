@@ -82,8 +82,10 @@ class TrackedGame(CacheGame):
         stats: EpisodeStats,
         limits: np.ndarray = LIMITS,
         count_rotations: bool = True,
+        practice: bool = False,
     ) -> None:
-        self.stats = stats
+        """With `practice`, episodes that are not whole games have statistics of their own, and are no games."""
+        self.stats, self._practice = stats, practice
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
         super().__init__(world, sampler, limits, count_rotations=count_rotations)
@@ -98,7 +100,30 @@ class TrackedGame(CacheGame):
         self._whole[:] = False
 
     def before_reset(self, result: StepResult) -> None:
-        add, ended = self.stats.add, result.ended & self._whole
+        add, ended, practiced = self.stats.add, result.ended & self._whole, np.zeros(len(self), bool)
+        if self._practice:
+            for b in np.flatnonzero(result.ended).tolist():
+                practiced[b] = (self.specs[b].first, self.specs[b].last) != (Stage.EM, Stage.S)
+        for prefix, its in (("", ended & ~practiced), ("practice/", ended & practiced)):
+            self._add_episodes(prefix, its, result)
+        claims = actions.CLAIM[result.action] != NOTHING
+        add("claim_right", result.success[claims])
+        add("success", result.success[result.stage != Stage.PS])
+        open_at = actions.OPEN_CELL[result.action] != NOTHING
+        for stage in np.unique(result.stage).tolist():
+            if stage != Stage.PS:
+                its, name = result.stage == stage, Stage(stage).name.lower()
+                add(f"{name}/success", result.success[its])
+                add(f"{name}/open_at_success", result.success[its & open_at])
+        self.stats.games += int((result.finished & self._whole & ~practiced).sum())
+        self._whole |= result.finished
+
+    def _add_episodes(self, prefix: str, ended: np.ndarray, result: StepResult) -> None:
+        """Adds the stage episodes that ended in some games (B,) bool."""
+
+        def add(name: str, values: np.ndarray) -> None:
+            self.stats.add(prefix + name, values)
+
         explored = ended & (result.stage == Stage.EM)
         if explored.any():
             places = self.novelty_tracker.visited[explored].sum((1, 2, 3))
@@ -116,14 +141,3 @@ class TrackedGame(CacheGame):
         sought = ended & (result.stage == Stage.S)
         add("found", result.found[sought])
         add("seeker_steps", np.where(result.found, self.time[:, Stage.S], self.limits[Stage.S])[sought])
-        claims = actions.CLAIM[result.action] != NOTHING
-        add("claim_right", result.success[claims])
-        add("success", result.success[result.stage != Stage.PS])
-        open_at = actions.OPEN_CELL[result.action] != NOTHING
-        for stage in np.unique(result.stage).tolist():
-            if stage != Stage.PS:
-                its, name = result.stage == stage, Stage(stage).name.lower()
-                add(f"{name}/success", result.success[its])
-                add(f"{name}/open_at_success", result.success[its & open_at])
-        self.stats.games += int((result.finished & self._whole).sum())
-        self._whole |= result.finished

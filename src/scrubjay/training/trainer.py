@@ -154,7 +154,8 @@ class Trainer:
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
         limits, rotations = np.array(self.config.stage_limits), self.config.explore_reward_rotations
-        games = [TrackedGame(world, sampler, self.stats, limits, rotations) for world in self.worlds]
+        practice = any(self.config.practice)
+        games = [TrackedGame(world, sampler, self.stats, limits, rotations, practice) for world in self.worlds]
         self.returns = EpisodicReturns(sum(map(len, games)))
         ages = np.random.default_rng(seeds[4])
         for game in games:
