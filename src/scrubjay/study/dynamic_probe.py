@@ -23,7 +23,7 @@ from scrubjay.files import write_atomically
 from scrubjay.sim.processes import ProcessPool
 from scrubjay.study.logistic import cross_validate
 
-VERSION = 4
+VERSION = 5
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 REPETITIONS = 50
 VARIANCE = 0.9999

@@ -14,8 +14,9 @@ import numpy as np
 
 TOLERANCE = 3e-7
 """Of the mean loss above its minimum, about."""
-RELATIVE = 1e-6
-"""The same in shares of w'Hw, the square of the logits' size: strong penalties have tiny weights, whose signs count."""
+RELATIVE = 5e-9
+"""The same in shares of w'Hw, the square of the logits' size: strong penalties have tiny weights, whose signs count. Of
+few examples, a single one can decide which penalty is the best."""
 ITERATIONS = 1000
 MEMORY = 10
 """Steps that L-BFGS remembers."""
@@ -81,7 +82,7 @@ def fit(
         slope = _dot(gradient, direction)
         spread = logits - weights[-1]
         size_of_logits = _dot(ridge * weights, weights) + _dot(curvature * spread, spread)
-        going = -slope > np.minimum(TOLERANCE * count, RELATIVE * size_of_logits)
+        going = -slope > count * np.minimum(TOLERANCE, RELATIVE * size_of_logits)
         if not going.all():
             result[:, open_[~going]] = weights[:, ~going]
             if not going.any():

@@ -218,6 +218,8 @@ class SequenceData:
         expected = np.cumsum([0, *self.index["length"]])
         if expected[-1] != self.frames or not np.array_equal(expected[:-1], self.index["first"]):
             raise DataError(f"{folder}: index.csv does not have the {self.frames} frames that data.json lists")
+        self._fields: dict[str, np.ndarray] = {}
+        """Read so far; all but images are small."""
         self._firsts = frozenset(self.index["first"].tolist())
         digests = [count["sha256"] for count in facts["counts"].values()]
         parts = [VERSION, experiment, facts["stage"], facts["columns"], facts["extras"], digests]
@@ -248,12 +250,9 @@ class SequenceData:
 
     def read(self, name: str, frames: np.ndarray) -> np.ndarray:
         """Values of a field (FIELDS, or the experiment's own) at frames (n,)."""
-        kind, shape = self.fields[name]
-        frames = self._checked(frames)
-        values = np.empty((len(frames), *shape), kind)
-        for block, mine, own in self._by_block(frames):
-            values[mine] = block[name][own]
-        return values
+        if name not in self._fields:
+            self._fields[name] = np.concatenate([block[name] for block in self._blocks])
+        return self._fields[name][self._checked(frames)]
 
     def images(self, frames: np.ndarray, bases: dict[int, np.ndarray] | None = None) -> np.ndarray:
         """Images (n, 224, 224, 3) uint8; DataError if the folder lacks them.
@@ -276,12 +275,14 @@ class SequenceData:
                     kept[start + frame] = part
                 images[place] ^= part
 
+        todo: list[tuple[dict[str, np.ndarray], int, int, int]] = []
+        for block, mine, own in self._by_block(frames):
+            if "images" not in block:
+                raise DataError(f"{self.folder}: the images are not here: copy images.npy of its blocks, too")
+            start = int(frames[mine[0]] - own[0])
+            todo += [(block, start, *where) for where in zip(mine.tolist(), own.tolist(), strict=True)]
         with ThreadPoolExecutor(THREADS) as pool:
-            for block, mine, own in self._by_block(frames):
-                if "images" not in block:
-                    raise DataError(f"{self.folder}: the images are not here: copy images.npy of its blocks, too")
-                start = int(frames[mine[0]] - own[0])
-                list(pool.map(decode, [block] * len(mine), [start] * len(mine), mine, own))
+            list(pool.map(lambda one: decode(*one), todo))
         return images.reshape(-1, SIZE, SIZE, 3)
 
     def _by_block(self, frames: np.ndarray) -> Iterable[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
