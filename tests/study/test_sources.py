@@ -26,6 +26,7 @@ from scrubjay.study.sources import (
     count_forward_steps,
     load_agent_named,
     untrained,
+    untrained_sources,
 )
 
 AHEAD, UP, LEFT = (NUMBERS[f"MoveHand{name}"] for name in ("Ahead", "Up", "Left"))
@@ -213,3 +214,13 @@ def test_tracking_asks_for_each_cell_on_the_way_behind(tmp_path):
     # Ten pixels make a cell part of the way, but more than ten are needed to be there.
     assert examples.table.label.tolist() == [True, False, True, True, False, True]
     assert examples.table.steps.tolist() == [1, 1, 2, 2, 3, 3] and examples.table.balance
+
+
+def test_untrained_networks_are_known_by_their_seeds():
+    """The last bits of their weights depend on the number of threads, and features must be found elsewhere."""
+    one, other = untrained_sources(SMALL, (1, 2))
+    (again,) = untrained_sources(SMALL, (1,))
+    with torch.no_grad():
+        next(again.agent.parameters()).add_(1e-7)
+    assert one.key == DynamicSource("x", again.agent, "untrained 1").key != other.key
+    assert DynamicSource("x", one.agent).key not in (one.key, DynamicSource("x", again.agent).key)

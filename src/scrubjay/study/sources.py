@@ -60,11 +60,12 @@ class DynamicSource:
 
     precise = False
 
-    def __init__(self, name: str, agent: Agent) -> None:
+    def __init__(self, name: str, agent: Agent, identity: str = "") -> None:
+        """`identity` says whose weights these are, by default their digest."""
         self.name, self.agent = name, agent.eval()
         self.is_navigation = getattr(agent.config, "memory", "") == "navigation"
         """A navigation agent has no hand: it is told Stand where its last action was a hand movement."""
-        facts = f"{FEATURE_VERSION} {agent.config} {sha256_of(agent.state_dict())}"
+        facts = f"{FEATURE_VERSION} {agent.config} {identity or sha256_of(agent.state_dict())}"
         self.key = f"dir-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
 
     def begin(self, batch: int, steps: int = CAPACITY) -> None:
@@ -257,4 +258,6 @@ def untrained(config: AgentConfig = PAPER, seed: int = 0) -> Agent:
 
 def untrained_sources(config: AgentConfig, seeds: Sequence[int] = range(1, UNTRAINED + 1)) -> list[DynamicSource]:
     """Untrained networks of a trained one's sizes: their accuracies are averaged."""
-    return [DynamicSource(f"untrained {seed}", untrained(config, seed)) for seed in seeds]
+    # Not their digests: the last bits of initial weights depend on the machine and its number of threads, and features
+    # must be found again elsewhere.
+    return [DynamicSource(f"untrained {seed}", untrained(config, seed), f"untrained {seed}") for seed in seeds]
