@@ -12,6 +12,7 @@ from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import commit_norms
+from scrubjay.cli.main import main
 from scrubjay.errors import RendererError
 from scrubjay.game.actions import action_index
 from scrubjay.game.episode import RandomEpisodes
@@ -103,3 +104,15 @@ def check_without_values(agent, losses, weights, batch, monkeypatch) -> None:
         total_loss(terms, weights).backward()
         commit_norms(agent)
     assert agent.encoder.stem.weight.grad is not None
+
+
+def run_command(monkeypatch, capsys, *words: str) -> tuple[int, str, str]:
+    """Runs a command in this process: its exit code, standard output, and standard error in one line."""
+    monkeypatch.setattr("sys.argv", ["scrubjay", *words])
+    code = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    output = capsys.readouterr()
+    return code, output.out, " ".join(output.err.split())

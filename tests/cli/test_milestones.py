@@ -1,26 +1,18 @@
 """`scrubjay milestones` as a user types it."""
 
-import sys
 from dataclasses import replace
 
 import pytest
+from helpers import run_command
 
 from scrubjay.agent.agent import Agent, save_agent
 from scrubjay.agent.config import SMALL
-from scrubjay.cli.main import main
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Progress, Run
 
 
 def command(monkeypatch, capsys, *args: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["scrubjay", "milestones", *args])
-    code = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    output = capsys.readouterr()
-    return code, output.out, " ".join(output.err.split())
+    return run_command(monkeypatch, capsys, "milestones", *args)
 
 
 @pytest.fixture(scope="module")

@@ -2,15 +2,14 @@
 
 import csv
 import json
-import sys
 
 import numpy as np
 import pytest
+from helpers import run_command
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.api import train
-from scrubjay.cli.main import main
 from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.trials import hiding_specs
 from scrubjay.game.actions import action_index
@@ -51,14 +50,7 @@ matched = "people"
 
 
 def command(monkeypatch, capsys, *args: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["scrubjay", "plan", *args])
-    code = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    output = capsys.readouterr()
-    return code, output.out, " ".join(output.err.split())
+    return run_command(monkeypatch, capsys, "plan", *args)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import run_command
 from released_helpers import release_small
 from rich.console import Console
 
@@ -15,7 +16,6 @@ from scrubjay.agent.agent import Agent, load_agent, save_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.released import DEFAULT
 from scrubjay.bench.step import PARTS
-from scrubjay.cli.main import main
 from scrubjay.game.record import load_records
 from scrubjay.training.config import PRESETS
 from scrubjay.viz import agent_trace, demo
@@ -46,14 +46,7 @@ def command(tmp_path, monkeypatch, capsys, installed):
 
     def run(*words: str, folder: Path = installed) -> tuple[int, str, str]:
         monkeypatch.setenv(released.VARIABLE, str(folder))
-        monkeypatch.setattr("sys.argv", ["scrubjay", *words])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, " ".join(output.err.split())
+        return run_command(monkeypatch, capsys, *words)
 
     return run
 

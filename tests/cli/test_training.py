@@ -15,12 +15,12 @@ from dataclasses import replace
 import pytest
 import torch
 import tyro
+from helpers import run_command
 
 from scrubjay.agent import weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import SMALL as SMALL_AGENT
 from scrubjay.agent.config import AgentConfig
-from scrubjay.cli.main import main
 from scrubjay.cli.train import Command, defaults
 from scrubjay.study.encoders import load_encoder
 from scrubjay.training.actor_critic import ActorCriticObjective
@@ -43,18 +43,6 @@ def run(*args: str) -> subprocess.CompletedProcess:
     )
 
 
-def run_main(monkeypatch, capsys, *args: str) -> tuple[int, str, str]:
-    """Runs a command in this process: its exit code, standard output and standard error."""
-    monkeypatch.setattr("sys.argv", ["scrubjay", *args])
-    code = 0
-    try:
-        main()
-    except SystemExit as end:
-        code = int(end.code or 0)
-    output = capsys.readouterr()
-    return code, output.out, output.err
-
-
 def test_a_run_is_trained_resumed_and_refused(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
     done = run("train", "demo", "--out", str(out), "--updates", "2", *SMALL)
@@ -65,9 +53,9 @@ def test_a_run_is_trained_resumed_and_refused(tmp_path, monkeypatch, capsys):
     again = run("train", "demo", "--out", str(out), *SMALL)
     assert again.returncode == 2 and "is a run already" in again.stderr and "Traceback" not in again.stderr
     other = ["train", "demo", "--out", str(tmp_path / "other"), "--copies", "0"]
-    code, _, errors = run_main(monkeypatch, capsys, *other)
+    code, _, errors = run_command(monkeypatch, capsys, *other)
     assert code == 2 and "copies: input should be greater than 0" in errors and not (tmp_path / "other").exists()
-    code, printed, _ = run_main(monkeypatch, capsys, "train", "--resume", str(out))
+    code, printed, _ = run_command(monkeypatch, capsys, "train", "--resume", str(out))
     assert code == 0 and json.loads(printed)["update"] == 2
 
 
@@ -91,23 +79,23 @@ def test_an_interrupted_run_writes_a_checkpoint(tmp_path):
 
 def test_a_new_run_starts_from_another_runs_agent(tmp_path, monkeypatch, capsys):
     first, second = tmp_path / "first", tmp_path / "second"
-    code, _, output = run_main(monkeypatch, capsys, "train", "demo", "--out", str(first), "--updates", "1", *SMALL)
+    code, _, output = run_command(monkeypatch, capsys, "train", "demo", "--out", str(first), "--updates", "1", *SMALL)
     assert code == 0, output
     begin = ["train", "demo", "--out", str(second), "--start", str(first), "--updates", "2", *SMALL]
-    code, printed, output = run_main(monkeypatch, capsys, *begin)
+    code, printed, output = run_command(monkeypatch, capsys, *begin)
     assert code == 0 and json.loads(printed)["update"] == 2, output
     assert [path.name for path in checkpoints(second)] == ["00000000", "00000002"]
     assert filecmp.cmp(checkpoints(first)[-1] / "config.json", checkpoints(second)[0] / "config.json", shallow=False)
-    code, _, output = run_main(monkeypatch, capsys, "train", "--resume", str(second), "--start", str(first))
+    code, _, output = run_command(monkeypatch, capsys, "train", "--resume", str(second), "--start", str(first))
     assert code == 2 and "--start: for a new run" in output
     other = str(tmp_path / "other")
-    code, _, output = run_main(monkeypatch, capsys, "train", "explore", "--out", other, "--start", str(first))
+    code, _, output = run_command(monkeypatch, capsys, "train", "explore", "--out", other, "--start", str(first))
     assert (
         code == 2
         and "its networks differ from the run's in image_size (112, not 224)" in output
         and not (tmp_path / "other").exists()
     )
-    code, _, output = run_main(
+    code, _, output = run_command(
         monkeypatch, capsys, "train", "demo", "--out", other, "--start", str(tmp_path / "nowhere")
     )
     assert code == 2 and "nowhere" in output and not (tmp_path / "other").exists()
@@ -130,7 +118,7 @@ def test_a_new_run_starts_from_another_runs_agent(tmp_path, monkeypatch, capsys)
     ],
 )  # fmt: skip
 def test_invalid_flags_leave_no_run_behind(args, output, tmp_path, monkeypatch, capsys):
-    code, _, errors = run_main(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *args)
+    code, _, errors = run_command(monkeypatch, capsys, "train", "demo", "--out", str(tmp_path / "run"), *args)
     errors = " ".join(errors.replace("│", " ").split())
     assert code == 2 and output in errors and "Traceback" not in errors and not (tmp_path / "run").exists()
 
@@ -175,14 +163,14 @@ def test_every_flag_has_a_help_text(config):
 def test_hogwild_workers_are_refused_on_a_gpu(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("scrubjay.cli.train.check_device", lambda device: None)
     words = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2", "--device", "cuda"]
-    code, _, errors = run_main(monkeypatch, capsys, *words)
+    code, _, errors = run_command(monkeypatch, capsys, *words)
     assert code == 2 and "HOGWILD! workers train on the CPU, not on cuda" in errors and not (tmp_path / "run").exists()
 
 
 def test_workers_and_torchrun_exclude_each_other(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RANK", "0")
     args = ["train", "demo", "--out", str(tmp_path / "run"), "--asynchronous", "2"]
-    code, _, errors = run_main(monkeypatch, capsys, *args)
+    code, _, errors = run_command(monkeypatch, capsys, *args)
     assert code == 2 and "under torchrun" in errors and not (tmp_path / "run").exists()
 
 
@@ -194,20 +182,20 @@ def test_invalid_evaluations_fail_before_rooms_are_built(tmp_path, monkeypatch, 
         (("--games", "0"), "games: 1 or more"),
         (("--seed", "-1"), "seed: 0 or more"),
     ):
-        code, _, errors = run_main(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *args)
+        code, _, errors = run_command(monkeypatch, capsys, "evaluate", str(tmp_path / "run"), *args)
         assert code == 2 and output in errors
 
 
 def test_missing_hiding_spots_leave_no_run_behind(tmp_path, monkeypatch, capsys):
     args = ["train", "seek", "--out", str(tmp_path / "run"), "--spots", str(tmp_path / "nowhere"), *SMALL]
-    code, _, output = run_main(monkeypatch, capsys, *args)
+    code, _, output = run_command(monkeypatch, capsys, *args)
     assert code == 2 and "nowhere" in output
     assert not (tmp_path / "run").exists()
 
 
 def test_placements_that_are_missing_leave_no_run_behind(tmp_path, monkeypatch, capsys):
     words = ["train", "manipulate", "--out", str(tmp_path / "run"), "--placements", str(tmp_path / "nowhere"), *SMALL]
-    code, _, output = run_main(monkeypatch, capsys, *words)
+    code, _, output = run_command(monkeypatch, capsys, *words)
     assert code == 2 and "nowhere" in output
     assert not (tmp_path / "run").exists()
 
@@ -236,8 +224,8 @@ def test_an_agent_and_its_encoder_are_exported(tmp_path, monkeypatch, capsys):
     weights.save(agent, SMALL_AGENT, tmp_path / "weights")
     for part in ("agent", "encoder"):
         args = ["export", str(tmp_path / "weights"), "--part", part, "--out", str(tmp_path / part)]
-        assert run_main(monkeypatch, capsys, *args) == (0, f"{tmp_path / part}\n", "")
-        code, _, message = run_main(monkeypatch, capsys, *args)
+        assert run_command(monkeypatch, capsys, *args) == (0, f"{tmp_path / part}\n", "")
+        code, _, message = run_command(monkeypatch, capsys, *args)
         assert code == 2 and "not empty" in message
     image = torch.zeros(1, 112, 112, 3, dtype=torch.uint8)
     seen = load_agent(tmp_path / "agent").encoder(image).sir

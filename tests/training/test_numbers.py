@@ -15,8 +15,9 @@ from scrubjay.training.config import NUMBERS, PRESETS, TrainConfig, from_json, t
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.hogwild import Worker
 from scrubjay.training.learner import Objective
+from scrubjay.training.optimizers import make_optimizers
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import Trainer, make_optimizers
+from scrubjay.training.trainer import Trainer
 
 PRINTED = {
     "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),

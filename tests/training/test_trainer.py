@@ -23,8 +23,9 @@ from scrubjay.training.agent_player import load_player
 from scrubjay.training.config import FEW_STEPS, PRESETS, TrainConfig, from_json, to_json
 from scrubjay.training.hogwild import Worker, train_asynchronously
 from scrubjay.training.learner import Objective
+from scrubjay.training.optimizers import make_optimizers, set_learning_rates
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
-from scrubjay.training.trainer import Trainer, make_optimizers, set_learning_rates, train
+from scrubjay.training.trainer import Trainer, train
 
 TINY = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4,

@@ -25,8 +25,9 @@ from scrubjay.errors import TrainingError
 from scrubjay.training.actor_critic import Losses, Weights
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
+from scrubjay.training.optimizers import make_optimizers, set_learning_rates
 from scrubjay.training.run import Progress, Run
-from scrubjay.training.trainer import Report, Trainer, make_optimizers, set_learning_rates
+from scrubjay.training.trainer import Report, Trainer
 
 Optimizers = dict[str, torch.optim.Adam]
 POLL_SECONDS = 1.0

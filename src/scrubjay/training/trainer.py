@@ -26,7 +26,6 @@ from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.fuse import varying_shapes
-from scrubjay.agent.heads import ACTING_STAGES
 from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.envs.tasks import Task
 from scrubjay.errors import NotFiniteError, PhysicsError, TrainingError
@@ -52,10 +51,11 @@ from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, to_floats
+from scrubjay.training.optimizers import make_optimizers, set_learning_rates
 from scrubjay.training.overlap import Background, FairLock
 from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
-from scrubjay.training.run import SPOTS, Progress, Run, checkpoints, trainable_parameters
+from scrubjay.training.run import SPOTS, Progress, Run, checkpoints
 from scrubjay.training.shadow import ShadowClassifier, labeled_images
 from scrubjay.training.validation import Validation, load_practice, load_task, validate
 
@@ -483,51 +483,6 @@ def physics_processes(task: str, group: Group) -> int:
     cores //= local_processes
     # Two cores are left for this process and the GPU's driver.
     return 0 if task == "explore" or cores <= FEW_CORES else min(cores - 2, MAX_PROCESSES)
-
-
-def make_optimizers(
-    agent: Agent, config: TrainConfig, shadow: ShadowClassifier | None = None
-) -> dict[str, torch.optim.Adam]:
-    """`play` for everything learned from play, `perspective`, and `dynamics`, which also trains the encoder; a
-    navigation agent has `play` alone.
-
-    A shadow has its own of the two that train the encoder.
-    """
-    layers = (layer for stage in ACTING_STAGES for layer in agent.heads[stage].output_layers)
-    output_layers = trainable_parameters(*layers)
-    full = config.agent.memory == "full"
-    apart = trainable_parameters(agent.dynamics, agent.perspective) if full else []
-    others = {id(p) for p in (*apart, *output_layers)}
-    played = [
-        {"params": [p for p in trainable_parameters(agent) if id(p) not in others]},
-        {"params": output_layers, "lr": config.head_lr_scale * config.learning_rate},
-    ]
-
-    # One kernel instead of a dozen for hundreds of tensors: the host, which also plays, has less to start.
-    fused = next(agent.parameters()).is_cuda
-
-    def adam(parameters: Any, rate: float) -> torch.optim.Adam:
-        return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True, fused=fused)
-
-    optimizers = {"play": adam(played, config.learning_rate)}
-    if full:
-        replayed = trainable_parameters(agent.encoder, agent.dynamics)
-        optimizers["perspective"] = adam(agent.perspective.parameters(), config.perspective_learning_rate)
-        optimizers["dynamics"] = adam(replayed, config.dynamics_learning_rate)
-    if shadow is not None:
-        optimizers["class_play"] = adam(shadow.parameters(), config.learning_rate)
-        optimizers["class_dynamics"] = adam(shadow.parameters(), config.dynamics_learning_rate)
-    return optimizers
-
-
-def set_learning_rates(optimizers: Mapping[str, torch.optim.Optimizer], config: TrainConfig, update: int) -> None:
-    """Sets the learning rates of the update that follows `update` others.
-
-    They depend on the number of updates alone, so a resumed run has the rates of an uninterrupted one.
-    """
-    if config.learning_rate_schedule == "linear":
-        for group in (group for optimizer in optimizers.values() for group in optimizer.param_groups):
-            group["lr"] = group.setdefault("initial_lr", group["lr"]) * max(0.0, 1 - update / config.updates)
 
 
 def train(
