@@ -10,7 +10,7 @@ from torch.distributions import Categorical
 
 from scrubjay import tree
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
-from scrubjay.agent.heads import OPEN_AT_ACTIONS, Decision, Heads, check_stage
+from scrubjay.agent.heads import CLAIM, OPEN_AT_ACTIONS, Decision, Heads, check_stage
 from scrubjay.agent.memory import DynamicRepresentation
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
@@ -287,6 +287,20 @@ def test_a_critic_that_sees_the_time_learns_what_is_left_to_earn():
             optimizer.step()
         errors[sees] = error.item()
     assert errors[True] < 0.05 * worth.var().item() and errors[False] > 0.9 * worth.var().item(), errors
+
+
+def test_a_stage_that_copies_anothers_policy_acts_like_it_and_keeps_its_critic_and_its_own_actions():
+    config = replace(SMALL, separate_openable_head=True, openable_hidden=8, open_at_prior=True)
+    heads = make_heads(config)
+    dirs, both = random_dirs(3), ALLOWED[Stage.EM] & ALLOWED[Stage.S]
+    explore, seek = (make_inputs(torch.full((3,), int(stage)), 3) for stage in (Stage.EM, Stage.S))
+    before = heads(dirs, *seek)
+    heads[Stage.S].copy_policy(heads[Stage.EM])
+    exploring, seeking = heads(dirs, *explore), heads(dirs, *seek)
+    assert not torch.equal(before.logits[:, both], exploring.logits[:, both])
+    torch.testing.assert_close(seeking.logits[:, both], exploring.logits[:, both])
+    torch.testing.assert_close(seeking.openable, exploring.openable)
+    assert seeking.logits[:, CLAIM].isfinite().all() and not torch.equal(seeking.value, exploring.value)
 
 
 @pytest.mark.parametrize("unknown", [-1, 5])

@@ -16,6 +16,7 @@ from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.normalization import running_norms
 from scrubjay.bench.learning import benchmark_config, measure
 from scrubjay.errors import RunError, TrainingError, WeightsError
+from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
@@ -241,6 +242,16 @@ def test_a_run_starts_from_another_runs_agent_with_fresh_optimizers(uninterrupte
         "or the given checkpoint's"
     )
     weights.close()
+
+
+def test_a_run_can_start_with_a_seeker_that_acts_like_the_explorer(uninterrupted, tmp_path):
+    begin_from(tmp_path / "run", uninterrupted, seek_like_explore=True).close()
+    before, after = load_agent(checkpoints(uninterrupted)[-1]), load_agent(checkpoints(tmp_path / "run")[0])
+    before.heads[Stage.S].copy_policy(before.heads[Stage.EM])
+    assert same_weights(before, after)
+    with pytest.raises(RunError, match="seek_like_explore: an agent that explores is needed"):
+        Run.begin(tmp_path / "none", replace(TINY, seek_like_explore=True))
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_run_started_from_another_runs_agent_resumes_exactly(uninterrupted, tmp_path):

@@ -116,6 +116,19 @@ class StageHead(nn.Module):
         )  # fmt: skip
         return [part for part in parts if part is not None]
 
+    @torch.no_grad()
+    def copy_policy(self, other: StageHead) -> None:
+        """Acts like another stage's head from now on, with its logits for the actions of both; critics stay apart."""
+        self.mlp.load_state_dict(other.mlp.state_dict())
+        mine, its = torch.nonzero(self.actions[:, None] == other.actions, as_tuple=True)
+        self.actor.weight[mine], self.actor.bias[mine] = other.actor.weight[its], other.actor.bias[its]
+        shared = [(self.cell_filters, other.cell_filters), (self.openable_filter, other.openable_filter)]
+        for part, its_part in shared:
+            if part is not None and its_part is not None:
+                part.load_state_dict(its_part.state_dict())
+        if self.open_logit is not None and other.open_logit is not None:
+            self.open_logit.copy_(other.open_logit)
+
     def forward(
         self, flat: torch.Tensor, cells: torch.Tensor | None, observation: Observation
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -130,6 +130,9 @@ class TrainConfig:
     difficulties: Annotated[tuple[Difficulty, ...], Field(min_length=1)] = ("easy", "medium", "hard")
     """Seeking: which spots to hide the object in."""
 
+    seek_like_explore: bool = False
+    """S's actor begins with the weights of E&M's, of the agent that the run starts with, so that seeking begins as
+    exploring. Not in the paper."""
     practice: tuple[PartShare, PartShare, PartShare] = (0.0, 0.0, 0.0)
     """Whole games: shares of the episodes that are E&M, OM (see `placements`) and S (see `spots`) alone; the others are
     whole games. Not in the paper."""
@@ -330,7 +333,8 @@ PAPER_NUMBERS: dict[str, Any] = {
         bootstrap_time_limits=False, early=5000,
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
-    "demonstration_share": 0.0, "explore_share": 0.045, "milestones": (0, 1_000_000, 4_500_000),
+    "seek_like_explore": False, "demonstration_share": 0.0, "explore_share": 0.045,
+    "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 """What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and
 prints none, such as losses' weights, ours stay."""

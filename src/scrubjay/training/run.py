@@ -31,10 +31,11 @@ from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.encoders import check_encoder, check_trusted
 from scrubjay.errors import RunError, WeightsError
 from scrubjay.files import write_atomically
+from scrubjay.game.actions import Stage
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.shadow import ShadowClassifier, fill_shadow, save_shadow
 
-VERSION = 10
+VERSION = 11
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
@@ -80,6 +81,10 @@ class Run:
         agent = load_agent(newest(start)) if start else None
         if agent and agent.config != config.agent:
             raise RunError(f"{start}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
+        if config.seek_like_explore:
+            if agent is None:
+                raise RunError("seek_like_explore: an agent that explores is needed: name it with --start")
+            agent.heads[Stage.S].copy_policy(agent.heads[Stage.EM])
         shadow = None
         if agent and start and config.shadow_classifier:
             # Without its own shadow, one would lack the updates that this agent's encoder has had.
