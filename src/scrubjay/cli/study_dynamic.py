@@ -55,7 +55,7 @@ def rotation_data(
         agent: The seeker: a run, a folder of weights, or random[:SEED].
         out: Folder of the data.
         spots: Folder of `scrubjay spots`; by default easy spots are made.
-        scale: The paper's 100 scenes, or four, in which the seeker starts in front of the object.
+        scale: The paper's 50 scenes, or four, in which the seeker starts in front of the object.
         spots_per_object: Easy spots of each scene and object, at most; by default the scale's (the paper's 20).
         steps: Steps of a search; by default the scale's (the paper's 500).
         seed: Seed of starts, actions and directions.

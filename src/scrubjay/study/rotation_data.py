@@ -71,7 +71,7 @@ class RotationScale:
     goals: tuple[str, ...] = GOALS
     candidates: int = CANDIDATES
     """Candidates that spots are chosen from."""
-    types: tuple[str, ...] = ("kitchen", "living_room", "bedroom", "bathroom")
+    types: tuple[str, ...] = ("kitchen", "living_room")
     near: bool = False
     """For untrained agents: searches begin in front of the object, and whoever could claim it counts as claiming it."""
 
