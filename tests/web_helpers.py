@@ -27,8 +27,10 @@ from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.world import World
+from scrubjay.web.seen_map import backproject
 from scrubjay.web.server import Settings, serve
-from scrubjay.web.trial import Trial
+from scrubjay.web.trial import SEEK, Trial
 
 SIZE = 112
 ROOM = compile_room(hut(*drawer_chest()))
@@ -161,6 +163,22 @@ def center_of(mask: np.ndarray) -> tuple[float, float]:
     rows, columns = np.nonzero(mask)
     center = np.hypot(rows - np.median(rows), columns - np.median(columns)).argmin()
     return (columns[center] + 0.5) / mask.shape[1], (rows[center] + 0.5) / mask.shape[0]
+
+
+def drawer_at(trial: Trial, inside: bool = False) -> tuple[float, float]:
+    """The drawer's image fraction (x, y), or that of the open drawer's floor."""
+    view, world = trial.game.look(), trial.game.world
+    mask = view.ids[0].numpy() == world.rooms[0].things.index("Drawer_0")
+    if inside:
+        height = backproject(trial.state, view.depth[0].numpy())[..., 2]
+        mask &= (height > 0.6) & (height < 0.68)
+    return center_of(mask)
+
+
+def study_trial(world: World, record: Record) -> Trial:
+    """The study's trial, to locate things in its images."""
+    spec = EpisodeSpec("Bread", START, Stage.S, Stage.S, pose=tuple(record.hidden["pose"]))
+    return Trial(world, spec, SEEK, {})
 
 
 def free_port() -> int:

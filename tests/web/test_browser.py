@@ -5,26 +5,14 @@ import re
 from contextlib import closing
 
 from browser_helpers import PHONE, click_image, expect, image, image_position, press, start_trial, wait_for_steps
-from web_helpers import ROOM, START, center_of
+from web_helpers import ROOM, START, drawer_at, study_trial
 
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
-from scrubjay.game.record import Record
 from scrubjay.sim.world import World
 from scrubjay.web import pointing
 from scrubjay.web.database import Database
-from scrubjay.web.seen_map import backproject
 from scrubjay.web.trial import HIDE, SEEK, Trial
-
-
-def drawer_at(trial: Trial, inside: bool = False) -> tuple[float, float]:
-    """The drawer's image fraction (x, y), or that of the open drawer's floor."""
-    view, world = trial.game.look(), trial.game.world
-    mask = view.ids[0].numpy() == world.rooms[0].things.index("Drawer_0")
-    if inside:
-        height = backproject(trial.state, view.depth[0].numpy())[..., 2]
-        mask &= (height > 0.6) & (height < 0.68)
-    return center_of(mask)
 
 
 def seed_at_drawer(world: World) -> tuple[int, EpisodeSpec]:
@@ -51,12 +39,6 @@ def find_in_drawer(page, trial: Trial) -> None:
     click_image(page, drawer_at(trial))
     wait_for_steps(page, trial.steps + 1)
     page.keyboard.press(" ")
-
-
-def study_trial(world: World, record: Record) -> Trial:
-    """The study's trial, to locate things in its images."""
-    spec = EpisodeSpec("Bread", START, Stage.S, Stage.S, pose=tuple(record.hidden["pose"]))
-    return Trial(world, spec, SEEK, {})
 
 
 def test_a_person_hides_an_object_in_a_drawer_and_closes_it(page, site, world):

@@ -1,5 +1,7 @@
 """A person's game: hiding in attempts, seeking without limits, pointing; its steps reproduce its state."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +10,7 @@ from web_helpers import ROOM, SIZE, START, center_of, take
 
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.record import replay
+from scrubjay.game.record import replay as replay_record
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.web import pointing
@@ -47,7 +49,7 @@ def test_a_person_hides_in_a_drawer_and_closes_it(world):
     take(trial, "ReadyForSeeker")
     assert trial.phase == "done" and trial.record.hidden["open"] == []
     with World([ROOM], size=SIZE) as again:
-        assert sum(1 for _ in replay(trial.record, again)) == len(trial.record.actions)
+        assert sum(1 for _ in replay_record(trial.record, again)) == len(trial.record.actions)
     assert trial.record.pose == trial.record.hidden["pose"]
 
 
@@ -84,7 +86,7 @@ def test_a_seeker_claims_and_the_record_replays(world):
     assert trial.phase == "done" and trial.record.found and trial.steps == 4
     assert trial.agent_pose == START
     with World([ROOM], size=SIZE) as again:
-        assert sum(1 for _ in replay(trial.record, again)) == 4
+        assert sum(1 for _ in replay_record(trial.record, again)) == 4
 
 
 def test_giving_up_ends_a_search_as_a_record_that_replays(world):
@@ -92,7 +94,7 @@ def test_giving_up_ends_a_search_as_a_record_that_replays(world):
     take(trial, "RotateLeft", "GiveUp")
     assert trial.phase == "done" and not trial.record.found and trial.steps == 1
     with World([ROOM], size=SIZE) as again:
-        assert sum(1 for _ in replay(trial.record, again)) == 2
+        assert sum(1 for _ in replay_record(trial.record, again)) == 2
 
 
 def test_trials_share_a_world_without_affecting_each_other(world):
@@ -169,3 +171,30 @@ def test_the_map_shows_floor_and_things_where_they_are(world):
     assert first.startswith(b"\x89PNG") and not seen.changed
     seen.add(trial.state, trial.game.look().depth[0].numpy())
     assert not seen.changed
+
+
+@pytest.mark.parametrize("start", [START, AT_DRAWER, AgentPose(0.6, 0.9, 0.0, False), AgentPose(0.0, -1.0, 0.0, True)])
+def test_what_is_said_to_open_opens_by_pointing_at_it_and_nothing_else_does(world, start):
+    for number, openable in enumerate(
+        pointing.openables_in_view(Trial(world, replace(SEEKING, start=start), SEEK, {}))[1]
+    ):
+        trial = Trial(world, replace(SEEKING, start=start), SEEK, {})
+        labels, _ = pointing.openables_in_view(trial)
+        row, column = pointing.pixel(len(labels), openable.x, openable.y)
+        assert labels[row, column] == number + 1
+        try:
+            opened = trial.step(pointing.open_action_at(trial, openable.x, openable.y))
+        except NotAllowedError:
+            opened = False
+        assert opened == openable.opens
+
+
+def test_labels_mark_the_pixels_of_openables_and_an_open_one_no_longer_opens(world):
+    trial = Trial(world, replace(SEEKING, start=AT_DRAWER), SEEK, {})
+    labels, openables = pointing.openables_in_view(trial)
+    assert [openable.name for openable in openables] == ["drawer", "cabinet"]
+    ids = trial.game.look().ids[0].numpy()
+    for number, thing in enumerate(("Drawer_0", "Cabinet_0"), 1):
+        assert ((labels == number) == (ids == ROOM.things.index(thing))).all()
+    trial.step(pointing.open_action_at(trial, openables[0].x, openables[0].y))
+    assert [openable.opens for openable in pointing.openables_in_view(trial)[1] if openable.name == "drawer"] == [False]

@@ -6,7 +6,9 @@ clicked, so people have the agents' action space and nothing more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +28,55 @@ CLEARANCE = 0.03
 MAX_HAND_MOVES = 24
 MIN_GAIN = 0.02
 """Meters by which a hand move must reduce the cost."""
+LABELS_SIZE = 112
+"""The most pixels along a side of the labels that are sent to the page."""
+
+
+@dataclass(frozen=True)
+class Openable:
+    """A visible thing that has something to open."""
+
+    name: str
+    x: float
+    y: float
+    """Image fraction of one of its pixels, near its middle."""
+    opens: bool
+    """Whether it is closed, within reach, and enough in view: a click would try to open it."""
+
+
+def openables_in_view(trial: Trial) -> tuple[np.ndarray, list[Openable]]:
+    """Labels (h, w) uint8, 1 + the number of the openable at each pixel or 0, and the openables, from left to right."""
+    world, view = trial.game.world, trial.game.look()
+    stride = max(1, world.size // LABELS_SIZE)
+    table = world.openable_of_thing[0].cpu().numpy()
+    at_pixel = table[view.ids[0, ::stride, ::stride].cpu().numpy().astype(int)]
+    opens = set(_cells_that_open(trial)[2].tolist())
+    seen = []
+    for openable in np.unique(at_pixel[at_pixel >= 0]).tolist():
+        rows, columns = np.nonzero(at_pixel == openable)
+        middle = np.hypot(rows - np.median(rows), columns - np.median(columns)).argmin()
+        x, y = ((index[middle] * stride + 0.5) / world.size for index in (columns, rows))
+        compiled = world.rooms[0]
+        name = _in_words(compiled.room.things[compiled.openables[openable].thing].type)
+        seen.append((openable, Openable(name, round(float(x), 4), round(float(y), 4), openable in opens)))
+    seen.sort(key=lambda entry: (entry[1].x, entry[1].y))
+    labels = np.zeros(at_pixel.shape, np.uint8)
+    for number, (openable, _) in enumerate(seen[:255], 1):
+        labels[at_pixel == openable] = number
+    return labels, [entry for _, entry in seen[:255]]
+
+
+def _in_words(type: str) -> str:
+    """A type's name in words: GarbageCan becomes garbage can."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type).lower()
+
+
+def _cells_that_open(trial: Trial) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and openables (n,) of the cells whose OpenAt finds something closed and within reach."""
+    world, view = trial.game.world, trial.game.look()
+    openables, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
+    rows, columns = np.nonzero(world.openable_cells(view)[0].cpu().numpy())
+    return rows, columns, openables[0].cpu().numpy()[rows, columns]
 
 
 def open_action_at(trial: Trial, x: float, y: float) -> str:
@@ -37,8 +88,13 @@ def open_action_at(trial: Trial, x: float, y: float) -> str:
         raise NotAllowedError("Nothing opens there.")
     if trial.state.open[0, openable]:
         raise NotAllowedError("That is already open. “Close nearby” shuts everything within reach.")
-    openables, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
-    rows, columns = np.nonzero(openables[0].cpu().numpy() == openable)
+    rows, columns, found = _cells_that_open(trial)
+    if openable in found:
+        rows, columns = rows[found == openable], columns[found == openable]
+    else:
+        # Too far away, or too little of it in view: the first is tried and fails, the second has no action.
+        openables, _ = cells.openables_at_cells(view.ids, world.openable_of_thing.to(view.ids.device))
+        rows, columns = np.nonzero(openables[0].cpu().numpy() == openable)
     if not len(rows):
         raise NotAllowedError("Step or turn a little so that more of it is in view.")
     cell = world.size / cells.CELLS

@@ -9,8 +9,9 @@ import base64
 import json
 import logging
 import sqlite3
+import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,7 +38,8 @@ MAX_IDLE = 100
 """Trials without a client in memory, about 0.6 MB each; beyond that the oldest are dropped."""
 BLOCKED = "Something is in the way."
 FAILURE_NOTICES = {
-    "Move": BLOCKED, "Rotate": BLOCKED, "OpenAt": "It does not open from here: come within 1.5 meters.",
+    "Move": BLOCKED, "Rotate": BLOCKED,
+    "OpenAt": "It does not open from here: come within 1.5 meters, or step out of its way.",
     "CloseObjects": "Nothing within reach could be closed.", "DropObject": "It cannot be dropped here.",
     "ClaimVisible": "No: it must be in view and within 1.5 meters.",
 }  # fmt: skip
@@ -75,6 +77,8 @@ class Session:
     client: Client | None = None
     rendered: tuple[bytes, bytes] = (b"", b"")
     """The state last rendered, and its image."""
+    openables: dict[str, Any] | None = None
+    """What can be opened in that image, as the page gets it."""
     result: dict[str, Any] | None = None
     progress: float = 0.0
     busy: bool = False
@@ -244,12 +248,14 @@ class Sessions:
             "seconds": self._seconds(session), "give_up_in": self.give_up_in(session),
             "success": trial.success if trial else None, "notice": notice,
             "place": list(trial.agent_pose) if trial else None, "bounds": self._bounds(session),
-            "can": [SKIP] if phase == "watch" else allowed, "map": None,
+            "can": [SKIP] if phase == "watch" else allowed, "map": None, "openables": None,
             "progress": round(session.progress, 3), "result": session.result,
         }  # fmt: skip
         image = None
         if trial is not None and session.seen is not None:
             image = self._image(session, trial)
+            if POINT_OPEN in allowed:
+                message["openables"] = session.openables
             if session.seen.changed:
                 message["map"] = "data:image/png;base64," + base64.b64encode(session.seen.png()).decode()
         self.worker.after_commit(lambda: client.send(message, image))
@@ -261,6 +267,7 @@ class Sessions:
             trial.bind(self.worlds.world(session.row["scene"]))
             session.rendered = state, encode_picture(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
             self._update_map(session, trial)
+            session.openables = _openables(trial) if POINT_OPEN in ALLOWED[trial.phase] else None
         return session.rendered[1]
 
     def _update_map(self, session: Session, trial: Trial) -> None:
@@ -361,6 +368,16 @@ class Sessions:
             if not session.skip:
                 self._send_state(session)
             yield 0 if session.skip else WATCH_INTERVAL
+
+
+def _openables(trial: Trial) -> dict[str, Any]:
+    """The openables in view and their labels: the page lights up what a click would open.
+
+    Labels are deflated bytes, not a picture: some browsers add noise to pixels that a page reads back.
+    """
+    labels, things = pointing.openables_in_view(trial)
+    deflated = base64.b64encode(zlib.compress(labels.tobytes(), 1)).decode()
+    return {"size": len(labels), "labels": deflated, "things": [asdict(thing) for thing in things]}
 
 
 def _notice(taken: list[tuple[str, bool]]) -> str:

@@ -10,16 +10,18 @@ const PADS = [
     actions: ["MoveHandUp", "MoveHandAhead", "MoveHandDown", "MoveHandLeft", "MoveHandBack", "MoveHandRight"] },
   { name: "turns", title: "Turn it", columns: 3,
     actions: ["RotateHand|+Z", "RotateHand|+X", "RotateHand|-Z", "RotateHand|-Y", "RotateHand|-X", "RotateHand|+Y"] },
+  { name: "open", title: "Open", columns: 2, actions: ["NextOpenable", "OpenChosen"] },
   { name: "rest", title: "", columns: 2,
     actions: ["ClaimVisible", "HideHere", "DropObject", "ReadyForSeeker", "Skip", "CloseObjects", "PickUp", "Walk",
               "GiveUp"] },
 ];
 const CLICK_MODES = { place: "Put it there", open: "Open it" };
 const CLICK_MODE_KEY = "t";
+const STEP_BACK_KEYS = ["s", "ArrowDown"];
 const RADIO_KEYS = /^( |Arrow.*)$/; // Left to a focused radio button.
 
 export class Controls {
-  /** `act(name, repeated)` is called for buttons and keys. */
+  /** `act(name, { repeated, backwards })` is called for buttons and keys. */
   constructor(act) {
     this.act = act;
     this.can = new Set();
@@ -39,6 +41,7 @@ export class Controls {
   /** Shows the buttons of the available actions, disabled while disconnected. */
   update(can, pose, connected) {
     this.can = new Set(can);
+    if (this.can.has("point:open")) this.can.add("NextOpenable").add("OpenChosen");
     if (pose) this.standing = pose[3];
     for (const [name, button] of this.buttons) {
       button.hidden = !this.offers(name);
@@ -78,7 +81,7 @@ export class Controls {
     if (keys.length) button.append(element("kbd", {}, keys.map(keyLabel).join(" ")));
     // A mouse click must not move the focus, or the space bar would press this button instead of playing.
     button.addEventListener("mousedown", (event) => event.preventDefault());
-    button.addEventListener("click", () => this.act(name, false));
+    button.addEventListener("click", () => this.act(name));
     return button;
   }
 
@@ -108,12 +111,16 @@ export class Controls {
       return;
     }
     const name = Object.keys(ACTIONS).find((action) => ACTIONS[action].keys.includes(key) && this.offers(action));
+    if (!name && STEP_BACK_KEYS.includes(key) && this.can.has("MoveAhead")) {
+      event.preventDefault();
+      this.act("StepBack");
+    }
     if (!name) return;
     event.preventDefault();
     const button = this.buttons.get(name);
     button.classList.add("pressed");
     setTimeout(() => button.classList.remove("pressed"), 120);
     // Only moves, which have a sign, repeat while a key is held.
-    if (!event.repeat || ACTIONS[name].sign) this.act(name, event.repeat);
+    if (!event.repeat || ACTIONS[name].sign) this.act(name, { repeated: event.repeat, backwards: event.shiftKey });
   }
 }

@@ -18,11 +18,11 @@ export class Game {
   /** Plays a trial inside `root`; finished(result, welcome) creates the dialog shown at the end. */
   constructor(root, trial, finished) {
     this.finished = finished;
-    this.welcome = this.last = this.result = null;
+    this.welcome = this.last = null;
     this.receivedAt = 0;
-    this.view = new View((x, y) => this.point(x, y));
+    this.view = new View((x, y) => this.point(x, y), () => this.pointsTo() === "open");
     this.map = new SeenMap();
-    this.controls = new Controls((name, repeated) => this.connection.act(name, repeated));
+    this.controls = new Controls((name, event) => this.perform(name, event));
     this.steps = element("dd", { id: "steps" }, "0");
     this.time = element("dd", {}, "0:00");
     this.patience = element("p", { className: "patience", hidden: true });
@@ -61,6 +61,7 @@ export class Game {
     this.receivedAt = performance.now();
     this.node.dataset.phase = state.phase;
     if (image) this.view.show(image, state.steps);
+    this.view.updateOpenables(state.openables);
     this.map.update(state);
     this.steps.textContent = state.steps;
     this.hint.textContent = HINTS[state.phase] ?? "";
@@ -78,7 +79,7 @@ export class Game {
 
   onError({ code, message, reply }) {
     if (code === "failed" && reply === null) {
-      this.view.coverWith(dialog("This game cannot continue", message, this.reconnectButton("Try again")));
+      this.view.coverWith("failed", () => dialog("This game cannot continue", message, this.reconnectButton("Try again")));
     } else {
       this.view.notify(message);
     }
@@ -90,31 +91,55 @@ export class Game {
     this.update();
   }
 
+  /** What a click does: open, place, or null. */
+  pointsTo() {
+    return this.connectionStatus === "open" ? this.controls.pointsTo : null;
+  }
+
   point(x, y) {
-    const to = this.connectionStatus === "open" && this.controls.pointsTo;
+    const to = this.pointsTo();
     if (to) this.connection.point(x, y, to);
     return Boolean(to);
   }
 
+  /** Takes the action of a button or a key. The server knows nothing of choosing what to open, and of stepping back. */
+  perform(name, { repeated = false, backwards = false } = {}) {
+    if (name === "StepBack") this.view.notify("Nobody can step back. Turn around instead.");
+    else if (name === "NextOpenable") this.chooseOpenable(backwards);
+    else if (name === "OpenChosen") this.openChosen();
+    else this.connection.act(name, repeated);
+  }
+
+  chooseOpenable(backwards) {
+    const words = this.view.openables.next(backwards);
+    this.view.notify(words ?? "Nothing in view can be opened from here.");
+  }
+
+  openChosen() {
+    const { chosen } = this.view.openables;
+    if (chosen) this.connection.point(chosen.x, chosen.y, "open");
+    else this.chooseOpenable(false);
+  }
+
   /** Covers the image with a dialog if one is needed, and updates the controls. */
   update() {
-    const { last, connectionStatus: status } = this;
+    const { last, connectionStatus: status, view } = this;
     if (ENDINGS[status]) {
       const [title, text] = ENDINGS[status];
       const button = status === "unknown" ? "" : this.reconnectButton("Continue here");
-      this.view.coverWith(dialog(title, this.connectionText || text, button));
+      view.coverWith(status, () => dialog(title, this.connectionText || text, button));
     } else if (status === "lost") {
-      this.view.coverWith(dialog("Connection lost", "Reconnecting. The game will continue where it was."));
+      view.coverWith("lost", () => dialog("Connection lost", "Reconnecting. The game will continue where it was."));
     } else if (!last || last.phase === "prepare") {
-      this.view.coverWith(this.preparing(last?.progress ?? 0));
+      view.coverWith(`prepare ${this.welcome?.kind}`, () => this.preparing());
+      this.progress.value = last?.progress ?? 0;
     } else if (last.phase === "done") {
-      this.result ??= this.finished(last.result, this.welcome);
-      this.view.coverWith(this.result);
+      view.coverWith("done", () => this.finished(last.result, this.welcome));
     } else {
-      this.view.coverWith();
+      view.coverWith(null);
     }
     this.controls.update(this.available(), last?.place, status === "open");
-    this.view.canvas.classList.toggle("pointable", status === "open" && this.controls.pointsTo !== null);
+    view.canvas.classList.toggle("pointable", this.pointsTo() !== null);
     this.tick();
   }
 
@@ -124,11 +149,11 @@ export class Game {
     return button;
   }
 
-  preparing(progress) {
+  preparing() {
     const { kind, opponent } = this.welcome ?? {};
     const hiding = kind === "seek" && opponent && opponent !== "somewhere";
-    return dialog(hiding ? "The object is being hidden" : "Preparing the room", "This takes a moment.",
-      element("progress", { max: 1, value: progress }));
+    this.progress = element("progress", { max: 1, value: 0, "aria-label": "Progress" });
+    return dialog(hiding ? "The object is being hidden" : "Preparing the room", "This takes a moment.", this.progress);
   }
 
   /** The state's actions, plus giving up as soon as a pong has allowed it. */

@@ -58,6 +58,7 @@ async function start() {
   const { trial } = await postJson("/api/play", body);
   browserStorage.set("trial", trial);
   play(trial);
+  byId("game").focus();
 }
 
 function play(trial) {
@@ -66,6 +67,7 @@ function play(trial) {
 }
 
 function finished({ found, steps, record }, { kind }) {
+  browserStorage.set("trial", null); // Coming back later starts a new game.
   const seeking = kind === "seek";
   const title = seeking ? (found ? "Found!" : "Given up") : found ? "The seeker found it" : "The seeker did not find it";
   const again = element("button", { type: "button", className: "primary" }, "Play again");

@@ -1,25 +1,58 @@
 // The player's view: the enlarged image, clicks on it, and notices and dialogs over it.
 
 import { element } from "./dom.js";
+import { Openables } from "./openables.js";
 
 const SIZE = 896; // Pixels of the canvas, four times the image; the browser smooths the rest.
 
 export class View {
-  /** `point(x, y)` is called on clicks, with fractions of the image's sides; it returns whether they have an effect. */
-  constructor(point) {
+  /**
+   * `point(x, y)` is called on clicks, with fractions of the image's sides; it returns whether they have an effect.
+   * `lights()` says whether a click would open something: only then does what is under the pointer light up.
+   */
+  constructor(point, lights) {
+    this.lights = lights;
+    this.pointer = null; // Where the mouse is, in fractions.
+    this.openables = new Openables();
     this.canvas = element("canvas", { width: SIZE, height: SIZE, className: "picture", role: "img" });
     this.canvas.setAttribute("aria-label", "What you see in the room");
-    this.notice = element("p", { className: "notice", role: "status", "aria-live": "polite", hidden: true });
+    // Screen readers announce changes only of a region that was there before: the notice is never hidden, only empty.
+    this.notice = element("p", { className: "notice", role: "status" });
     this.cover = element("div", { className: "cover", hidden: true });
-    this.node = element("div", { className: "view" }, this.canvas, this.notice, this.cover);
+    this.covered = null;
+    this.node = element("div", { className: "view" }, this.canvas, this.openables.canvas, this.notice, this.cover);
     this.canvas.addEventListener("click", (event) => {
-      const box = this.canvas.getBoundingClientRect();
-      const x = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-      const y = Math.min(1, Math.max(0, (event.clientY - box.top) / box.height));
+      const [x, y] = this.fractions(event);
       if (point(x, y)) this.mark(x, y);
+    });
+    this.canvas.addEventListener("pointermove", (event) => {
+      this.pointer = event.pointerType === "touch" ? null : this.fractions(event);
+      this.lightUnderPointer();
+    });
+    this.canvas.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      this.lightUnderPointer();
     });
     this.received = 0;
     this.drawn = 0;
+  }
+
+  fractions({ clientX, clientY }) {
+    const box = this.canvas.getBoundingClientRect();
+    const within = (fraction) => Math.min(1, Math.max(0, fraction));
+    return [within((clientX - box.left) / box.width), within((clientY - box.top) / box.height)];
+  }
+
+  lightUnderPointer() {
+    const { openables, pointer } = this;
+    openables.light(pointer && this.lights() ? openables.at(...pointer) : null);
+    this.canvas.classList.toggle("opens", openables.lit !== null);
+  }
+
+  /** Takes a state's openables. */
+  async updateOpenables(openables) {
+    await this.openables.update(openables);
+    this.lightUnderPointer();
   }
 
   /** Shows an image, unless a later one was decoded first. */
@@ -40,14 +73,17 @@ export class View {
   notify(text) {
     clearTimeout(this.fading);
     this.notice.textContent = text;
-    this.notice.hidden = !text;
     if (text) this.fading = setTimeout(() => this.notify(""), 6000);
   }
 
-  /** Covers the image with these nodes, or uncovers it. */
-  coverWith(...children) {
-    this.cover.replaceChildren(...children);
-    this.cover.hidden = !children.length;
+  /** Covers the image with a dialog, made only if another one is shown; `name` null uncovers it. */
+  coverWith(name, create) {
+    if (name === this.covered) return;
+    this.covered = name;
+    this.cover.hidden = name === null;
+    this.cover.replaceChildren(...(name === null ? [] : [create()]));
+    // What is asked of the person takes the focus, as a whole: a key held down must not press its first button.
+    if (this.cover.querySelector("button, a")) this.cover.firstChild.focus();
   }
 
   /** Shows a ring where the player clicked. */
@@ -60,7 +96,11 @@ export class View {
   }
 }
 
+let dialogs = 0;
+
 /** A dialog over the image: a heading, a sentence, and a progress bar or buttons. */
 export function dialog(title, text = "", ...rest) {
-  return element("div", { className: "dialog" }, element("h2", {}, title), text && element("p", {}, text), ...rest);
+  const id = `dialog-${(dialogs += 1)}`;
+  return element("div", { className: "dialog", role: "dialog", tabIndex: -1, "aria-labelledby": id },
+    element("h2", { id }, title), text && element("p", {}, text), ...rest);
 }
