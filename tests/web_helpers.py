@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -188,10 +188,18 @@ def free_port() -> int:
 
 
 @contextmanager
-def server_process(folder: Path, port: int, size: int = SIZE) -> Iterator[tuple[subprocess.Popen, str]]:
-    """A server in its own process, without the garbage collector, and its URL; killed at the end."""
-    arguments = [sys.executable, __file__, str(folder), str(port), str(size)]
-    process, url = subprocess.Popen(arguments, stdout=subprocess.DEVNULL), f"http://127.0.0.1:{port}"
+def server_process(
+    folder: Path, port: int, size: int = SIZE, descriptors: int | None = None, log: Path | None = None
+) -> Iterator[tuple[subprocess.Popen, str]]:
+    """A server in its own process, without the garbage collector, and its URL; killed at the end.
+
+    It may have so many file descriptors, and writes its log to a file.
+    """
+    limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}"]
+    arguments = [*limit, sys.executable, __file__, str(folder), str(port), str(size)]
+    with open(log, "ab") if log else nullcontext() as file:
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=file)
+    url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from web_helpers import ROOM, SIZE, START, Clock, hidden_record, make_settings, take
 
@@ -67,13 +69,20 @@ def whole_game(world) -> Record:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, clock, in_drawer, whole_game):
-    """A server with a study of two loaves in a closed drawer and one recorded game, and its URL."""
-    folder = tmp_path_factory.mktemp("play")
+def study_file(tmp_path_factory, in_drawer) -> Path:
+    """A study of two loaves in a closed drawer."""
+    folder = tmp_path_factory.mktemp("study")
     (folder / "study.toml").write_text(STUDY)
     save_records([in_drawer, in_drawer], folder / "people.jsonl")
+    return folder / "study.toml"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, clock, study_file, whole_game):
+    """A server with a study of two loaves in a closed drawer and one recorded game, and its URL."""
+    folder = tmp_path_factory.mktemp("play")
     save_records([whole_game], folder / "games.jsonl")
-    settings = make_settings(folder, studies=[folder / "study.toml"], records=[folder / "games.jsonl"], clock=clock)
+    settings = make_settings(folder, studies=[study_file], records=[folder / "games.jsonl"], clock=clock)
     with running(settings) as (server, url):
         yield server, url.rstrip("/")
 

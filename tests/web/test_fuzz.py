@@ -13,6 +13,8 @@ from web_helpers import make_settings, new_game, playing, request, wait_for_repl
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from scrubjay.web.app import WRITE_LIMIT
+from scrubjay.web.security import RateLimiter
 from scrubjay.web.server import running
 from scrubjay.web.trial import ALLOWED
 
@@ -117,6 +119,7 @@ def test_no_message_damages_a_game(server, bystander, messages, role):
 @pytest.fixture(scope="module")
 def record(server):
     """A short game that replays."""
+    server[0].upload_limiter = RateLimiter(*WRITE_LIMIT)
     trial = new_game(server[1])
     with playing(server[1], trial) as one:
         one.act("RotateLeft")

@@ -21,6 +21,8 @@ def serve(
     released: bool = True,
     size: int = 224,
     renderer: Renderer = "auto",
+    only_studies: bool = False,
+    connections_per_client: int = 1000,
 ) -> None:
     """Serves the web pages on which people hide, seek, watch games and take part in studies.
 
@@ -33,30 +35,37 @@ def serve(
         hosts: Host names under which the server is reached, besides localhost.
         agents: Training runs, weights folders or names of agents to play against.
         released: Offer the released agent too, if it is here.
-        size: Image size in pixels.
+        size: Image size in pixels, a multiple of 7.
         renderer: The renderer.
+        only_studies: Offer the studies alone, no free play and no records.
+        connections_per_client: Open connections per client address. A reverse proxy is one client.
     """
     from scrubjay.agent.released import DEFAULT, names
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.training.named_agents import load_agents, name_folders
+    from scrubjay.web.connections import Limits
     from scrubjay.web.opponents import Opponents
     from scrubjay.web.server import Settings
     from scrubjay.web.server import serve as run
     from scrubjay.web.thinking import ThinkingPlayer
-
-    # Agents are loaded once and shared by their games; an invalid folder is an error before the server starts.
-    if released and DEFAULT in names() and Path(DEFAULT) not in agents:
-        agents = (Path(DEFAULT), *agents)
-    folders = name_folders(agents, (*HIDERS, *SEEKERS))
-    trained = {name: partial(ThinkingPlayer, named.agent) for name, named in load_agents(folders).items()}
-    opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})
 
     def show_progress(done: int, total: int) -> None:
         if done == total or (err.is_terminal and done):
             end = "\r" if done < total else "\n"
             err.print(f"checking the studies' hiding places: {done} of {total}", end=end)
 
-    settings = Settings(data, studies, records, hosts, size, renderer, opponents=opponents, progress=show_progress)
+    settings = Settings(
+        data, studies, records, hosts, size, renderer, progress=show_progress, only_studies=only_studies,
+        limits=Limits(connections_per_client),
+    )  # fmt: skip
+    # Agents are loaded once and shared by their games; an invalid folder is an error before the server starts.
+    if released and not only_studies and DEFAULT in names() and Path(DEFAULT) not in agents:
+        agents = (Path(DEFAULT), *agents)
+    folders = name_folders(agents, (*HIDERS, *SEEKERS))
+    trained = {name: partial(ThinkingPlayer, named.agent) for name, named in load_agents(folders).items()}
+    opponents = Opponents({**HIDERS, **trained}, {**SEEKERS, **trained})
+
+    settings.opponents = opponents
     run(settings, host, port, log=lambda text: print(text, flush=True))
 
 

@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
@@ -26,12 +26,14 @@ from scrubjay.game.record import Record, load_records
 from scrubjay.rooms.generate import SCENES, type_of
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
+from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.web import export, schemas, security
+from scrubjay.web.connections import Limits, quiet_log
 from scrubjay.web.database import Database
 from scrubjay.web.export import split_of
 from scrubjay.web.opponents import SOMEWHERE, Opponents
-from scrubjay.web.pages import load_files
+from scrubjay.web.pages import error_page, load_files
 from scrubjay.web.participants import Participants, PreviewError
 from scrubjay.web.replays import BusyError, Replay, Replays
 from scrubjay.web.schemas import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEEDED_SCENE, BadInputError, parse
@@ -44,8 +46,12 @@ from scrubjay.web.world_pool import MAX_WORLDS, WorldPool
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PAGES = {"/": "index.html", "/play": "play.html", "/watch": "watch.html", "/admin": "admin.html"}
+FREE_PAGES = ("/play", "/watch")
+"""Not served where there are only studies."""
 READ_LIMIT, WRITE_LIMIT = (100.0, 500.0), (40.0, 400.0)
 """Requests per client address: per second on average, and at once."""
+NEW_LIMIT, UPLOAD_LIMIT = (2.0, 200.0), (0.2, 60.0)
+"""The same for new games and participants, and for uploaded records."""
 RESERVED_WORLDS = 4
 """Places in the world pool that preloading leaves free."""
 TOO_MANY_REQUESTS = "Too many requests. Wait a moment and try again."
@@ -64,7 +70,7 @@ class Settings:
     hosts: Sequence[str] = ()
     """Host names of the server, besides localhost."""
     size: int = 224
-    """Image size in pixels."""
+    """Image size in pixels, a multiple of 7."""
     renderer: str = "auto"
     clock: Callable[[], float] = time.time
     build: Callable[[str], CompiledRoom] = build_room
@@ -72,6 +78,15 @@ class Settings:
     opponents: Opponents = field(default_factory=Opponents)
     progress: Callable[[int, int], None] = lambda done, total: None
     """Called with the number of hiding places checked, and their total, while studies are registered."""
+    only_studies: bool = False
+    """No free play and no records beside the studies."""
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.size < CELLS or self.size % CELLS:
+            raise ValueError(f"size: a multiple of {CELLS}, not {self.size}")
+        if self.only_studies and (self.records or not self.studies):
+            raise ValueError("only-studies: name the studies, and no records")
 
 
 class Server:
@@ -94,7 +109,7 @@ class Server:
             raise
         self.token_file = Path(f"{settings.data}.admin-token")
         self.admin_token = security.admin_token(self.token_file)
-        self.files = load_files()
+        self.files = load_files(settings.only_studies)
         self.started = settings.clock()
         self.worker = Worker(database)
         worlds = WorldPool(settings.size, settings.renderer, settings.build)
@@ -102,6 +117,8 @@ class Server:
         self.participants = Participants(database, self.studies, settings.clock)
         self.replays = Replays(self.worker, worlds, settings.opponents, listed)
         self.read_limiter, self.write_limiter = security.RateLimiter(*READ_LIMIT), security.RateLimiter(*WRITE_LIMIT)
+        self.new_limiter, self.upload_limiter = security.RateLimiter(*NEW_LIMIT), security.RateLimiter(*UPLOAD_LIMIT)
+        self.worker.call(self.worker.start, self.sessions.expire_unplayed())
         self.worker.call(self._preload, worlds, database)
 
     def _preload(self, worlds: WorldPool, database: Database) -> None:
@@ -122,21 +139,17 @@ class Server:
     def app(self) -> Starlette:
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            yield
-            await asyncio.to_thread(self.worker.stop)
+            with quiet_log(asyncio.get_running_loop()):
+                yield
+                await asyncio.to_thread(self.worker.stop)
 
-        routes = [Route(path, self.page) for path in PAGES]
+        only_studies = self.settings.only_studies
+        routes = [Route(path, self.page) for path in PAGES if not only_studies or path not in FREE_PAGES]
+        routes += [] if only_studies else self._free_routes()
         routes += [
             Route("/study/{name}", self.page),
             Route("/static/{file}", self.static),
             Route("/api/options", self.options),
-            Route("/api/play", self.play, methods=["POST"]),
-            Route("/api/games", self.games, methods=["POST"]),
-            Route("/api/records", self.records),
-            Route("/api/records", self.add_record, methods=["POST"]),
-            Route("/api/records/{name}", self.record),
-            Route("/api/records/{name}/frames/{number:int}", self.frame),
-            Route("/api/records/{name}/plan", self.plan),
             Route("/api/studies/{name}/join", self.join, methods=["POST"]),
             Route("/api/participant", self.participant),
             Route("/api/participant", self.participant_action, methods=["POST"]),
@@ -157,6 +170,18 @@ class Server:
             middleware=middleware, exception_handlers=handlers, lifespan=lifespan,
         )  # fmt: skip
 
+    def _free_routes(self) -> list[Route]:
+        """Playing and watching outside studies."""
+        return [
+            Route("/api/play", self.play, methods=["POST"]),
+            Route("/api/games", self.games, methods=["POST"]),
+            Route("/api/records", self.records),
+            Route("/api/records", self.add_record, methods=["POST"]),
+            Route("/api/records/{name}", self.record),
+            Route("/api/records/{name}/frames/{number:int}", self.frame),
+            Route("/api/records/{name}/plan", self.plan),
+        ]
+
     async def socket(self, socket: WebSocket) -> None:
         await serve_socket(socket, self.worker, self.sessions)
 
@@ -164,17 +189,23 @@ class Server:
         """Runs a function in the worker's thread."""
         return await asyncio.wrap_future(self.worker.call(function, *args))
 
-    async def _body(self, request: Request, max_bytes: int = MAX_MESSAGE_BYTES) -> bytes:
-        """The request's body, after checks of its origin, rate and size."""
+    async def _body(
+        self, request: Request, max_bytes: int = MAX_MESSAGE_BYTES, limiter: security.RateLimiter | None = None
+    ) -> bytes:
+        """The request's body, after checks of its origin, rate and size; `limiter` limits the rate further."""
         if not security.same_origin(request.headers):
             raise HTTPException(403, "Requests from other sites are not accepted.")
-        if not self.write_limiter.allow(_address(request)):
+        address = _address(request)
+        if not self.write_limiter.allow(address) or (limiter is not None and not limiter.allow(address)):
             raise HTTPException(429, TOO_MANY_REQUESTS)
         body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > max_bytes:
-                raise HTTPException(413, f"A request may have at most {max_bytes} bytes.")
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > max_bytes:
+                    raise HTTPException(413, f"A request may have at most {max_bytes} bytes.")
+        except ClientDisconnect:  # Nobody reads the answer, but an exception would be logged as the server's.
+            raise HTTPException(400, "The request was not sent completely.") from None
         return body
 
     def _limit_reads(self, request: Request) -> None:
@@ -211,7 +242,7 @@ class Server:
     # Games and records.
 
     async def play(self, request: Request) -> Response:
-        body = parse(schemas.play, await self._body(request))
+        body = parse(schemas.play, await self._body(request, limiter=self.new_limiter))
         opponents = self.settings.opponents
         self._check_scene(body.scene)
         self._check_player(
@@ -225,7 +256,7 @@ class Server:
         return JSONResponse({"trial": token})
 
     async def games(self, request: Request) -> Response:
-        body = parse(schemas.game, await self._body(request))
+        body = parse(schemas.game, await self._body(request, limiter=self.new_limiter))
         self._check_scene(body.scene)
         self._check_player("hider", body.hider, self.settings.opponents.hiders)
         self._check_player("seeker", body.seeker, self.settings.opponents.seekers)
@@ -246,7 +277,7 @@ class Server:
         return JSONResponse({"records": self.replays.listed()})
 
     async def add_record(self, request: Request) -> Response:
-        body = await self._body(request, MAX_RECORD_BYTES)
+        body = await self._body(request, MAX_RECORD_BYTES, self.upload_limiter)
         try:
             data = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -282,7 +313,7 @@ class Server:
     # Studies.
 
     async def join(self, request: Request) -> Response:
-        body = parse(schemas.join, await self._body(request))
+        body = parse(schemas.join, await self._body(request, limiter=self.new_limiter))
         name = request.path_params["name"]
         if name not in self.studies:
             raise HTTPException(404, "There is no such study.")
@@ -342,8 +373,13 @@ CODES = {400: "bad_input", 401: "token", 403: "forbidden", 404: "not_found", 405
 """Error codes of the API by HTTP status."""
 
 
-async def _http_error(_: Request, error: HTTPException) -> Response:
-    return _error(error.status_code, CODES.get(error.status_code, "refused"), str(error.detail))
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    message = str(error.detail)
+    if error.status_code == 404:
+        message = "There is no such page." if message == "Not Found" else message
+        if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(("/api/", "/static/")):
+            return HTMLResponse(error_page(message), 404)
+    return _error(error.status_code, CODES.get(error.status_code, "refused"), message)
 
 
 async def _bad_input(_: Request, error: Exception) -> Response:

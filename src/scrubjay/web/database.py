@@ -10,8 +10,8 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ class Database:
         if writable:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock_file(path)
+            _keep_private(path)
         self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         self.db.row_factory = sqlite3.Row
         try:
@@ -137,6 +138,16 @@ class Database:
     def trial(self, token: str) -> sqlite3.Row | None:
         return self.one("SELECT * FROM trials WHERE token = ?", token)
 
+    def delete_unplayed(self, before: float, keep: Collection[int] = ()) -> None:
+        """Deletes the trials outside studies that were created earlier and in which no person has acted."""
+        rows = self.all(
+            "SELECT id FROM trials WHERE study IS NULL AND ended IS NULL AND created < ? "
+            "AND NOT EXISTS (SELECT 1 FROM steps WHERE trial = trials.id AND NOT script)", before,
+        )  # fmt: skip
+        unplayed = [(row["id"],) for row in rows if row["id"] not in keep]
+        self.db.executemany("DELETE FROM steps WHERE trial = ?", unplayed)
+        self.db.executemany("DELETE FROM trials WHERE id = ?", unplayed)
+
     def steps(self, trial: int) -> list[sqlite3.Row]:
         return self.all("SELECT action, success, script FROM steps WHERE trial = ? ORDER BY number", trial)
 
@@ -173,6 +184,18 @@ def _lock_file(path: Path) -> int:
         os.close(handle)
         raise DatabaseError(f"{path}: in use by another server") from error
     return handle
+
+
+def _keep_private(path: Path) -> None:
+    """Creates the file for its owner alone, since it holds tokens; SQLite gives its -wal and -shm the same mode.
+
+    Files of earlier versions are closed to others; a group that was given access keeps it.
+    """
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if file.exists() and (mode := file.stat().st_mode) & 0o007:
+            with suppress(PermissionError):  # Another user's.
+                file.chmod(mode & 0o770 if mode & 0o020 else 0o600)
 
 
 def spec_to_json(spec: EpisodeSpec) -> str:

@@ -36,6 +36,8 @@ MAX_IDLE_SECONDS = 600.0
 """How long a trial without a client stays in memory."""
 MAX_IDLE = 100
 """Trials without a client in memory, about 0.6 MB each; beyond that the oldest are dropped."""
+UNPLAYED_SECONDS, EXPIRY_INTERVAL = 6 * 3600.0, 600.0
+"""How long a free game without an action stays in the database, and how often it is asked."""
 BLOCKED = "Something is in the way."
 FAILURE_NOTICES = {
     "Move": BLOCKED, "Rotate": BLOCKED,
@@ -146,6 +148,13 @@ class Sessions:
         for number, (name, other) in enumerate(idle):
             if other.result or now - other.last_active > MAX_IDLE_SECONDS or number < len(idle) - MAX_IDLE:
                 del self.active[name]
+
+    def expire_unplayed(self) -> Job:
+        """Deletes free games that nobody has acted in for hours, again and again: anyone can start any number."""
+        while True:
+            in_memory = {session.row["id"] for session in self.active.values()}
+            self.database.delete_unplayed(self.clock() - UNPLAYED_SECONDS, in_memory)
+            yield EXPIRY_INTERVAL
 
     def act(self, token: str, client: Client, reply: int, name: str) -> None:
         """Takes one of the actions in the state's `can`."""
