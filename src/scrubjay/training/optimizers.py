@@ -33,10 +33,9 @@ def make_optimizers(
     ]
 
     # One kernel instead of a dozen for hundreds of tensors: the host, which also plays, has less to start.
-    fused = next(agent.parameters()).is_cuda
 
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
-        return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True, fused=fused)
+        return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True)
 
     optimizers = {"play": adam(played, config.learning_rate)}
     if full:
