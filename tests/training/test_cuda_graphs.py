@@ -20,7 +20,7 @@ from scrubjay.training.trainer import Trainer
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
 TINY = {
     "agent": SMALL, "scenes": ("FloorPlan401",), "copies": 8, "unroll_length": 8, "minibatch_games": 4,
-    "validation_games": 0, "explore_share": 0.5,
+    "validation_games": 0, "practice": (0.5, 0.0, 0.0),
 }  # fmt: skip
 SHORT = (6, 1, 3, 4, 8)
 """Stage limits of whole games, so that rollouts of 8 steps differ in their stages."""

@@ -17,8 +17,8 @@ from scrubjay.training.validation import Validation
 
 TINY = TrainConfig.preset(
     "demo", task="manipulate", scenes=("FloorPlan401",), copies=4, unroll_length=8, minibatch_games=4, updates=2,
-    checkpoint_interval=1, replay_size=64, replay_batch_size=4, stage_limits=(6, 1, 2, 3, 4), explore_share=0.5,
-    validation_games=1, validation_scenes=("FloorPlan421",),
+    checkpoint_interval=1, replay_size=64, replay_batch_size=4, stage_limits=(6, 1, 2, 3, 4),
+    practice=(0.5, 0.0, 0.0), validation_games=1, validation_scenes=("FloorPlan421",),
 )  # fmt: skip
 
 
@@ -65,9 +65,9 @@ def test_both_kinds_sit_in_one_rollout_and_never_change_into_each_other():
 
 
 def test_without_a_share_and_in_other_tasks_episodes_are_the_tasks_own():
-    for config in (replace(TINY, explore_share=0.0), replace(TINY, task="explore"), replace(TINY, task="cache")):
+    alone = replace(TINY, practice=(0.0, 0.0, 0.0))
+    for config in (alone, replace(alone, task="explore"), replace(alone, task="cache")):
         trainer = Trainer(config)
-        assert not config.rehearses_exploring
         mine, its = trainer._sampler(3), trainer.task.sampler(3)
         assert [mine(trainer.worlds[0], 0) for _ in range(20)] == [its(trainer.worlds[0], 0) for _ in range(20)]
         trainer.close()
@@ -77,7 +77,7 @@ def test_without_a_share_and_in_other_tasks_episodes_are_the_tasks_own():
 
 
 def test_the_share_is_that_of_the_papers_pretraining():
-    assert PRESETS["manipulate"].explore_share == pytest.approx(85_000 / (85_000 + 1_800_000), abs=5e-4)
-    for share in (-0.1, 1.0, np.nan):
-        with pytest.raises(ValueError, match="explore_share"):
-            replace(TINY, explore_share=share)
+    assert PRESETS["manipulate"].practice == (pytest.approx(85_000 / (85_000 + 1_800_000), abs=5e-4), 0, 0)
+    for practice in ((-0.1, 0, 0), (1.1, 0, 0), (np.nan, 0, 0), (0.1, 0.1, 0), (0.1, 0, 0.1)):
+        with pytest.raises(ValueError, match="practice"):
+            replace(TINY, practice=practice)

@@ -134,16 +134,13 @@ class TrainConfig:
     """S's actor begins with the weights of E&M's, of the agent that the run starts with, so that seeking begins as
     exploring. Not in the paper."""
     practice: tuple[PartShare, PartShare, PartShare] = (0.0, 0.0, 0.0)
-    """Whole games: shares of the episodes that are E&M, OM (see `placements`) and S (see `spots`) alone; the others are
-    whole games. Not in the paper."""
+    """Shares of the episodes that are E&M, OM (see `placements`) and S (see `spots`) alone; the others are the task's.
+    Whole games have all three, which is not in the paper; among manipulations E&M is rehearsed, as in the paper."""
     placements: str = ""
     """Manipulating: a folder filled by `scrubjay placements`. Without one targets are uniform, most impossible."""
     demonstration_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Manipulating: share of the episodes that are played with the actions that are known to lead to the placement, and
     imitated; needs placements. Not in the paper."""
-    explore_share: Annotated[float, Field(ge=0, lt=1)] = 0.045
-    """Manipulating: share of the episodes that are E&M instead, so that exploring is rehearsed; 0 for OM alone. The
-    paper pretrains on 85,000 episodes of E&M and 1.8 million of OM."""
 
     shadow_classifier: bool = False
     """Train a second encoder beside the agent's, from the same start, on the same images and with as many updates, to
@@ -180,9 +177,13 @@ class TrainConfig:
                 "objective.openable: heads that do not read cells predict no success of OpenAt: "
                 "set it to 0, or agent.heads_read_cells"
             )
-        if any(self.practice) and (self.task != "cache" or sum(self.practice) > 1 + 1e-6):
+        if sum(self.practice) > 1 + 1e-6:
+            raise ValueError(f"practice: shares of the episodes, at most 1 in all, not {self.practice}")
+        can_practice = {"cache": 3, "manipulate": 1}.get(self.task, 0)
+        if any(self.practice[can_practice:]):
             raise ValueError(
-                f"practice: shares of cache's episodes, at most 1 in all, not {self.practice} in {self.task}"
+                f"practice: E&M, OM and S among whole games, or E&M among manipulations, not {self.practice} in "
+                f"{self.task}"
             )
         manipulates = issubclass(TASKS[self.task], Manipulate) or self.practice[1] > 0
         if self.demonstration_share and not (manipulates and self.placements):
@@ -253,11 +254,6 @@ class TrainConfig:
             return self.make_manipulate_task()
         return None if issubclass(task, Seek) else task(turned=self.rotate_grid)
 
-    @property
-    def rehearses_exploring(self) -> bool:
-        """Are some episodes of training E&M alone, beside those of the task?"""
-        return issubclass(TASKS[self.task], Manipulate) and self.explore_share > 0
-
 
 CLIPPED = Objective(
     clip_coef=0.2, normalize_advantages=True, gae_lambda=0.95, bootstrap_time_limits=True, openable=0.1,
@@ -291,7 +287,8 @@ PRESETS = {
     ),
     "explore": TrainConfig("explore", explore_reward_rotations=False, **FEW_STEPS),
     "manipulate": TrainConfig(
-        "manipulate", unroll_length=64,
+        # Exploring is rehearsed: the paper pretrains on 85,000 episodes of E&M and 1.8 million of OM.
+        "manipulate", unroll_length=64, practice=(0.045, 0.0, 0.0),
         # An object must be dropped within OM's limit, which is therefore an end like any other.
         **{
             **FEW_STEPS, "minibatch_games": 40,
@@ -333,7 +330,7 @@ PAPER_NUMBERS: dict[str, Any] = {
         bootstrap_time_limits=False, early=5000,
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
-    "seek_like_explore": False, "demonstration_share": 0.0, "explore_share": 0.045,
+    "seek_like_explore": False, "demonstration_share": 0.0,
     "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 """What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and

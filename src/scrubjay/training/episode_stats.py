@@ -82,10 +82,10 @@ class TrackedGame(CacheGame):
         stats: EpisodeStats,
         limits: np.ndarray = LIMITS,
         count_rotations: bool = True,
-        practice: bool = False,
+        span: tuple[Stage, Stage] | None = None,
     ) -> None:
-        """With `practice`, episodes that are not whole games have statistics of their own, and are no games."""
-        self.stats, self._practice = stats, practice
+        """`span`: the task's first and last stage. Other episodes are practice: apart in statistics, and no games."""
+        self.stats, self._span = stats, span
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
         super().__init__(world, sampler, limits, count_rotations=count_rotations)
@@ -101,9 +101,9 @@ class TrackedGame(CacheGame):
 
     def before_reset(self, result: StepResult) -> None:
         add, ended, practiced = self.stats.add, result.ended & self._whole, np.zeros(len(self), bool)
-        if self._practice:
+        if self._span:
             for b in np.flatnonzero(result.ended).tolist():
-                practiced[b] = (self.specs[b].first, self.specs[b].last) != (Stage.EM, Stage.S)
+                practiced[b] = (self.specs[b].first, self.specs[b].last) != self._span
         for prefix, its in (("", ended & ~practiced), ("practice/", ended & practiced)):
             self._add_episodes(prefix, its, result)
         claims = actions.CLAIM[result.action] != NOTHING

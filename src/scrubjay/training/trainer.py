@@ -57,7 +57,8 @@ from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints
 from scrubjay.training.shadow import ShadowClassifier, labeled_images
-from scrubjay.training.validation import Validation, load_practice, load_task, validate
+from scrubjay.training.tasks import load_practice, load_task
+from scrubjay.training.validation import Validation, validate
 
 Report = Callable[[dict[str, Any]], None]
 """Gets a row of metrics after every update, and a row of validation scores after every checkpoint."""
@@ -92,7 +93,7 @@ class Trainer:
         """The stages that rollouts may have, where that differs from rollout to rollout."""
         if self.whole_games:
             self.stages = frozenset(Stage)
-        elif config.rehearses_exploring:
+        elif any(config.practice):
             self.stages = frozenset({Stage.EM, Stage.OM})
         self.shadow: ShadowClassifier | None = None
         if config.shadow_classifier:
@@ -115,7 +116,7 @@ class Trainer:
         self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
         self.task: Task = load_task(scenes, config, folder)
         self.practice = load_practice(scenes, config, folder)
-        """The tasks of episodes that are not whole games, with their shares."""
+        """The tasks of the other episodes, with their shares."""
         worlds = 2 if config.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(config.copies), worlds)]
         size = self.agent.config.image_size
@@ -154,8 +155,8 @@ class Trainer:
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
         limits, rotations = np.array(self.config.stage_limits), self.config.explore_reward_rotations
-        practice = any(self.config.practice)
-        games = [TrackedGame(world, sampler, self.stats, limits, rotations, practice) for world in self.worlds]
+        span = (Stage.EM if self.whole_games else self.task.stage, self.task.stage)
+        games = [TrackedGame(world, sampler, self.stats, limits, rotations, span) for world in self.worlds]
         self.returns = EpisodicReturns(sum(map(len, games)))
         ages = np.random.default_rng(seeds[4])
         for game in games:

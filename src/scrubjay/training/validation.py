@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from scrubjay.agent.agent import Agent
-from scrubjay.envs.tasks import TASKS, Explore, Seek, Task
+from scrubjay.envs.tasks import TASKS
 from scrubjay.evaluation import evaluate as evaluation
 from scrubjay.game.metrics import Summary
 from scrubjay.players.base import Player
-from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
-from scrubjay.spots.spots import DIFFICULTIES, load_spot_files, make_spot_files
+from scrubjay.spots.spots import DIFFICULTIES
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import VALIDATION_LOG, Progress, Run
+from scrubjay.training.tasks import load_task
 
 
 class Validation:
@@ -77,53 +75,3 @@ def validate(run: Run, validation: Validation, agent: Agent, progress: Progress)
     if metric in scores["agent"]:
         run.save_score(progress, metric, scores["agent"][metric].mean)
     return {**when, "validation": {metric: summary.mean for metric, summary in scores["agent"].items()}}
-
-
-def load_task(
-    scenes: Sequence[str],
-    config: TrainConfig,
-    folder: Path | None = None,
-    difficulties: Sequence[str] = (),
-    candidates: int = 0,
-) -> Task:
-    """A config's task with the files that it needs for these rooms; see `make_seek_task`."""
-    task = config.make_task()
-    return task.load(scenes) if task else make_seek_task(scenes, config, folder, difficulties, candidates)
-
-
-def load_practice(scenes: Sequence[str], config: TrainConfig, folder: Path | None = None) -> list[tuple[Task, float]]:
-    """What a run plays beside its task, with the files that it needs, and the shares of the episodes."""
-    if config.rehearses_exploring:
-        return [(Explore(turned=config.rotate_grid), config.explore_share)]
-    explore, manipulate, seek = config.practice
-    practice: list[tuple[Task, float]] = []
-    if explore:
-        practice.append((Explore(turned=config.rotate_grid), explore))
-    if manipulate:
-        practice.append((config.make_manipulate_task().load(scenes), manipulate))
-    if seek:
-        practice.append((make_seek_task(scenes, config, folder), seek))
-    return practice
-
-
-def make_seek_task(
-    scenes: Sequence[str],
-    config: TrainConfig,
-    folder: Path | None = None,
-    difficulties: Sequence[str] = (),
-    candidates: int = 0,
-) -> Seek:
-    """Seeking in the hiding spots that a config names, else in those of the folder, which are made where missing.
-
-    `difficulties` and `candidates` default to the config's.
-    """
-    if config.spots:
-        spots = load_spot_files(config.spots, scenes)
-    else:
-        with tempfile.TemporaryDirectory() as scratch:
-            make_spot_files(
-                scenes, GOALS, folder or scratch, candidates=candidates or config.spot_candidates, seed=config.seed,
-                processes=min(os.cpu_count() or 1, len(scenes)),
-            )  # fmt: skip
-            spots = load_spot_files(folder or scratch, scenes)
-    return Seek(turned=config.rotate_grid, spots=spots, difficulties=tuple(difficulties or config.difficulties))
