@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,9 @@ Reward = Callable[[CacheGame, StepResult], np.ndarray]
 Scene = str | Room | CompiledRoom
 """A room by name, as data, or compiled."""
 DEFAULT_SCENE = "FloorPlan1"
+PLACE_BOUND = 40
+"""The most steps right and ahead in observations: no generated room has more from corner to corner. It is the same for
+all of them, so that one model plays in all."""
 
 
 def found(game: CacheGame, result: StepResult) -> np.ndarray:
@@ -32,10 +36,45 @@ def found(game: CacheGame, result: StepResult) -> np.ndarray:
     return result.found.astype(float)
 
 
-def steps_across(world: World) -> int:
-    """Steps from corner to corner of the largest room."""
+def place_bound(world: World) -> int:
+    """The most steps right and ahead in observations: `PLACE_BOUND`, or more for a larger room of one's own."""
     corners = np.array([room.room.bounds for room in world.rooms])
-    return int(np.ceil(np.linalg.norm(corners[:, 2:] - corners[:, :2], axis=1).max() / GRID))
+    across = np.linalg.norm(corners[:, 2:] - corners[:, :2], axis=1).max() / GRID
+    return max(PLACE_BOUND, int(np.ceil(across)))
+
+
+class Remade:
+    """Pickles and copies as what an environment was made from: the copy has a world of its own, and no game yet."""
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        self = super().__new__(cls)
+        self._arguments = args, kwargs
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remake, (type(self), *self._arguments)
+
+    def __copy__(self) -> Any:
+        return copy.deepcopy(self)  # Two environments in one world would disturb each other.
+
+
+def _remake(kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return kind(*args, **kwargs)
+
+
+def check_open(world: World) -> None:
+    """ClosedEnvironmentError if an environment's world is closed."""
+    if world.closed:
+        raise gymnasium.error.ClosedEnvironmentError("the environment is closed: make a new one")
+
+
+def check_begun(env: Any) -> None:
+    """An error if an environment is closed or was never reset."""
+    check_open(env.world)
+    if getattr(env, "games", None) is None:
+        raise gymnasium.error.ResetNeeded("no game has begun: reset the environment")
 
 
 class EnvGame(CacheGame):
@@ -101,7 +140,7 @@ def how_finished(result: StepResult) -> tuple[np.ndarray, np.ndarray]:
     return result.finished & ~result.truncated, result.finished & result.truncated
 
 
-class SingleEnv(gymnasium.Env):
+class SingleEnv(Remade, gymnasium.Env):
     """One game in a world of its own, which the environment closes."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's own declaration)
@@ -111,13 +150,14 @@ class SingleEnv(gymnasium.Env):
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         """The last image observed."""
+        check_begun(self)
         return self._obs["image"].copy() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
         self.world.close()
 
 
-class VectorEnv(gymnasium.vector.VectorEnv):
+class VectorEnv(Remade, gymnasium.vector.VectorEnv):
     """B games of one world, which the environment closes; a finished game is reset in the same step."""
 
     def __init__(self, world: World, observation_space: spaces.Space, action_space: spaces.Space) -> None:

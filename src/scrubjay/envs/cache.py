@@ -19,14 +19,17 @@ from pettingzoo.utils import turn_based_aec_to_parallel
 from scrubjay.envs.base import (
     DEFAULT_SCENE,
     EnvGame,
+    Remade,
     Reward,
     Scene,
     SingleEnv,
     VectorEnv,
+    check_begun,
+    check_open,
     found,
     how_finished,
+    place_bound,
     step_info,
-    steps_across,
     vector_info,
 )
 from scrubjay.game.actions import MODALITIES, Stage
@@ -40,9 +43,9 @@ HIDER, SEEKER = "hider", "seeker"
 
 
 def place_space(world: World) -> spaces.MultiDiscrete:
-    """Relative places: steps right and ahead, as far as the largest room is across, quarter turns, standing."""
-    across = steps_across(world)
-    return spaces.MultiDiscrete([2 * across + 1, 2 * across + 1, 4, 2], start=[-across, -across, 0, 0])
+    """Relative places: steps right and ahead, quarter turns, standing."""
+    most = place_bound(world)
+    return spaces.MultiDiscrete([2 * most + 1, 2 * most + 1, 4, 2], start=[-most, -most, 0, 0])
 
 
 def action_space(world: World) -> spaces.Dict:
@@ -94,12 +97,14 @@ class CacheVectorEnv(VectorEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Resets all games; the same seed gives the same games. There are no options."""
+        check_open(self.world)
         super().reset(seed=seed)
         self.sampler.rng = self.np_random
         self.games = EnvGame(self.world, self.sampler, self.tensors, self.final_obs, forgiving=False)
         return self.games.observe(), {"stage": self.games.stage.copy()}
 
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        check_begun(self)
         result = self.games.step_env(actions)
         info = vector_info(step_info(result), result.finished, self.games.final_obs)
         terminated, truncated = how_finished(result)
@@ -130,6 +135,7 @@ class CacheEnv(SingleEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Starts a new game; the same seed gives the same game. There are no options."""
+        check_open(self.world)
         super().reset(seed=seed)
         self.sampler.rng = self.np_random
         self.games = EnvGame(self.world, self.sampler, tensors=False, keep_final_obs=True, forgiving=True)
@@ -137,6 +143,7 @@ class CacheEnv(SingleEnv):
         return dict(self._obs), {"stage": int(self.games.stage[0])}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        check_begun(self)
         result = self.games.step_env(_batch_of_one(action))
         self._obs = self.games.observation(0)
         reward = float(self.reward(self.games, result)[0])
@@ -144,7 +151,7 @@ class CacheEnv(SingleEnv):
         return dict(self._obs), reward, terminated, truncated, _unbatched_info(step_info(result))
 
 
-class CacheAEC(AECEnv):
+class CacheAEC(Remade, AECEnv):
     """One game of two agents, "hider" and "seeker"; the stage decides whose turn it is.
 
     The other agent observes zeros and may only take no action. At the end one agent gets 1 and the other -1: also when
@@ -180,6 +187,7 @@ class CacheAEC(AECEnv):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Starts a new game; the same seed gives the same game. There are no options."""
+        check_open(self.world)
         if seed is not None or not hasattr(self, "games"):
             self.sampler.rng, _ = seeding.np_random(seed)
         self.games = EnvGame(self.world, self.sampler, tensors=False, keep_final_obs=True, forgiving=False)
@@ -191,6 +199,7 @@ class CacheAEC(AECEnv):
         self._obs = self.games.observation(0)
 
     def step(self, action: dict[str, Any] | None) -> None:
+        check_begun(self)
         agent = self.agent_selection
         if self.terminations[agent]:
             self._was_dead_step(action)
@@ -223,6 +232,7 @@ class CacheAEC(AECEnv):
 
     def render(self) -> np.ndarray | None:  # type: ignore[override]
         """The last image that the agent whose turn it was observed."""
+        check_begun(self)
         return self._obs["image"].copy() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:

@@ -14,7 +14,16 @@ import numpy as np
 from gymnasium import spaces
 
 from scrubjay.envs import tasks
-from scrubjay.envs.base import DEFAULT_SCENE, Scene, SingleEnv, VectorEnv, steps_across, vector_info
+from scrubjay.envs.base import (
+    DEFAULT_SCENE,
+    Scene,
+    SingleEnv,
+    VectorEnv,
+    check_begun,
+    check_open,
+    place_bound,
+    vector_info,
+)
 from scrubjay.envs.registration import TASKS as TASK_NAMES
 from scrubjay.envs.stage_games import ACTIONS, StageGames
 from scrubjay.envs.tasks import Task
@@ -31,8 +40,8 @@ TASKS: dict[str, type[Task]] = {name: getattr(tasks, name) for name in TASK_NAME
 
 def observation_space(world: World, stage: Stage) -> spaces.Dict:
     """The observation space of one game's learner."""
-    across = steps_across(world)
-    low, high = np.array([-across, -across, 0, 0], np.float32), np.array([across, across, 3, 1], np.float32)
+    most = place_bound(world)
+    low, high = np.array([-most, -most, 0, 0], np.float32), np.array([most, most, 3, 1], np.float32)
     space: dict[str, spaces.Space] = {
         "image": spaces.Box(0, 255, (world.size, world.size, 3), np.uint8),
         "last_action": spaces.Discrete(len(ACTIONS[stage]) + 1),
@@ -77,6 +86,7 @@ class StageEnv(SingleEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Starts a new game; the same seed gives the same game. There are no options."""
+        check_open(self.world)
         super().reset(seed=seed)
         if self.games is None or seed is not None:
             self.games = StageGames(self.world, self.task, self.np_random, keep_final_obs=True, tensors=False)
@@ -88,8 +98,10 @@ class StageEnv(SingleEnv):
         return dict(self._obs), {}
 
     def step(self, action: int) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        if self.games is None or self._finished:
-            raise gymnasium.error.ResetNeeded("the game has ended, or none has begun: reset the environment")
+        check_begun(self)
+        assert self.games is not None
+        if self._finished:
+            raise gymnasium.error.ResetNeeded("the game has ended: reset the environment")
         step = self.games.act(np.asarray(action)[None])
         self._finished = bool(step.finished[0])
         self._obs = self.games.observation(0)
@@ -131,14 +143,15 @@ class StageVectorEnv(VectorEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Resets all games; the same seed gives the same games. There are no options."""
+        check_open(self.world)
         super().reset(seed=seed)
         self.games = StageGames(self.world, self.task, self.np_random, self.final_obs, self.tensors)
         self.games.await_turn()
         return self.games.observe(), {}
 
     def step(self, actions: np.ndarray) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
-        if self.games is None:
-            raise gymnasium.error.ResetNeeded("no game has begun: reset the environment")
+        check_begun(self)
+        assert self.games is not None
         step = self.games.act(actions)
         info = vector_info(step.info(), step.finished, self.games.final_obs)
         self.games.await_turn()

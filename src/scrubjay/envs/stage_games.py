@@ -96,7 +96,8 @@ class StageGames(EnvGame):
         """
         action = np.asarray(action)
         if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
-            raise ValueError(f"one action's number for each of {len(self)} games is needed, not {action.shape}")
+            given = f"{action.dtype} {action.shape}"
+            raise ValueError(f"one action's number for each of {len(self)} games is needed, a whole one, not {given}")
         if (action < 0).any() or (action >= len(ACTIONS[self.learned])).any():
             raise ValueError(f"actions of {self.learned.name} are numbers from 0 to {len(ACTIONS[self.learned]) - 1}")
         self.final_obs = {}

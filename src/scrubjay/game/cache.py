@@ -248,13 +248,16 @@ class CacheGame:
         """
         action, choosing = np.asarray(action), self.stage == Stage.PS
         if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
-            raise ValueError(f"one action's number for each of {len(self)} games is needed, not {action.shape}")
+            given = f"{action.dtype} {action.shape}"
+            raise ValueError(f"one action's number for each of {len(self)} games is needed, a whole one, not {given}")
         if (action < NOTHING).any() or (action >= len(actions.NAMES)).any():
             raise ValueError(f"actions are numbers from 0 to {len(actions.NAMES) - 1}, or -1 in PS")
         if waited.shape != (len(self),) or waited.dtype != bool or (waited & ~choosing).any():
             raise ValueError(f"waiting must be a bool array ({len(self)},), True only for games in PS")
         if (choosing & ~waited).any() and (place is None or np.shape(place) != (len(self), 4)):
             raise ValueError(f"games in PS need places ({len(self)}, 4): right, ahead, quarter turns, standing")
+        if (choosing & ~waited).any() and not np.issubdtype(np.asarray(place).dtype, np.integer):
+            raise ValueError(f"places are whole numbers, not {np.asarray(place).dtype}")
         known = actions.ALLOWED[self.stage, action] & (action != NOTHING)
         if self.forgiving:
             return np.where(known, action, NOTHING)

@@ -53,10 +53,17 @@ class PhysicsThreads:
     """Physics in threads of this process."""
 
     def __init__(self, count: int | None = None) -> None:
-        self._pool = ThreadPoolExecutor(count or os.cpu_count(), thread_name_prefix="physics")
+        self._count = count or os.cpu_count()
+        self._begin()
         self._idle: dict[CompiledRoom, list[Physics]] = {}
 
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._pool = ThreadPoolExecutor(self._count, thread_name_prefix="physics")
+
     def submit(self, rooms: Sequence[CompiledRoom], method: str, state: State, *arguments: np.ndarray) -> Pending:
+        if os.getpid() != self._process:
+            self._begin()  # This process was forked: it has the pool, but none of its threads.
         for room in rooms:
             self._idle.setdefault(room, [])
 
@@ -77,7 +84,8 @@ class PhysicsThreads:
         self._idle.pop(room, None)
 
     def close(self) -> None:
-        self._pool.shutdown()
+        if os.getpid() == self._process:
+            self._pool.shutdown()
 
 
 class PhysicsProcesses:

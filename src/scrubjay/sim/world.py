@@ -6,8 +6,10 @@ action, and return which succeeded, (B,) bool; a failed action changes nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,6 +36,7 @@ NOTHING = -1
 MOVES = ("ahead", "left", "right")
 HAND_MOVES = ("ahead", "left", "right", "back", "up", "down")
 HAND_TURNS = ("-X", "+X", "-Y", "+Y", "-Z", "+Z")
+_process = os.getpid()
 
 
 class World:
@@ -59,6 +62,9 @@ class World:
         if size < 7 or size % cells.CELLS:
             raise ValueError(f"the image size {size} is not a multiple of {cells.CELLS}, the cells of a side")
         check_request(renderer, device, len(rooms), copies, size)
+        self._made_of = list(rooms)
+        self._options = dict(renderer=renderer, size=size, device=device, threads=threads, shadows=shadows)
+        self.closed = False
         self.rooms = [_compiled(room) for room in rooms]
         self.copies, self.size, self._device = copies, size, device
         self.room_of = np.repeat(np.arange(len(self.rooms)), copies)
@@ -83,7 +89,7 @@ class World:
 
     def replace(self, number: int, room: str | Room | CompiledRoom) -> None:
         """Replaces a room and resets its copies; the other worlds keep their state."""
-        before, self.rooms[number] = self.rooms[number], _compiled(room)
+        before, self.rooms[number], self._made_of[number] = self.rooms[number], _compiled(room), room
         self._physics.forget(before)
         self._gather()
         fresh = initial_state(
@@ -100,7 +106,14 @@ class World:
         if self._renderer is not None:
             self._renderer.replace(number, self.rooms[number])
 
+    def __reduce__(self) -> tuple:
+        """Pickles and copies what it was made from and its state; the copy has physics and a renderer of its own."""
+        return _remake, (self._made_of, self.copies, self._options, self.state)
+
     def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
         if not self._shared_physics:
             self._physics.close()
         if self._renderer is not None:
@@ -349,6 +362,7 @@ class World:
         """
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
+        _survive_fork()
         shot = Shot.from_state(self.state, self._some(worlds))
         if without is not None:
             shot = self._leave_out(shot, np.asarray(without))
@@ -464,6 +478,20 @@ class World:
         y = 1 - (pixel // self.size + 0.5) / self.size * 2
         local = np.stack([x, y, -np.ones_like(x)], 1) * depth[:, None]
         return eye + np.einsum("bij,bj->bi", matrix, local)
+
+
+def _survive_fork() -> None:
+    """A fork has none of PyTorch's threads, and would wait for them for ever: it computes without."""
+    global _process
+    if os.getpid() != _process:
+        torch.set_num_threads(1)
+        _process = os.getpid()
+
+
+def _remake(rooms: list[str | Room | CompiledRoom], copies: int, options: dict[str, Any], state: State) -> World:
+    world = World(rooms, copies, **options)
+    world.state = state.copy()
+    return world
 
 
 def _compiled(room: str | Room | CompiledRoom) -> CompiledRoom:

@@ -9,7 +9,7 @@ import torch
 from scrubjay.errors import RendererError
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render.base import Renderer
-from scrubjay.sim.render.opengl import OpenGLRenderer
+from scrubjay.sim.render.opengl import OpenGLRenderer, check_fork
 
 NAMES = ("auto", "opengl", "warp")
 BYTES_PER_PIXEL = 3 + 4 + 2 + 12
@@ -36,6 +36,7 @@ def make_renderer(
     if shadows and name == "opengl":
         raise RendererError("only the renderer 'warp' renders shadows")
     if name != "warp" and not shadows and device == "cpu":
+        check_fork()  # Not a reason to take another renderer: images would differ from the parent's.
         try:
             return OpenGLRenderer(rooms, copies, size, cull_backfaces)
         except RendererError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -17,8 +18,24 @@ LEFT_OUT = 5
 """The group of geoms that are left out; no view asks for it."""
 
 
+_process: int | None = None
+"""The process that opened the display. A fork has the display, but not the threads behind it, and waits for them for
+ever."""
+
+
+def check_fork() -> None:
+    """RendererError in a fork of a process that has used OpenGL."""
+    if _process not in (None, os.getpid()):
+        raise RendererError(
+            "this process was forked from one that had used OpenGL, which does not survive that: start processes with "
+            "'spawn' or 'forkserver' (`AsyncVectorEnv(..., context='spawn')`), or use the renderer 'warp'"
+        )
+
+
 def _context(size: int):
     """An off-screen OpenGL context, hardware or software. Imports late: the import itself opens the display."""
+    global _process
+    check_fork()
     failures = []
     for backend in ("egl", "osmesa"):
         try:
@@ -28,6 +45,7 @@ def _context(size: int):
                 from mujoco.osmesa import GLContext
             context = GLContext(size, size)
             context.make_current()
+            _process = os.getpid()
             return backend, context
         # A missing library raises any of ImportError, AttributeError, RuntimeError, OSError.
         except Exception as error:
@@ -52,6 +70,7 @@ class OpenGLRenderer:
         self._rays = pixel_rays(size)
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
+        check_fork()
         room_of = shot.room_of(len(self.rooms), self.copies)
         self._gl.make_current()
         count, size = len(room_of), self.size
@@ -75,6 +94,7 @@ class OpenGLRenderer:
 
     def replace(self, number: int, room: CompiledRoom) -> None:
         """Replaces a room; the new one is loaded when it is first rendered."""
+        check_fork()
         self._gl.make_current()
         loaded = self._loaded[number]
         if loaded is not None:
@@ -83,6 +103,8 @@ class OpenGLRenderer:
         self._loaded[number] = None
 
     def close(self) -> None:
+        if os.getpid() != _process:
+            return  # A fork: the context is its parent's.
         self._gl.make_current()
         for room in self._loaded:
             if room is not None:
