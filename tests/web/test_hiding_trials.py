@@ -43,8 +43,12 @@ records = "people.jsonl"
 """
 HEADERS = {
     "trials.csv": "trial,participant,role,scene,goal,source,place,created,started,ended,found,given_up,steps,seconds,"
-    "split,worker",
-    "actions.csv": "trial,participant,role,number,time,action,success,attempt",
+    "split,worker,focus_losses,unfocused_seconds",
+    "actions.csv": "trial,participant,role,number,time,action,success,attempt,client_time",
+    "participants.csv": "participant,status,code,bonus,PROLIFIC_PID,STUDY_ID,SESSION_ID,workerId,hitId,assignmentId,"
+    "joined,consented,declined,finished,trials,browser,parameters",
+    "answers.csv": "participant,part,question,answer,time,client_time",
+    "focus.csv": "trial,participant,focused,time,client_time",
     "table.csv": "source,split,trials,found,found_low,found_high,steps,steps_low,steps_high",
 }
 

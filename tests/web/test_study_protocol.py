@@ -166,7 +166,6 @@ def test_the_same_platform_parameters_are_the_same_participant(folder):
     first = participants.join("find", prolific)["participant"]
     participants.act(first, "agree")
     assert participants.join("find", prolific) == {"participant": first, "status": "instructions"}
-    assert participants.join("find", prolific | {"SESSION_ID": "d"})["participant"] != first
     assert participants.join("find", {"PROLIFIC_PID": "a"})["participant"] != first
     assert participants.join("find", {})["participant"] != participants.join("find", {})["participant"]
     turk = {"workerId": "w", "hitId": "h", "assignmentId": "x"}

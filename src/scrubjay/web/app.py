@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +34,17 @@ from scrubjay.web.database import Database
 from scrubjay.web.export import split_of
 from scrubjay.web.opponents import SOMEWHERE, Opponents
 from scrubjay.web.pages import error_page, load_files
-from scrubjay.web.participants import Participants, PreviewError
+from scrubjay.web.participants import JoinError, Participants
+from scrubjay.web.platforms import MTURK_SITES
 from scrubjay.web.replays import BusyError, Replay, Replays
-from scrubjay.web.schemas import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEEDED_SCENE, BadInputError, parse
+from scrubjay.web.schemas import (
+    MAX_ANSWER_BYTES,
+    MAX_MESSAGE_BYTES,
+    MAX_RECORD_BYTES,
+    SEEDED_SCENE,
+    BadInputError,
+    parse,
+)
 from scrubjay.web.sessions import Sessions
 from scrubjay.web.sockets import serve_socket
 from scrubjay.web.study_protocol import Study, load_study, register_study
@@ -216,18 +224,21 @@ class Server:
 
     async def page(self, request: Request) -> Response:
         name = PAGES.get(request.url.path, "study.html")
-        if name == "study.html" and request.path_params["name"] not in self.studies:
+        if name != "study.html":
+            return self._file(name)
+        study = self.studies.get(request.path_params["name"])
+        if study is None:
             raise HTTPException(404, "There is no such study.")
-        return self._file(name)
+        return self._file(name, security.framed_by(MTURK_SITES) if study.platform == "mturk" else {})
 
     async def static(self, request: Request) -> Response:
         return self._file(request.path_params["file"])
 
-    def _file(self, name: str) -> Response:
+    def _file(self, name: str, headers: Mapping[str, str] = {}) -> Response:
         if name not in self.files:
             raise HTTPException(404, "There is no such page.")
         content, media_type = self.files[name]
-        return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
+        return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache", **headers})
 
     async def options(self, request: Request) -> Response:
         self._limit_reads(request)
@@ -317,18 +328,20 @@ class Server:
         name = request.path_params["name"]
         if name not in self.studies:
             raise HTTPException(404, "There is no such study.")
+        browser = request.headers.get("user-agent", "")
         try:
-            return JSONResponse(await self._call(self.participants.join, name, body.parameters))
-        except PreviewError as error:
-            return _error(409, "preview", str(error))
+            return JSONResponse(await self._call(self.participants.join, name, body.parameters, browser))
+        except JoinError as error:
+            return _error(409, error.code, str(error))
 
     async def participant(self, request: Request) -> Response:
         self._limit_reads(request)
         return await self._status(self.participants.status, security.bearer_token(request.headers))
 
     async def participant_action(self, request: Request) -> Response:
-        body = parse(schemas.participant_action, await self._body(request))
-        return await self._status(self.participants.act, security.bearer_token(request.headers), body.do)
+        body = parse(schemas.participant_action, await self._body(request, MAX_ANSWER_BYTES))
+        token, client_time = security.bearer_token(request.headers), schemas.seconds(body.at)
+        return await self._status(self.participants.act, token, body.do, body.answers, client_time)
 
     async def _status(self, function: Callable[..., Any], *args: Any) -> Response:
         try:
@@ -354,7 +367,8 @@ class Server:
         name, file = request.path_params["name"], request.path_params["file"]
         if name not in self.studies or file not in export.FILES:
             raise HTTPException(404, "There is no such study or file.")
-        media_type = "text/csv; charset=utf-8" if file.endswith(".csv") else "application/json"
+        media_types = {".csv": "text/csv; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
+        media_type = media_types.get(Path(file).suffix, "application/json")
         headers = {"Content-Disposition": f'attachment; filename="{name}-{file}"'}
         chunks = export.export_file(self.settings.data, name, file)
         return StreamingResponse(chunks, media_type=media_type, headers=headers)

@@ -18,9 +18,11 @@ from typing import Any
 from scrubjay.errors import DatabaseError
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record
+from scrubjay.web.migrations import migrate
 
-VERSION = 1
-"""Of the schema. Labs have data in it: column names and stored JSON must stay readable."""
+VERSION = 2
+"""Of the schema. Labs have data in it: column names and stored JSON must stay readable, and `migrations` brings older
+databases to this version."""
 SCHEMA = """
 CREATE TABLE studies (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
 CREATE TABLE locations (
@@ -28,7 +30,11 @@ CREATE TABLE locations (
   deal TEXT NOT NULL, seeable INTEGER NOT NULL, UNIQUE (study, number));
 CREATE TABLE participants (
   id INTEGER PRIMARY KEY, token TEXT NOT NULL UNIQUE, study TEXT NOT NULL, identity TEXT UNIQUE,
-  parameters TEXT NOT NULL, status TEXT NOT NULL, code TEXT, joined REAL NOT NULL, finished REAL);
+  parameters TEXT NOT NULL, status TEXT NOT NULL, code TEXT, joined REAL NOT NULL, finished REAL, consented REAL,
+  declined REAL, browser TEXT NOT NULL DEFAULT '');
+CREATE TABLE answers (
+  participant INTEGER NOT NULL REFERENCES participants, part TEXT NOT NULL, question TEXT NOT NULL,
+  answer TEXT NOT NULL, time REAL NOT NULL, client_time REAL, PRIMARY KEY (participant, part, question)) WITHOUT ROWID;
 CREATE TABLE trials (
   id INTEGER PRIMARY KEY, token TEXT NOT NULL UNIQUE, study TEXT, participant INTEGER REFERENCES participants,
   location INTEGER REFERENCES locations, role TEXT NOT NULL, practice INTEGER NOT NULL, scene TEXT NOT NULL,
@@ -39,7 +45,11 @@ CREATE INDEX trials_of_participants ON trials (participant);
 CREATE INDEX trials_of_locations ON trials (study, location);
 CREATE TABLE steps (
   trial INTEGER NOT NULL REFERENCES trials, number INTEGER NOT NULL, action TEXT NOT NULL, success INTEGER NOT NULL,
-  script INTEGER NOT NULL, time REAL NOT NULL, PRIMARY KEY (trial, number)) WITHOUT ROWID;
+  script INTEGER NOT NULL, time REAL NOT NULL, client_time REAL, PRIMARY KEY (trial, number)) WITHOUT ROWID;
+CREATE TABLE focus (
+  id INTEGER PRIMARY KEY, trial INTEGER NOT NULL REFERENCES trials, focused INTEGER NOT NULL, time REAL NOT NULL,
+  client_time REAL NOT NULL);
+CREATE INDEX focus_of_trials ON focus (trial);
 CREATE TABLE records (id TEXT PRIMARY KEY, record TEXT NOT NULL);
 """
 
@@ -75,8 +85,16 @@ class Database:
         if writable and empty:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            raise DatabaseError(f"{path}: not a Scrubjay database of version {VERSION}")
+        elif version > VERSION:
+            raise DatabaseError(f"{path}: written by a newer Scrubjay (version {version} of the database)")
+        elif not version:
+            raise DatabaseError(f"{path}: not a Scrubjay database")
+        elif version < VERSION and not writable:
+            raise DatabaseError(f"{path}: written by an older Scrubjay: start `scrubjay serve --data {path}` once")
+        elif version < VERSION:
+            with self.transaction():
+                migrate(self.db)
+                self.db.execute(f"PRAGMA user_version = {VERSION}")
         # Commits are synced to disk before they are acknowledged, so that even a power failure loses none.
         self.db.execute("PRAGMA synchronous = FULL" if writable else "PRAGMA query_only = ON")
 
@@ -152,11 +170,19 @@ class Database:
         return self.all("SELECT action, success, script FROM steps WHERE trial = ? ORDER BY number", trial)
 
     def add_steps(
-        self, trial: int, first: int, steps: Iterable[tuple[str, bool]], now: float, script: bool = False
+        self,
+        trial: int,
+        first: int,
+        steps: Iterable[tuple[str, bool]],
+        now: float,
+        script: bool = False,
+        client_time: float | None = None,
     ) -> None:
         """Appends steps (action, success), numbered from `first`; `script` marks those of a scripted player."""
-        rows = [(trial, first + k, action, success, script, now) for k, (action, success) in enumerate(steps)]
-        self.db.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", rows)
+        rows = [
+            (trial, first + k, action, success, script, now, client_time) for k, (action, success) in enumerate(steps)
+        ]
+        self.db.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def add_record(self, record: Record, internals: dict[str, Any] | None = None, name: str = "") -> str:
         """Stores a record with its players' internals, if any; returns its name, without which nobody can watch it."""

@@ -1,29 +1,36 @@
-"""A participant's way through a study: consent, instructions, practice, counterbalanced trials, completion code."""
+"""A participant's way through a study: consent, questionnaires, instructions, practice, trials, completion code."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from scrubjay.web import platforms
 from scrubjay.web.database import Database, new_token, spec_from_json
 from scrubjay.web.opponents import SOMEWHERE
-from scrubjay.web.study_protocol import Study
+from scrubjay.web.questions import check_answers
+from scrubjay.web.schemas import Answer
+from scrubjay.web.study_file import Study
 from scrubjay.web.trial import NotAllowedError
 
-PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""Mechanical Turk's assignment id for workers who have not accepted the task."""
-PLATFORMS = (("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"), ("workerId", "hitId", "assignmentId"))
-"""Query parameters of Prolific and Mechanical Turk. Together they identify a participant, and only they know them."""
 ABANDONED_SECONDS = 3600.0
 """After this an unfinished trial no longer counts for its location."""
+MAX_BROWSER_LENGTH = 300
 
 
-class PreviewError(Exception):
+class JoinError(Exception):
+    """Somebody who cannot take part; the message is shown to them."""
+
+    code = "refused"
+
+
+class PreviewError(JoinError):
     """The worker has not accepted the task yet."""
+
+    code = "preview"
 
 
 class Participants:
@@ -32,45 +39,72 @@ class Participants:
     def __init__(self, database: Database, studies: Mapping[str, Study], clock: Callable[[], float]) -> None:
         self.database, self.studies, self.clock = database, studies, clock
 
-    def join(self, name: str, parameters: Mapping[str, str]) -> dict[str, Any]:
-        """Returns token and status of the participant with these platform parameters, or of a new one."""
-        if parameters.get("assignmentId") == PREVIEW:
+    def join(self, name: str, parameters: Mapping[str, str], browser: str = "") -> dict[str, Any]:
+        """Returns token and status of the participant with these platform parameters, or of a new one.
+
+        One person takes one place: a second session continues the first, and is refused once that is complete.
+        """
+        study = self.studies[name]
+        if parameters.get("assignmentId") == platforms.PREVIEW:
             raise PreviewError("This is a preview. Accept the task to take part.")
-        identity = None
-        for keys in PLATFORMS:
-            if all(parameters.get(key) for key in keys):
-                values = [name, *(parameters[key] for key in keys)]
-                identity = hashlib.sha256(json.dumps(values).encode()).hexdigest()
-        known = self.database.one("SELECT token FROM participants WHERE identity = ?", identity)
+        if study.platform and (missing := platforms.PLATFORMS[study.platform].missing(parameters)):
+            title = platforms.PLATFORMS[study.platform].title
+            raise JoinError(f"Please open this study from {title}. The link lacks {', '.join(missing)}.")
+        identity = platforms.identity(name, parameters, study.platform)
+        known = self.database.one("SELECT * FROM participants WHERE identity = ?", identity)
         token = known["token"] if known else new_token()
+        if known and not platforms.same_session(json.loads(known["parameters"]), parameters):
+            if known["status"] == "done":
+                raise JoinError("You have already taken part in this study. Thank you.")
+            # The platform pays for the latest session.
+            self.database.update("participants", known["id"], parameters=json.dumps(dict(parameters)))
         if not known:
             self.database.insert("participants", token=token, study=name, identity=identity, status="consent",
-                                 parameters=json.dumps(dict(parameters)), joined=self.clock())  # fmt: skip
+                                 parameters=json.dumps(dict(parameters)), joined=self.clock(),
+                                 browser=browser[:MAX_BROWSER_LENGTH])  # fmt: skip
         return {"participant": token, "status": self.status(token)["status"]}
 
     def status(self, token: str) -> dict[str, Any]:
         """The participant's progress as the page shows it; KeyError if there is no such participant."""
         participant = self._participant(token)
-        study = self.studies[participant["study"]]
+        study, status = self.studies[participant["study"]], participant["status"]
         done = self._count_trials(participant, "practice = 0 AND ended IS NOT NULL")
         trial = self._current_trial(participant, practice=False)
         practice = self._current_trial(participant, practice=True)
-        return_to = (study.return_to or None) if participant["status"] == "done" else None
         return {
-            "study": study.name, "title": study.title, "kind": study.kind, "status": participant["status"],
+            "study": study.name, "title": study.title, "kind": study.kind, "status": status, "pilot": study.pilot,
             "consent": study.consent, "instructions": study.instructions, "done": done, "of": study.trials,
+            "questions": [question.model_dump() for question in study.questions(status)],
             "trial": trial and trial["token"], "practice": practice and practice["token"],
-            "code": participant["code"], "return": return_to,
+            "code": participant["code"], "platform": study.platform, **self._ending(participant, study),
         }  # fmt: skip
 
-    def act(self, token: str, action: str) -> dict[str, Any]:
+    def _ending(self, participant: sqlite3.Row, study: Study) -> dict[str, Any]:
+        """What only a participant who is done gets."""
+        if participant["status"] != "done":
+            return {"return": None, "submit": None, "bonus": None}
+        parameters = json.loads(participant["parameters"])
+        submit = platforms.mturk_submission(parameters, participant["code"]) if study.platform == "mturk" else None
+        bonus = study.bonus and f"{bonus_of(self.database, study, participant['id']):.2f} {study.bonus.currency}"
+        return {"return": study.completion_link(participant["code"]) or None, "submit": submit, "bonus": bonus}
+
+    def act(
+        self, token: str, action: str, answers: Mapping[str, Answer] | None = None, client_time: float | None = None
+    ) -> dict[str, Any]:
         """Takes the participant a step further and returns the status; NotAllowedError if it is not the next step."""
         participant = self._participant(token)
-        status, update = participant["status"], self.database.update
+        study, status, update = self.studies[participant["study"]], participant["status"], self.database.update
         if action == "agree" and status == "consent":
-            update("participants", participant["id"], status="instructions")
+            following = "before" if study.before else "instructions"
+            update("participants", participant["id"], status=following, consented=self.clock())
         elif action == "decline" and status == "consent":
-            update("participants", participant["id"], status="declined")
+            update("participants", participant["id"], status="declined", declined=self.clock())
+        elif action == "answer" and status in ("before", "after"):
+            self._store_answers(participant, check_answers(study.questions(status), answers or {}), client_time)
+            if status == "after":
+                self._complete(participant, study)
+            else:
+                update("participants", participant["id"], status="instructions")
         elif action == "begin" and status == "instructions":
             update("participants", participant["id"], status="trials")
             self._end_practice(participant)
@@ -86,6 +120,18 @@ class Participants:
         else:
             raise NotAllowedError("This is not possible now. Reload the page to continue where you are.")
         return self.status(token)
+
+    def _store_answers(
+        self, participant: sqlite3.Row, answers: Mapping[str, Answer], client_time: float | None
+    ) -> None:
+        for question, answer in answers.items():
+            self.database.insert("answers", participant=participant["id"], part=participant["status"],
+                                 question=question, answer=json.dumps(answer), time=self.clock(),
+                                 client_time=client_time)  # fmt: skip
+
+    def _complete(self, participant: sqlite3.Row, study: Study) -> None:
+        code = study.code or secrets.token_hex(4).upper()
+        self.database.update("participants", participant["id"], status="done", code=code, finished=self.clock())
 
     def _participant(self, token: str) -> sqlite3.Row:
         participant = self.database.one("SELECT * FROM participants WHERE token = ?", token)
@@ -118,12 +164,14 @@ class Participants:
         self.database.db.execute(query, [self.clock(), participant["id"]])
 
     def _start_trial(self, participant: sqlite3.Row) -> None:
-        """Starts the next trial; the participant is done if none is left."""
+        """Starts the next trial; after the last one come the questionnaire and the end."""
         study, now = self.studies[participant["study"]], self.clock()
         location = self._choose_location(participant, study)
         if self._count_trials(participant, "practice = 0") >= study.trials or location is None:
-            code = study.code or secrets.token_hex(4).upper()
-            self.database.update("participants", participant["id"], status="done", code=code, finished=now)
+            if study.after:
+                self.database.update("participants", participant["id"], status="after")
+            else:
+                self._complete(participant, study)
             return
         goal = spec_from_json(location["deal"]).goal
         self.database.new_trial(
@@ -157,3 +205,9 @@ class Participants:
         candidates = [row for row in open_rows if row["source"] == source]
         least = min(row["trials"] for row in candidates)
         return secrets.choice([row for row in candidates if row["trials"] == least])
+
+
+def bonus_of(database: Database, study: Study, participant: int) -> float:
+    """What a participant has earned so far; 0 if the study has no bonus."""
+    rows = database.all("SELECT steps FROM trials WHERE participant = ? AND practice = 0 AND found", participant)
+    return study.bonus.earned([row["steps"] for row in rows]) if study.bonus else 0.0

@@ -14,12 +14,17 @@ SEEDED_SCENE = re.compile(rf"({'|'.join(ROOM_TYPES)})-(0|[1-9][0-9]{{0,8}})")
 MAX_MESSAGE_BYTES = 4096
 """Of a socket message or request body; records may be longer."""
 MAX_RECORD_BYTES = 2_000_000
+MAX_ANSWER_LENGTH, MAX_ANSWER_BYTES = 2000, 500_000
+"""Of one answer in a questionnaire, in characters, and of all answers of a page."""
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 MessageId = Annotated[int, Field(ge=0, le=2**53)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=200)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
+ClientTime = Annotated[int, Field(ge=0, le=2**53)]
+"""The client's clock, in milliseconds since 1970."""
+Answer = Annotated[str, Field(max_length=MAX_ANSWER_LENGTH)] | int | None
 Goal = Literal["Bread", "Cup", "Knife", "Plunger", "Tomato"]
 
 
@@ -40,6 +45,7 @@ class Act(_Strict):
     type: Literal["act"]
     id: MessageId
     do: Annotated[str, Field(max_length=40)]
+    at: ClientTime | None = None
 
 
 class Point(_Strict):
@@ -50,6 +56,7 @@ class Point(_Strict):
     x: Fraction
     y: Fraction
     to: Literal["open", "place"]
+    at: ClientTime | None = None
 
 
 class Ping(_Strict):
@@ -57,7 +64,16 @@ class Ping(_Strict):
     id: MessageId
 
 
-Message = Annotated[Act | Point | Ping, Field(discriminator="type")]
+class Focus(_Strict):
+    """The player's window has lost the focus, or has it again."""
+
+    type: Literal["focus"]
+    id: MessageId
+    focused: bool
+    at: ClientTime
+
+
+Message = Annotated[Act | Point | Ping | Focus, Field(discriminator="type")]
 
 
 class Play(_Strict):
@@ -87,17 +103,25 @@ class Join(_Strict):
 
 
 class ParticipantAction(_Strict):
-    do: Literal["agree", "decline", "practise", "begin", "next"]
+    do: Literal["agree", "decline", "answer", "practise", "begin", "next"]
+    answers: Annotated[dict[Text, Answer], Field(max_length=50)] = {}
+    """To the questionnaire, by question."""
+    at: ClientTime | None = None
 
 
 hello = TypeAdapter(Hello)
-message = TypeAdapter[Act | Point | Ping](Message)
+message = TypeAdapter[Act | Point | Ping | Focus](Message)
 play = TypeAdapter(Play)
 game = TypeAdapter(Game)
 join = TypeAdapter(Join)
 participant_action = TypeAdapter(ParticipantAction)
 
 T = TypeVar("T")
+
+
+def seconds(time: int | None) -> float | None:
+    """A client's time as databases store it."""
+    return None if time is None else time / 1000
 
 
 def parse(schema: TypeAdapter[T], text: str | bytes) -> T:

@@ -38,6 +38,8 @@ MAX_IDLE = 100
 """Trials without a client in memory, about 0.6 MB each; beyond that the oldest are dropped."""
 UNPLAYED_SECONDS, EXPIRY_INTERVAL = 6 * 3600.0, 600.0
 """How long a free game without an action stays in the database, and how often it is asked."""
+MAX_FOCUS_CHANGES = 1000
+"""That are stored of a trial in memory."""
 BLOCKED = "Something is in the way."
 FAILURE_NOTICES = {
     "Move": BLOCKED, "Rotate": BLOCKED,
@@ -87,6 +89,7 @@ class Session:
     """Whether a job works on it."""
     skip: bool = False
     last_active: float = 0.0
+    focus_changes: int = 0
 
     @property
     def phase(self) -> str:
@@ -156,8 +159,8 @@ class Sessions:
             self.database.delete_unplayed(self.clock() - UNPLAYED_SECONDS, in_memory)
             yield EXPIRY_INTERVAL
 
-    def act(self, token: str, client: Client, reply: int, name: str) -> None:
-        """Takes one of the actions in the state's `can`."""
+    def act(self, token: str, client: Client, reply: int, name: str, client_time: float | None = None) -> None:
+        """Takes one of the actions in the state's `can`; `client_time`: of the key or button, by the client's clock."""
         session, trial = self._ready(token, client)
         if name == SKIP and session.phase == "watch":
             session.skip = True
@@ -166,19 +169,30 @@ class Sessions:
         if name == GIVE_UP and self.give_up_in(session):
             raise NotAllowedError("It is too early to give up.")
         steps = trial.steps_for(name)
-        self._take(session, reply, lambda take: [take(step) for step in steps])
+        self._take(session, reply, lambda take: [take(step) for step in steps], client_time)
 
-    def point(self, token: str, client: Client, reply: int, x: float, y: float, to: str) -> None:
+    def point(
+        self, token: str, client: Client, reply: int, x: float, y: float, to: str, client_time: float | None = None
+    ) -> None:
         """Opens the thing at image fraction (x, y), or moves the hand there."""
         session, trial = self._ready(token, client)
         if (POINT_OPEN if to == "open" else POINT_PLACE) not in ALLOWED[session.phase]:
             raise NotAllowedError("Clicking the picture does nothing now.")
         if to == "open":
             step = pointing.open_action_at(trial, x, y)
-            self._take(session, reply, lambda take: take(step))
+            self._take(session, reply, lambda take: take(step), client_time)
         else:
             pointing.hand_target(trial, x, y)  # Raises before anything changes.
-            self._take(session, reply, lambda take: pointing.move_hand_to(trial, x, y, take))
+            self._take(session, reply, lambda take: pointing.move_hand_to(trial, x, y, take), client_time)
+
+    def focus(self, token: str, client: Client, reply: int, focused: bool, client_time: float) -> None:
+        """Notes that a participant's window has lost the focus or has it again."""
+        session, _ = self._ready(token, client)
+        row = session.row
+        if row["study"] is not None and not row["practice"] and session.focus_changes < MAX_FOCUS_CHANGES:
+            session.focus_changes += 1
+            self.database.insert("focus", trial=row["id"], focused=focused, time=self.clock(), client_time=client_time)
+        self.ping(token, client, reply)
 
     def ping(self, token: str, client: Client, reply: int) -> None:
         session, _ = self._ready(token, client)
@@ -209,7 +223,13 @@ class Sessions:
         session.last_active = self.clock()
         return session, session.trial
 
-    def _take(self, session: Session, reply: int, act: Callable[[Callable[[str], bool]], Any]) -> None:
+    def _take(
+        self,
+        session: Session,
+        reply: int,
+        act: Callable[[Callable[[str], bool]], Any],
+        client_time: float | None = None,
+    ) -> None:
         """Takes steps, stores them, and sends the new state."""
         trial = session.trial
         assert trial is not None
@@ -221,7 +241,8 @@ class Sessions:
 
         try:
             act(take)
-            self.database.add_steps(session.row["id"], session.stored_steps, taken, self.clock())
+            self.database.add_steps(session.row["id"], session.stored_steps, taken, self.clock(),
+                                    client_time=client_time)  # fmt: skip
             session.stored_steps += len(taken)
             if trial.record is not None:
                 self._finish(session)

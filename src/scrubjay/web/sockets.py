@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from scrubjay.web import schemas
-from scrubjay.web.schemas import Act, BadInputError, Message, Point
+from scrubjay.web.schemas import Act, BadInputError, Focus, Message, Point, seconds
 from scrubjay.web.security import TokenBucket, same_origin
 from scrubjay.web.sessions import Sessions, UnknownTrialError
 from scrubjay.web.trial import NotAllowedError
@@ -167,9 +167,12 @@ def _handle(
 ) -> asyncio.Future[None]:
     """Passes a message to the worker. The caller must not keep the future: its exception would form a cycle with it."""
     if isinstance(message, Act):
-        call = worker.call(sessions.act, token, client, message.id, message.do)
+        call = worker.call(sessions.act, token, client, message.id, message.do, seconds(message.at))
     elif isinstance(message, Point):
-        call = worker.call(sessions.point, token, client, message.id, message.x, message.y, message.to)
+        place = (message.x, message.y, message.to)
+        call = worker.call(sessions.point, token, client, message.id, *place, seconds(message.at))
+    elif isinstance(message, Focus):
+        call = worker.call(sessions.focus, token, client, message.id, message.focused, seconds(message.at))
     else:
         call = worker.call(sessions.ping, token, client, message.id)
     return asyncio.wrap_future(call)

@@ -1,4 +1,4 @@
-"""Studies: the file a researcher writes, and the locations (hiding places and starts) of its trials.
+"""Studies: their files, and the locations (hiding places and starts) of their trials.
 
 The file is TOML. A seeking study names sources of hiding places: record files, in which people or agents hid the
 object, or folders of exhaustive spots. A source matched to another has one hiding place per place of the other, with
@@ -11,11 +11,12 @@ import json
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from scrubjay.errors import RecordError, RoomError, SpotError, StudyError, explain
 from scrubjay.game.actions import Stage
@@ -23,97 +24,13 @@ from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.generate import make_room
-from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.spots.spots import load_spots, spots_path
 from scrubjay.web.database import Database, spec_to_json
-from scrubjay.web.schemas import Goal
+from scrubjay.web.study_file import Source, Study, check_completion_code
 from scrubjay.web.trial import HIDE, SEEK
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")]
-
-
-class _Table(BaseModel):
-    """A table of the study file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Practice(_Table):
-    """The room and object of practice games."""
-
-    scene: str = "FloorPlan1"
-    goal: Goal = "Tomato"
-
-
-class Source(_Table):
-    """Hiding places of one origin."""
-
-    source: Name
-    """Its name in the results."""
-    records: str = ""
-    """A record file, relative to the study file."""
-    spots: str = ""
-    """Or a folder of exhaustive spots, relative to the study file."""
-    difficulty: Literal["easy", "medium", "hard"] = "medium"
-    """Of the spots."""
-    matched: str = ""
-    """The source to whose hiding places these are matched."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if bool(self.records) == bool(self.spots):
-            raise ValueError(f"source {self.source} needs either records or spots")
-        return self
-
-
-class Study(_Table):
-    """A study file."""
-
-    name: Name
-    title: str
-    kind: Literal["seek", "hide"]
-    consent: str
-    instructions: str
-    trials: int = Field(ge=1, le=1000)
-    """Per participant."""
-    repeats: int = Field(default=1, ge=1, le=1000)
-    """Seeking: trials per hiding place. Hiding: trials per room and object, each with its own start."""
-    give_up_seconds: float = Field(default=100.0, ge=0)
-    """How long a participant must search before giving up."""
-    code: str = ""
-    """The completion code; if empty, each participant gets their own."""
-    return_to: str = Field(default="", pattern=r"^(https://\S+)?$")
-    """Where participants are sent at the end."""
-    seed: int = Field(default=0, ge=0)
-    scenes: tuple[str, ...] = ()
-    """Hiding: the rooms. Seeking: restricts the sources to these rooms."""
-    goals: tuple[Goal, ...] = GOALS  # type: ignore[assignment]
-    practice: Practice = Practice()
-    places: tuple[Source, ...] = ()
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.kind == HIDE:
-            if self.places or not self.scenes:
-                raise ValueError("a hiding study needs scenes and must not have places")
-            return self
-        names = [source.source for source in self.places]
-        if not names or len(set(names)) != len(names):
-            raise ValueError("a seeking study needs places from at least one source, each source with its own name")
-        for number, source in enumerate(self.places):
-            if source.matched and source.matched not in names[:number]:
-                raise ValueError(f"source {source.source} is matched to {source.matched!r}, not a source before it")
-            if source.spots and not source.matched and not self.scenes:
-                raise ValueError(f"source {source.source} has spots, so name the scenes or a source to match")
-        return self
-
-    @property
-    def trials_per_location(self) -> int:
-        """A hiding study has a location for each repeat."""
-        return self.repeats if self.kind == SEEK else 1
 
 
 @dataclass(frozen=True)
@@ -144,6 +61,7 @@ def load_study(path: str | Path) -> tuple[Study, list[Location]]:
     path = Path(path)
     try:
         study = Study(**tomllib.loads(path.read_text()))
+        check_completion_code(study)
         for scene in {study.practice.scene, *study.scenes}:
             make_room(scene)
         return study, _locations(study, path.parent)
@@ -241,22 +159,36 @@ def register_study(
 ) -> None:
     """Stores a study: samples missing starts and marks locations that cannot be seen. Does nothing if it is unchanged.
 
-    A changed study replaces the stored one unless somebody has joined it.
+    A changed study replaces the stored one unless somebody has joined it. A pilot that somebody has joined is set aside
+    under the name NAME.pilot-K.
     """
     definition = _definition(study, locations)
     stored = database.one("SELECT definition FROM studies WHERE name = ?", study.name)
     if stored is not None and stored["definition"] == definition:
         return
-    if stored is not None and database.one("SELECT 1 FROM participants WHERE study = ?", study.name):
+    joined = stored is not None and database.one("SELECT 1 FROM participants WHERE study = ?", study.name)
+    if joined and not stored_study(database, study.name).pilot:
         raise StudyError(f"study {study.name} has changed since people joined it: give it another name")
     rows = list(_prepare_locations(study, locations, progress, build))
     with database.transaction():
+        if joined:
+            _set_aside(database, study.name)
         database.db.execute("DELETE FROM studies WHERE name = ?", [study.name])
         database.db.execute("DELETE FROM locations WHERE study = ?", [study.name])
         database.insert("studies", name=study.name, definition=definition)
         for number, location, spec, visible in rows:
             database.insert("locations", study=study.name, number=number, source=location.source, scene=location.scene,
                             deal=spec_to_json(spec), seeable=visible)  # fmt: skip
+
+
+def _set_aside(database: Database, name: str) -> None:
+    """Renames a pilot with all its data. Its participants may take part in the study itself."""
+    taken = {row["name"] for row in database.all("SELECT name FROM studies")}
+    aside = next(other for k in count(1) if (other := f"{name}.pilot-{k}") not in taken)
+    database.db.execute("UPDATE studies SET name = ? WHERE name = ?", [aside, name])
+    for table in ("locations", "participants", "trials"):
+        database.db.execute(f"UPDATE {table} SET study = ? WHERE study = ?", [aside, name])
+    database.db.execute("UPDATE participants SET identity = NULL WHERE study = ?", [aside])
 
 
 def stored_study(database: Database, name: str) -> Study:
@@ -275,7 +207,7 @@ def _definition(study: Study, locations: Sequence[Location]) -> str:
         return {"source": location.source, "scene": location.scene, "deal": spec, "goal": location.goal,
                 "pose": location.pose, "open": location.open}  # fmt: skip
 
-    return json.dumps({"study": study.model_dump(), "locations": [plain(location) for location in locations]})
+    return json.dumps({"study": study.stored(), "locations": [plain(location) for location in locations]})
 
 
 def _prepare_locations(

@@ -6,8 +6,12 @@ import { count } from "./words.js";
 
 const REFRESH_MS = 5000;
 const FILES = [
+  ["participants", ["csv", "jsonl"], "completion codes, platform ids, consent, bonuses"],
+  ["bonuses", ["txt"], "for bulk payment: participant ids and amounts"],
+  ["answers", ["csv", "jsonl"], "the questionnaires"],
   ["trials", ["csv", "jsonl"], "one row per trial"],
   ["actions", ["csv", "jsonl"], "every action with its time"],
+  ["focus", ["csv", "jsonl"], "when participants’ windows lost the focus"],
   ["records", ["jsonl"], "games that can be replayed"],
   ["table", ["csv", "json"], "find rates and steps, with 95 % confidence intervals"],
 ];

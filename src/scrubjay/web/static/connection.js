@@ -4,6 +4,7 @@ const PING_MS = 3000;
 const MAX_UNANSWERED = 5; // Pings after which a silent connection counts as lost.
 const MAX_QUEUED = 2; // Key presses queued while an action is in progress.
 const RETRY_MS = [300, 700, 1500, 3000, 6000];
+const FOCUS_EVENTS = ["blur", "focus", "visibilitychange"]; // The last one bubbles up from the document.
 const FINAL_CODES = { 4000: "refused", 4001: "taken", 4004: "unknown" };
 
 /**
@@ -18,6 +19,10 @@ export class Connection {
     this.retries = 0;
     this.ended = false;
     this.lastText = "";
+    this.study = false; // Whether the trial belongs to a study, which wants the client's times and losses of focus.
+    this.focused = true; // As last reported.
+    this.onFocus = () => this.reportFocus();
+    for (const name of FOCUS_EVENTS) window.addEventListener(name, this.onFocus);
     this.onOnline = () => this.retries > 0 && this.open();
     window.addEventListener("online", this.onOnline);
     this.open();
@@ -43,6 +48,7 @@ export class Connection {
   close() {
     this.ended = true;
     window.removeEventListener("online", this.onOnline);
+    for (const name of FOCUS_EVENTS) window.removeEventListener(name, this.onFocus);
     this.drop();
   }
 
@@ -54,6 +60,14 @@ export class Connection {
   /** Points at the image, in fractions of its sides. */
   point(x, y, to) {
     this.request({ type: "point", x, y, to }, false);
+  }
+
+  /** Tells a study's server when the window loses the focus and gets it back. */
+  reportFocus() {
+    const focused = document.hasFocus() && !document.hidden;
+    if (!this.study || !this.ready || focused === this.focused || this.socket?.readyState !== WebSocket.OPEN) return;
+    this.focused = focused;
+    this.send({ type: "focus", focused, at: Date.now() });
   }
 
   ping() {
@@ -93,6 +107,7 @@ export class Connection {
 
   request(message, repeated) {
     if (this.socket?.readyState !== WebSocket.OPEN) return;
+    if (this.study) message.at = Date.now();
     if (this.pendingId === null) this.pendingId = this.send(message);
     else if (!repeated && this.queue.length < MAX_QUEUED) this.queue.push(message);
   }
@@ -115,6 +130,7 @@ export class Connection {
     const message = JSON.parse(data);
     if (message.type === "welcome") {
       this.retries = 0;
+      this.study = message.study;
       this.listener.onConnection("open", "");
       this.listener.onWelcome(message);
     } else if (message.type === "state") {
@@ -133,8 +149,10 @@ export class Connection {
   }
 
   deliver(state, image) {
+    this.ready = state.phase !== "prepare" && state.phase !== "done";
     this.listener.onState(state, image);
     this.settle(state.reply);
+    this.reportFocus();
   }
 
   /** Sends the next queued message when the pending one is answered. */

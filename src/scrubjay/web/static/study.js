@@ -1,8 +1,9 @@
-// A participant's way through a study: consent, instructions, practice, trials, completion code.
+// A participant's way through a study: consent, questionnaires, instructions, practice, trials, completion code.
 
 import { browserStorage, getJson, postJson } from "./api.js";
 import { byId, element, paragraphs, showError } from "./dom.js";
 import { Game } from "./game.js";
+import { questionnaire } from "./questionnaire.js";
 import { dialog } from "./view.js";
 import { ACTIONS, count, keyLabel } from "./words.js";
 
@@ -15,8 +16,16 @@ const KEYS = {
   hide: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "CloseObjects", "HideHere",
          "DropObject", "PickUp", "Walk", "ReadyForSeeker"],
 };
+/** Headings for people who cannot take part, by error code. */
+const REFUSALS = { preview: "Preview", refused: "You cannot take part" };
+/** What people who do not agree are asked to do. */
+const RETURN = {
+  prolific: "Please return your submission on Prolific by selecting “Stop without completing”.",
+  mturk: "Please return the task on Mechanical Turk.",
+};
 let token = null;
 let game = null;
+let shown = false;
 
 async function join() {
   token = (await postJson(`/api/studies/${encodeURIComponent(name)}/join`, { parameters })).participant;
@@ -38,9 +47,9 @@ async function arrive() {
 }
 
 /** Takes the next step and shows the new status; the current one if the step was refused as out of order. */
-async function advance(action) {
+async function advance(action, details = {}) {
   try {
-    show(await postJson("/api/participant", { do: action }, token));
+    show(await postJson("/api/participant", { do: action, at: Date.now(), ...details }, token));
   } catch (error) {
     if (error.status !== 409) throw error;
     show(await getJson("/api/participant", token));
@@ -53,9 +62,11 @@ async function attempt(task) {
   try {
     await task();
   } catch (error) {
-    const preview = element("h1", {}, "Preview");
-    if (error.code === "preview") byId("page").replaceChildren(preview, element("p", {}, error.message));
-    else showError(byId("error"), error);
+    if (REFUSALS[error.code]) {
+      byId("page").replaceChildren(element("h1", {}, REFUSALS[error.code]), element("p", {}, error.message));
+    } else {
+      showError(byId("error"), error);
+    }
   }
 }
 
@@ -81,10 +92,17 @@ function show(status) {
   byId("game").hidden = !trial;
   byId("leave").hidden = !status.practice;
   document.body.dataset.part = trial ? "game" : status.status;
-  byId("where").textContent = status.practice ? "Practice"
+  const where = status.practice ? "Practice"
     : status.status === "trials" ? `Trial ${Math.min(status.done + 1, status.of)} of ${status.of}` : "";
-  if (trial) game = new Game(byId("game"), trial, (result) => finished(result, status));
-  else byId("page").replaceChildren(element("h1", {}, status.title), ...PAGES[status.status](status));
+  byId("where").textContent = status.pilot ? `Pilot ${where && `· ${where}`}` : where;
+  if (trial) {
+    game = new Game(byId("game"), trial, (result) => finished(result, status));
+  } else {
+    const heading = element("h1", { tabIndex: -1 }, status.title);
+    byId("page").replaceChildren(heading, ...PAGES[status.status](status));
+    if (shown) heading.focus({ preventScroll: true }); // Or a screen reader would not notice the new page.
+  }
+  shown = true;
   window.scrollTo(0, 0);
 }
 
@@ -93,6 +111,8 @@ const PAGES = {
     ...paragraphs(consent),
     buttonRow(advanceButton("I agree", "agree", "primary"), advanceButton("I do not agree", "decline")),
   ],
+  before: ({ questions }) => questionPage("First, a few questions.", questions),
+  after: ({ questions }) => questionPage("You have finished the trials. A few last questions.", questions),
   instructions: ({ instructions, kind, of }) => [
     ...paragraphs(instructions),
     keyTable(kind),
@@ -106,18 +126,32 @@ const PAGES = {
     buttonRow(advanceButton(done ? "Next trial" : "Start the first trial", "next", "primary"),
       advanceButton("Practice again", "practise")),
   ],
-  done: ({ code, return: back }) => [
+  done: ({ code, bonus, submit, return: back }) => [
     element("p", {}, "Thank you for taking part. Your completion code:"),
     element("p", { className: "code", id: "code" }, code),
+    bonus ? element("p", { id: "bonus" }, "Your bonus: ", element("strong", {}, bonus)) : "",
+    submit ? submitForm(submit) : "",
     buttonRow(copyButton(code),
       back ? element("a", { className: "button primary", href: back, rel: "noreferrer" }, "Finish") : "",
       newParticipantButton()),
   ],
-  declined: () => [
-    element("p", {}, "You have chosen not to take part. You can close this page."),
+  declined: ({ platform }) => [
+    element("p", {}, "You have chosen not to take part. ", RETURN[platform] ?? "You can close this page."),
     buttonRow(newParticipantButton()),
   ],
 };
+
+const questionPage = (text, questions) => [
+  element("p", {}, text),
+  questionnaire(questions, (answers) => attempt(() => advance("answer", { answers }))),
+];
+
+/** Submits an external question to Mechanical Turk. */
+function submitForm({ url, fields }) {
+  const inputs = Object.entries(fields).map(([name, value]) => element("input", { type: "hidden", name, value }));
+  return element("form", { method: "post", action: url, className: "row submit" }, ...inputs,
+    element("button", { type: "submit", className: "primary" }, "Submit to Mechanical Turk"));
+}
 
 /** The most important keys. */
 function keyTable(kind) {

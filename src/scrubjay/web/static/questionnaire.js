@@ -1,0 +1,58 @@
+// A questionnaire: a form with a field for each question.
+
+import { element } from "./dom.js";
+
+const MAX_LENGTH = 2000;
+
+/** A form for questions of the study; submit(answers) gets the answers by the questions' names, null where none. */
+export function questionnaire(questions, submit) {
+  const button = element("button", { type: "submit", className: "primary" }, "Continue");
+  const form = element("form", { className: "questions", autocomplete: "off" }, ...questions.map(field), button);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    await submit(Object.fromEntries(questions.map((question) => [question.name, answerTo(form, question)])));
+    button.disabled = false;
+  });
+  return form;
+}
+
+function answerTo(form, { name, kind }) {
+  const value = form.elements[`question-${name}`].value.trim();
+  if (!value) return null;
+  return kind === "scale" ? Number(value) : value;
+}
+
+function field(question) {
+  if (question.kind === "text") return textField(question);
+  const choices = question.kind === "choice" ? question.choices.map((choice) => [choice, choice]) : points(question);
+  const radios = choices.map(([value, text, label]) => radio(question, value, text, label));
+  if (!question.required) radios.push(radio(question, "", "No answer"));
+  const ends = question.low || question.high
+    ? [element("div", { className: "ends", "aria-hidden": "true" },
+        element("span", {}, question.low), element("span", {}, question.high))] : [];
+  return element("fieldset", { className: question.kind }, element("legend", {}, asked(question)), ...ends,
+    element("div", { className: "options" }, ...radios));
+}
+
+function textField(question) {
+  const input = element(question.long ? "textarea" : "input", {
+    name: `question-${question.name}`, maxLength: MAX_LENGTH, required: question.required,
+    ...(question.long ? { rows: 4 } : { type: "text" }),
+  });
+  return element("label", { className: "text-question" }, element("span", {}, asked(question)), input);
+}
+
+/** Value, text and spoken label of a scale's points. */
+function points({ points: count, low, high }) {
+  const meaning = (point) => (point === 1 ? low : point === count ? high : "");
+  return Array.from({ length: count }, (_, k) => k + 1).map((point) =>
+    [String(point), String(point), meaning(point) ? `${point}: ${meaning(point)}` : `${point} of ${count}`]);
+}
+
+function radio({ name, required }, value, text, label = text) {
+  const input = element("input", { type: "radio", name: `question-${name}`, value, required, "aria-label": label });
+  return element("label", {}, input, element("span", {}, text));
+}
+
+const asked = ({ ask, required }) => (required ? ask : `${ask} (optional)`);
