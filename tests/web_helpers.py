@@ -37,6 +37,21 @@ ROOM = compile_room(hut(*drawer_chest()))
 SCENE = "foyer-7"
 """A valid scene name for studies; tests build the hut for it."""
 START = AgentPose(0.0, 0.0, 0.0, True)
+STUDY = """
+name = "find"
+title = "Find the loaf"
+kind = "seek"
+consent = "You may stop at any time.\\n\\nNothing else is asked of you."
+instructions = "Look for the object."
+trials = 2
+repeats = 100
+code = "JAY7"
+practice = {scene = "foyer-7", goal = "Bread"}
+[[places]]
+source = "people"
+records = "people.jsonl"
+"""
+"""A study of the loaves in people.jsonl."""
 
 
 class Clock:
@@ -50,8 +65,8 @@ class Clock:
 
 
 def make_settings(folder: Path, **overrides: Any) -> Settings:
-    options = dict(size=SIZE, build=lambda scene: ROOM, scenes=("hut",))
-    return Settings(folder / "play.db", **(options | overrides))
+    options = dict(size=SIZE, build=lambda scene: ROOM, scenes=("hut",)) | overrides
+    return Settings(folder / "play.db", **({"play_size": options["size"]} | options))
 
 
 def request(url: str, path: str, body: Any = None, token: str = "", headers: dict | None = None) -> tuple[int, Any]:

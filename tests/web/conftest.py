@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from web_helpers import ROOM, SIZE, START, Clock, hidden_record, make_settings, take
+from web_helpers import ROOM, SIZE, START, STUDY, Clock, hidden_record, make_settings, take
 
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
@@ -15,20 +15,6 @@ from scrubjay.web.server import running
 from scrubjay.web.trial import HIDE, Trial
 
 IN_DRAWER = [0.0, 1.7, 0.69, 1.0, 0.0, 0.0, 0.0]
-STUDY = """
-name = "find"
-title = "Find the loaf"
-kind = "seek"
-consent = "You may stop at any time.\\n\\nNothing else is asked of you."
-instructions = "Look for the object."
-trials = 2
-repeats = 100
-code = "JAY7"
-practice = {scene = "foyer-7", goal = "Bread"}
-[[places]]
-source = "people"
-records = "people.jsonl"
-"""
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ def serve(
     renderer: Renderer = "auto",
     only_studies: bool = False,
     connections_per_client: int = 1000,
+    play_size: int = 448,
 ) -> None:
     """Serves the web pages on which people hide, seek, watch games and take part in studies.
 
@@ -35,10 +36,11 @@ def serve(
         hosts: Host names under which the server is reached, besides localhost.
         agents: Training runs, weights folders or names of agents to play against.
         released: Offer the released agent too, if it is here.
-        size: Image size in pixels, a multiple of 7.
+        size: Image size in pixels, a multiple of 7, in studies and of games to watch.
         renderer: The renderer.
         only_studies: Offer the studies alone, no free play and no records.
         connections_per_client: Open connections per client address. A reverse proxy is one client.
+        play_size: Image size of the games that people play outside studies, for them and for their opponents.
     """
     from scrubjay.agent.released import DEFAULT, names
     from scrubjay.players.by_name import HIDERS, SEEKERS
@@ -56,7 +58,7 @@ def serve(
 
     settings = Settings(
         data, studies, records, hosts, size, renderer, progress=show_progress, only_studies=only_studies,
-        limits=Limits(connections_per_client),
+        limits=Limits(connections_per_client), play_size=play_size,
     )  # fmt: skip
     # Agents are loaded once and shared by their games; an invalid folder is an error before the server starts.
     if released and not only_studies and DEFAULT in names() and Path(DEFAULT) not in agents:

@@ -78,7 +78,7 @@ class Settings:
     hosts: Sequence[str] = ()
     """Host names of the server, besides localhost."""
     size: int = 224
-    """Image size in pixels, a multiple of 7."""
+    """Image size in pixels, a multiple of 7, in studies and in games between scripted or trained players."""
     renderer: str = "auto"
     clock: Callable[[], float] = time.time
     build: Callable[[str], CompiledRoom] = build_room
@@ -89,10 +89,13 @@ class Settings:
     only_studies: bool = False
     """No free play and no records beside the studies."""
     limits: Limits = field(default_factory=Limits)
+    play_size: int = 448
+    """Image size of the games that people play outside studies, for them and for their opponents."""
 
     def __post_init__(self) -> None:
-        if self.size < CELLS or self.size % CELLS:
-            raise ValueError(f"size: a multiple of {CELLS}, not {self.size}")
+        for name, size in (("size", self.size), ("play-size", self.play_size)):
+            if size < CELLS or size % CELLS:
+                raise ValueError(f"{name}: a multiple of {CELLS}, not {size}")
         if self.only_studies and (self.records or not self.studies):
             raise ValueError("only-studies: name the studies, and no records")
 
@@ -121,7 +124,7 @@ class Server:
         self.started = settings.clock()
         self.worker = Worker(database)
         worlds = WorldPool(settings.size, settings.renderer, settings.build)
-        self.sessions = Sessions(self.worker, worlds, settings.opponents, settings.clock)
+        self.sessions = Sessions(self.worker, worlds, settings.opponents, settings.clock, settings.play_size)
         self.participants = Participants(database, self.studies, settings.clock)
         self.replays = Replays(self.worker, worlds, settings.opponents, listed)
         self.read_limiter, self.write_limiter = security.RateLimiter(*READ_LIMIT), security.RateLimiter(*WRITE_LIMIT)

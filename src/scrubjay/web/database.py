@@ -224,10 +224,15 @@ def _keep_private(path: Path) -> None:
                 file.chmod(mode & 0o770 if mode & 0o020 else 0o600)
 
 
-def spec_to_json(spec: EpisodeSpec) -> str:
-    """An episode spec as the `deal` columns store it."""
-    return json.dumps(spec.to_dict())
+def spec_to_json(spec: EpisodeSpec, size: int | None = None) -> str:
+    """An episode spec as the `deal` columns store it, with the image size of a free game."""
+    return json.dumps(spec.to_dict() | ({} if size is None else {"size": size}))
 
 
 def spec_from_json(text: str) -> EpisodeSpec:
-    return EpisodeSpec.from_dict(json.loads(text))
+    return EpisodeSpec.from_dict({name: value for name, value in json.loads(text).items() if name != "size"})
+
+
+def size_from_json(text: str) -> int | None:
+    """The image size stored with a spec; None if there is none: the size is that of studies."""
+    return json.loads(text).get("size")

@@ -17,10 +17,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from scrubjay.game.actions import Stage
+from scrubjay.sim.world import World
 from scrubjay.viz.picture import encode_picture
 from scrubjay.web import pointing
-from scrubjay.web.database import spec_from_json, spec_to_json
+from scrubjay.web.database import size_from_json, spec_from_json, spec_to_json
 from scrubjay.web.opponents import Opponents, internals_of, next_step, sample_spec
+from scrubjay.web.score import score_game
 from scrubjay.web.seen_map import SeenMap
 from scrubjay.web.trial import ALLOWED, GIVE_UP, HIDE, POINT_OPEN, POINT_PLACE, SEEK, NotAllowedError, Trial
 from scrubjay.web.worker import Job, Worker
@@ -73,6 +75,8 @@ class Session:
     """A trial in memory."""
 
     row: sqlite3.Row
+    size: int
+    """Of its images."""
     trial: Trial | None = None
     """None until it is restored."""
     seen: SeenMap | None = None
@@ -101,8 +105,17 @@ class Session:
 class Sessions:
     """The trials in memory, by token."""
 
-    def __init__(self, worker: Worker, worlds: WorldPool, opponents: Opponents, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        worlds: WorldPool,
+        opponents: Opponents,
+        clock: Callable[[], float],
+        play_size: int | None = None,
+    ) -> None:
+        """`play_size`: image size of games outside studies, by default the worlds'."""
         self.worker, self.worlds, self.opponents, self.clock = worker, worlds, opponents, clock
+        self.play_size = play_size or worlds.size
         self.database = worker.database
         self.active: dict[str, Session] = {}
         worker.on_rollback = self._reset
@@ -122,7 +135,7 @@ class Sessions:
             row = self.database.trial(token)
             if row is None:
                 raise UnknownTrialError("There is no such game.")
-            session = self.active[token] = Session(row)
+            session = self.active[token] = Session(row, self._size(row))
         if session.client is not None and session.client is not client:
             self.worker.after_commit(session.client.replaced)
         session.client, session.last_active = client, self.clock()
@@ -130,7 +143,7 @@ class Sessions:
         welcome = {
             "type": "welcome", "kind": row["role"], "goal": row["goal"],
             "practice": bool(row["practice"]), "study": row["study"] is not None,
-            "scene": row["scene"], "size": self.worlds.size,
+            "scene": row["scene"], "size": session.size,
             "opponent": row["opponent"] if row["study"] is None else "",
             "bounds": self._bounds(session),
         }  # fmt: skip
@@ -200,6 +213,15 @@ class Sessions:
                    "seconds": self._seconds(session)}  # fmt: skip
         self.worker.after_commit(lambda: client.send(message))
 
+    def _size(self, row: sqlite3.Row) -> int:
+        """Image size of a trial, which decides what its actions do: a game keeps the one it was started with."""
+        if row["study"] is not None:
+            return self.worlds.size
+        return self.play_size if row["deal"] is None else size_from_json(row["deal"]) or self.worlds.size
+
+    def _world(self, session: Session) -> World:
+        return self.worlds.world(session.row["scene"], session.size)
+
     def give_up_in(self, session: Session) -> float | None:
         """Seconds until the seeker may give up; None if giving up is not possible at all."""
         if session.row["role"] == HIDE or session.result:
@@ -219,7 +241,7 @@ class Sessions:
             raise NotAllowedError("This game is open in another window or was unloaded. Open it again.")
         if session.trial is None:
             raise NotAllowedError("The game is still being prepared.")
-        session.trial.bind(self.worlds.world(session.row["scene"]))
+        session.trial.bind(self._world(session))
         session.last_active = self.clock()
         return session, session.trial
 
@@ -265,7 +287,14 @@ class Sessions:
             "trials", row["id"], ended=self.clock(), found=record.found if sought else None, given_up=given_up,
             steps=trial.steps, record=json.dumps(record.to_dict()), record_id=name,
         )  # fmt: skip
-        session.result = {"found": record.found if sought else None, "steps": trial.steps, "record": name}
+        session.row = self.database.trial(row["token"]) or row
+        session.result = self._result(session.row)
+
+    def _result(self, row: sqlite3.Row) -> dict[str, Any]:
+        """A finished trial's result as the page gets it; in studies without a score, which could steer people."""
+        found = None if row["found"] is None else bool(row["found"])
+        result = {"found": found, "steps": row["steps"], "record": row["record_id"]}
+        return result if row["study"] is not None else result | score_game(self.database, row)
 
     def _send_state(self, session: Session, reply: int | None = None, notice: str = "") -> None:
         """Sends the state and its image to the client after the commit."""
@@ -294,7 +323,7 @@ class Sessions:
         """The current view, rendered only if the state changed: many actions fail, and rendering costs most."""
         state = b"".join(values.tobytes() for values in vars(trial.state).values())
         if session.rendered[0] != state:
-            trial.bind(self.worlds.world(session.row["scene"]))
+            trial.bind(self._world(session))
             session.rendered = state, encode_picture(trial.game.look().rgb[0].cpu().numpy(), "JPEG")
             self._update_map(session, trial)
             session.openables = _openables(trial) if POINT_OPEN in ALLOWED[trial.phase] else None
@@ -331,25 +360,26 @@ class Sessions:
     def _restore(self, session: Session) -> Job:
         """Loads the room, replays the stored steps, and lets the opponent hide if it has not yet."""
         row, worlds = session.row, self.worlds
-        while not worlds.ready(row["scene"]):
+        while not worlds.ready(row["scene"], session.size):
             yield 0.02
-        world = worlds.world(row["scene"])
+        world = self._world(session)
         if row["deal"] is None:
+            size = session.size if row["study"] is None else None
             spec = worlds.submit(sample_spec, world, row["role"], row["goal"], row["opponent"], row["seed"])
             while not spec.done():
                 yield 0.01
-            self.database.update("trials", row["id"], deal=spec_to_json(spec.result()))
+            self.database.update("trials", row["id"], deal=spec_to_json(spec.result(), size))
             session.row = row = self.database.trial(row["token"]) or row
         person = "person" if row["study"] is None else f"participant {row['participant']}"
         hider, seeker = (person, row["opponent"]) if row["role"] == HIDE else (row["opponent"], person)
         trial = Trial(
-            worlds.world(row["scene"]), spec_from_json(row["deal"]), row["role"], {"hider": hider, "seeker": seeker}
+            self._world(session), spec_from_json(row["deal"]), row["role"], {"hider": hider, "seeker": seeker}
         )
         session.seen = SeenMap(world.rooms[0].room.bounds)
         steps = self.database.steps(row["id"])
         session.stored_steps = len(steps)
         for number, step in enumerate(steps):
-            trial.bind(worlds.world(row["scene"]))
+            trial.bind(self._world(session))
             self._update_map(session, trial)
             if trial.step(step["action"]) != bool(step["success"]):
                 raise RuntimeError(f"step {number} of trial {row['id']} had another result when it was replayed")
@@ -361,8 +391,7 @@ class Sessions:
             self.database.update("trials", row["id"], started=self.clock())
             session.row = row = self.database.trial(row["token"]) or row
         if row["ended"] is not None:
-            found = row["found"] if row["found"] is None else bool(row["found"])
-            session.result = {"found": found, "steps": row["steps"], "record": row["record_id"]}
+            session.result = self._result(row)
         session.trial, session.started, session.last_active = trial, row["started"], self.clock()
         trial.success = None
         self._send_state(session)
@@ -373,7 +402,7 @@ class Sessions:
         player = self.opponents.hiders[row["opponent"]](row["seed"])
         taken: list[tuple[str, bool]] = []
         while trial.phase == "prepare":
-            trial.bind(self.worlds.world(row["scene"]))
+            trial.bind(self._world(session))
             step = next_step(player, trial.game)
             taken.append((step, trial.step(step, internals_of(player))))
             session.progress = min(0.99, len(taken) / TYPICAL_HIDER_STEPS)
@@ -389,7 +418,7 @@ class Sessions:
         assert trial is not None
         player = self.opponents.seekers[row["opponent"]](row["seed"])
         while session.client is not None or session.skip:
-            trial.bind(self.worlds.world(row["scene"]))
+            trial.bind(self._world(session))
             trial.step(next_step(player, trial.game), internals_of(player))
             if trial.record is not None:
                 self._finish(session)

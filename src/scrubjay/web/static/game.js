@@ -18,7 +18,7 @@ export class Game {
   /** Plays a trial inside `root`; finished(result, welcome) creates the dialog shown at the end. */
   constructor(root, trial, finished) {
     this.finished = finished;
-    this.welcome = this.last = null;
+    this.welcome = this.last = this.result = null;
     this.receivedAt = 0;
     this.view = new View((x, y) => this.point(x, y), () => this.pointsTo() === "open");
     this.map = new SeenMap();
@@ -134,7 +134,7 @@ export class Game {
       view.coverWith(`prepare ${this.welcome?.kind}`, () => this.preparing());
       this.progress.value = last?.progress ?? 0;
     } else if (last.phase === "done") {
-      view.coverWith("done", () => this.finished(last.result, this.welcome));
+      view.coverWith("done", () => (this.result ??= this.finished(last.result, this.welcome)));
     } else {
       view.coverWith(null);
     }

@@ -4,7 +4,8 @@ import { browserStorage, getJson, postJson } from "./api.js";
 import { byId, element, options, showError } from "./dom.js";
 import { Game } from "./game.js";
 import { dialog } from "./view.js";
-import { count, opponentLabel, roomTypeLabel } from "./words.js";
+import { addScore, describeHiding, describeSearch, scoresOf, tally } from "./scores.js";
+import { opponentLabel, roomTypeLabel } from "./words.js";
 
 const ANY = "any";
 const NAMED = "named";
@@ -47,6 +48,14 @@ async function setup() {
     form.role.value = location.hash === "#hide" ? "hide" : "seek";
   }
   updateOpponents();
+  updateTally();
+}
+
+/** What the person has scored so far in the chosen role. */
+function updateTally() {
+  const scores = scoresOf(form.role.value);
+  byId("tally").hidden = !scores.games;
+  byId("tally").textContent = scores.games ? tally(form.role.value, scores) : "";
 }
 
 async function start() {
@@ -66,14 +75,19 @@ function play(trial) {
   game = new Game(byId("game"), trial, finished);
 }
 
-function finished({ found, steps, record }, { kind }) {
+function finished(result, { kind }) {
   browserStorage.set("trial", null); // Coming back later starts a new game.
+  const { found, record, score } = result;
   const seeking = kind === "seek";
   const title = seeking ? (found ? "Found!" : "Given up") : found ? "The seeker found it" : "The seeker did not find it";
   const again = element("button", { type: "button", className: "primary" }, "Play again");
   again.addEventListener("click", setup);
   const watch = record ? element("a", { className: "button", href: `/watch#${record}` }, "Watch the game") : "";
-  return dialog(title, `You took ${count(steps, "step")}.`, element("div", { className: "row" }, again, watch));
+  return dialog(title, "",
+    element("p", { className: "score" }, element("strong", {}, score), " of 100 points"),
+    ...(seeking ? describeSearch(result) : describeHiding(result)).map((text) => element("p", {}, text)),
+    element("p", {}, tally(kind, addScore(kind, score))),
+    element("div", { className: "row" }, again, watch));
 }
 
 function show(part) {
@@ -88,7 +102,12 @@ form.addEventListener("change", () => {
   form.named.required = named;
   form.named.disabled = !named;
 });
-for (const radio of form.role) radio.addEventListener("change", updateOpponents);
+for (const radio of form.role) {
+  radio.addEventListener("change", () => {
+    updateOpponents();
+    updateTally();
+  });
+}
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = form.querySelector("[type=submit]");
