@@ -1,6 +1,6 @@
 """A small server for tests, its HTTP and WebSocket clients, and records to serve.
 
-Run as a script, it serves a folder's database on a port: `python web_helpers.py FOLDER PORT SIZE`.
+Run as a script, it serves a folder's database on a port: `python web_helpers.py FOLDER PORT SIZE [STUDY]`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -204,16 +204,20 @@ def free_port() -> int:
 
 @contextmanager
 def server_process(
-    folder: Path, port: int, size: int = SIZE, descriptors: int | None = None, log: Path | None = None
+    folder: Path,
+    port: int,
+    size: int = SIZE,
+    study: Path | None = None,
+    descriptors: int | None = None,
+    stderr: Any = None,
 ) -> Iterator[tuple[subprocess.Popen, str]]:
     """A server in its own process, without the garbage collector, and its URL; killed at the end.
 
-    It may have so many file descriptors, and writes its log to a file.
+    It may have so many file descriptors; its log goes to `stderr`.
     """
     limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}"]
-    arguments = [*limit, sys.executable, __file__, str(folder), str(port), str(size)]
-    with open(log, "ab") if log else nullcontext() as file:
-        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=file)
+    arguments = [*limit, sys.executable, __file__, str(folder), str(port), str(size), *([study] if study else [])]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=stderr)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -232,4 +236,5 @@ def server_process(
 
 if __name__ == "__main__":
     gc.disable()
-    serve(make_settings(Path(sys.argv[1]), size=int(sys.argv[3])), port=int(sys.argv[2]))
+    studies = [Path(name) for name in sys.argv[4:]]
+    serve(make_settings(Path(sys.argv[1]), size=int(sys.argv[3]), studies=studies), port=int(sys.argv[2]))

@@ -117,8 +117,12 @@ def test_a_client_with_all_its_connections_in_use_is_refused_and_others_are_not(
 @pytest.mark.skipif(not shutil.which("prlimit"), reason="needs prlimit")
 def test_half_sent_requests_exhaust_no_descriptors(tmp_path):
     """With 128 descriptors, 140 such requests made the server unreachable, and its log grew by 40 MB a minute."""
-    log = tmp_path / "log"
-    with server_process(tmp_path, free_port(), descriptors=128, log=log) as (_, url), ExitStack() as stack:
+    log, port = tmp_path / "log", free_port()
+    with (
+        open(log, "w") as file,
+        server_process(tmp_path, port, descriptors=128, stderr=file) as (_, url),
+        ExitStack() as stack,
+    ):
         trial = new_game(url)
         for _ in range(140):
             stack.enter_context(connection(url, HALF_SENT))
@@ -130,8 +134,12 @@ def test_half_sent_requests_exhaust_no_descriptors(tmp_path):
 
 
 def test_running_out_of_descriptors_is_one_line_in_the_log(tmp_path):
-    log = tmp_path / "log"
-    with server_process(tmp_path, free_port(), log=log) as (process, url), ExitStack() as stack:
+    log, port = tmp_path / "log", free_port()
+    with (
+        open(log, "w") as file,
+        server_process(tmp_path, port, stderr=file) as (process, url),
+        ExitStack() as stack,
+    ):
         before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (3, before[1]))
         for _ in range(20):

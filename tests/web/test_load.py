@@ -1,12 +1,16 @@
-"""Many clients at once: timely answers, and no acknowledged step is lost when the server is killed."""
+"""Many clients at once: timely answers; no acknowledged step is lost when the server is killed or its disk is full."""
 
 import os
+import resource
 import signal
+import subprocess
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
-from web_helpers import free_port, make_settings, playing, server_process
+import pytest
+from web_helpers import free_port, make_settings, playing, request, server_process
 
 from scrubjay.game.actions import NUMBERS
 from scrubjay.web.database import Database
@@ -27,8 +31,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
     with server_process(tmp_path, port) as (process, url):
         load = threading.Thread(target=run_load_test, args=(6, 12, url), kwargs=dict(pause=0.1, report=report))
         load.start()
-        while len(report.latencies) < 40 and load.is_alive():
-            time.sleep(0.05)
+        wait_for_answers(load, report, 40)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         load.join()
@@ -41,6 +44,69 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
             # They continue at the same step.
             with playing(url, trial) as again:
                 assert again.state["steps"] == stored[trial]
+
+
+def test_nothing_acknowledged_is_lost_on_a_full_disk_and_games_continue_when_there_is_space(tmp_path):
+    """A limit of file sizes stands in for the disk: the system refuses to write, as it would there."""
+    port, report = free_port(), LoadReport()
+    with server_process(tmp_path, port, stderr=subprocess.PIPE) as (process, url):
+        load = threading.Thread(target=run_load_test, args=(6, 14, url), kwargs=dict(pause=0.1, report=report))
+        load.start()
+        wait_for_answers(load, report, 40)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        time.sleep(1.5)
+        body = dict(role="seek", scene="hut", goal="Bread", opponent="somewhere")
+        status, answer = request(url, "/api/play", body)
+        assert status == 503 and answer["error"] == "storage" and "cannot save" in answer["message"]
+        before = len(report.latencies)
+        time.sleep(1)
+        assert len(report.latencies) == before
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        wait_for_answers(load, report, before + 20)
+        load.join()
+        os.kill(process.pid, signal.SIGKILL)
+        log = process.stderr.read().decode().splitlines()
+    assert len(report.latencies) > before
+    check_stored(tmp_path, report)
+    assert log[0].startswith(f"{tmp_path / 'play.db'} cannot be written: ") and "can be written again" in log[-1]
+    assert len(log) <= 4, log
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_in_fifty_kills(tmp_path, study_file):
+    port, report, load = free_port(), LoadReport(), None
+    for _ in range(50):
+        with server_process(tmp_path, port, study=study_file) as (process, url):
+            if load is None:
+                load = threading.Thread(
+                    target=run_load_test, args=(10, 3600, url), kwargs=dict(pause=0.1, report=report)
+                )
+                load.start()
+            wait_for_answers(load, report, len(report.latencies) + 40)
+            os.kill(process.pid, signal.SIGKILL)
+        check_stored(tmp_path, report)
+    report.end = 0
+    load.join()
+    assert len(report.latencies) >= 2000 and report.finished > 50
+    # What the server knew it still knows: errors are those of connections.
+    assert not [error for error in report.errors if "no such" in error or "HTTP" in error]
+
+
+def wait_for_answers(load: threading.Thread, report: LoadReport, count: int) -> None:
+    while len(report.latencies) < count and load.is_alive():
+        time.sleep(0.05)
+
+
+def check_stored(folder: Path, report: LoadReport) -> None:
+    """Everything that was acknowledged is in the database."""
+    with closing(Database(folder / "play.db")) as database:
+        stored = stored_actions(database)
+        participants = {row["token"]: row["status"] for row in database.all("SELECT token, status FROM participants")}
+    assert sum(report.acknowledged.values()) > 5
+    assert all(stored[trial] >= steps for trial, steps in report.acknowledged.items())
+    order = ("consent", "instructions", "trials", "done")
+    for participant, status in report.participants.items():
+        assert order.index(participants[participant]) >= order.index(status)
 
 
 def stored_actions(database: Database) -> dict[str, int]:

@@ -49,7 +49,7 @@ from scrubjay.web.sessions import Sessions
 from scrubjay.web.sockets import serve_socket
 from scrubjay.web.study_protocol import Study, load_study, register_study
 from scrubjay.web.trial import HIDE, NotAllowedError
-from scrubjay.web.worker import Worker
+from scrubjay.web.worker import StorageError, Worker
 from scrubjay.web.world_pool import MAX_WORLDS, WorldPool
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -174,7 +174,7 @@ class Server:
         ]
         handlers: dict[Any, Any] = {
             HTTPException: _http_error, BadInputError: _bad_input, RecordError: _bad_input,
-            NotAllowedError: _not_allowed, BusyError: _busy, Exception: _failed,
+            NotAllowedError: _not_allowed, BusyError: _busy, StorageError: _not_stored, Exception: _failed,
         }  # fmt: skip
         return Starlette(
             routes=[*routes, WebSocketRoute("/socket", self.socket)],
@@ -363,7 +363,9 @@ class Server:
         self._check_admin(request)
         studies = await asyncio.to_thread(export.read_progress, self.settings.data)
         uptime = round(self.settings.clock() - self.started, 1)
-        return JSONResponse({"studies": studies, "live": len(self.sessions.active), "uptime": uptime})
+        return JSONResponse({
+            "studies": studies, "live": len(self.sessions.active), "uptime": uptime, "problem": self.worker.problem,
+        })  # fmt: skip
 
     async def export(self, request: Request) -> Response:
         self._check_admin(request)
@@ -409,6 +411,10 @@ async def _busy(_: Request, error: Exception) -> Response:
 
 async def _not_allowed(_: Request, error: Exception) -> Response:
     return _error(409, "not_now", str(error))
+
+
+async def _not_stored(_: Request, error: Exception) -> Response:
+    return _error(503, "storage", str(error))
 
 
 async def _failed(_: Request, error: Exception) -> Response:

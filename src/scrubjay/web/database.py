@@ -63,7 +63,7 @@ class Database:
     """A connection to the file. `writable` locks the file, and creates it if it does not exist."""
 
     def __init__(self, path: str | os.PathLike[str], writable: bool = False) -> None:
-        path = Path(path)
+        self.path = path = Path(path)
         self._lock: int | None = None
         if not writable and not path.exists():
             raise DatabaseError(f"{path}: no such file")
@@ -75,6 +75,9 @@ class Database:
         self.db.row_factory = sqlite3.Row
         try:
             self._prepare(path, writable)
+        except sqlite3.OperationalError as error:  # A full disk, for one.
+            self.close()
+            raise DatabaseError(f"{path}: cannot be opened: {error}") from error
         except sqlite3.DatabaseError as error:
             self.close()
             raise DatabaseError(f"{path}: not a Scrubjay database: {error}") from error
@@ -116,6 +119,11 @@ class Database:
                 self.db.execute("ROLLBACK")
             raise
 
+    def probe(self) -> None:
+        """Writes a page that changes nothing; raises if the file cannot be written."""
+        with self.transaction():
+            self.db.execute(f"PRAGMA user_version = {VERSION}")
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """A part of a transaction that is rolled back alone if it fails."""
@@ -123,10 +131,11 @@ class Database:
         try:
             yield
         except BaseException:
-            self.db.execute("ROLLBACK TO part")
+            if self.db.in_transaction:  # Not if SQLite has rolled everything back, as on a full disk.
+                self.db.execute("ROLLBACK TO part")
+                self.db.execute("RELEASE part")
             raise
-        finally:
-            self.db.execute("RELEASE part")
+        self.db.execute("RELEASE part")
 
     def one(self, query: str, *values: Any) -> sqlite3.Row | None:
         return self.db.execute(query, values).fetchone()

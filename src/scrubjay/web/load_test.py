@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import time
 import urllib.error
@@ -33,6 +34,10 @@ class LoadReport:
     """The largest number of steps that the server has confirmed, per trial."""
     finished: int = 0
     """Trials played to their end."""
+    participants: dict[str, str] = field(default_factory=dict)
+    """The last status that the server has confirmed, per participant."""
+    end: float = math.inf
+    """When participants stop, on the monotonic clock; may be moved."""
 
     def as_json(self) -> dict[str, Any]:
         p50, p99 = np.percentile(self.latencies, (50, 99)) * 1000 if self.latencies else (float("nan"),) * 2
@@ -66,8 +71,8 @@ async def _run_all(
     options = await _request(url, "/api/options")
     if not study and options["studies"]:
         study = options["studies"][0]["name"]
-    end = time.monotonic() + seconds
-    people = [_Participant(url, study, options, pause, random.Random(f"{seed} {k}"), end, report) for k in range(count)]
+    report.end = time.monotonic() + seconds
+    people = [_Participant(url, study, options, pause, random.Random(f"{seed} {k}"), report) for k in range(count)]
     await asyncio.gather(*(person.run(pause * k / count) for k, person in enumerate(people)))
 
 
@@ -87,22 +92,22 @@ class _Participant:
     """Plays trials until the time is up."""
 
     def __init__(
-        self, url: str, study: str, options: dict, pause: float, rng: random.Random, end: float, report: LoadReport
+        self, url: str, study: str, options: dict, pause: float, rng: random.Random, report: LoadReport
     ) -> None:
         self.url, self.study, self.options, self.pause = url, study, options, pause
-        self.rng, self.end, self.report = rng, end, report
+        self.rng, self.report = rng, report
         self.token = ""
 
     async def run(self, delay: float) -> None:
         await asyncio.sleep(delay)
         trial = ""
-        while time.monotonic() < self.end:
+        while time.monotonic() < self.report.end:
             try:
                 trial = trial or await self._next_trial()
                 await self._play(trial)
                 trial = ""
             except (OSError, ConnectionClosed, InvalidHandshake, TimeoutError, urllib.error.URLError) as error:
-                if time.monotonic() < self.end:
+                if time.monotonic() < self.report.end:
                     self.report.errors.append(repr(error))
                 await asyncio.sleep(min(0.5, self.pause))
 
@@ -116,7 +121,7 @@ class _Participant:
         if not self.token:
             joined = await _request(self.url, f"/api/studies/{self.study}/join", {"parameters": {}})
             self.token = joined["participant"]
-        status = await _request(self.url, "/api/participant", token=self.token)
+        status = await self._status()
         next_action = {"consent": "agree", "instructions": "begin", "trials": "next"}
         while status["trial"] is None:
             if status["status"] not in next_action:
@@ -124,8 +129,14 @@ class _Participant:
                 await asyncio.sleep(self.pause)
                 return await self._next_trial()
             body = {"do": next_action[status["status"]]}
-            status = await _request(self.url, "/api/participant", body, self.token)
+            status = await self._status(body)
         return status["trial"]
+
+    async def _status(self, body: dict | None = None) -> Any:
+        """The participant's status, after an action if there is a body."""
+        status = await _request(self.url, "/api/participant", body, self.token)
+        self.report.participants[self.token] = status["status"]
+        return status
 
     async def _play(self, trial: str) -> None:
         """Plays a trial to its end, or until the time is up."""
@@ -134,7 +145,7 @@ class _Participant:
             await socket.send(json.dumps({"type": "hello", "trial": trial}))
             state = await self._receive_state(socket, trial)
             number = 0
-            while state["phase"] != "done" and time.monotonic() < self.end:
+            while state["phase"] != "done" and time.monotonic() < self.report.end:
                 if state["phase"] in ("prepare", "watch"):
                     state = await self._receive_state(socket, trial)
                     continue

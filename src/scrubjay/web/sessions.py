@@ -345,7 +345,10 @@ class Sessions:
 
     def _job(self, session: Session) -> Job:
         try:
-            yield from self._restore(session) if session.trial is None else self._seek(session)
+            for pause in self._restore(session) if session.trial is None else self._seek(session):
+                yield pause
+                if self.active.get(session.row["token"]) is not session:
+                    return  # Dropped meanwhile; a session that took its place has a job of its own.
         except Exception:
             log.exception("a trial could not be prepared")
             self.active.pop(session.row["token"], None)

@@ -18,7 +18,7 @@ from scrubjay.web.schemas import Act, BadInputError, Focus, Message, Point, seco
 from scrubjay.web.security import TokenBucket, same_origin
 from scrubjay.web.sessions import Sessions, UnknownTrialError
 from scrubjay.web.trial import NotAllowedError
-from scrubjay.web.worker import Worker
+from scrubjay.web.worker import StorageError, Worker
 
 log = logging.getLogger("scrubjay.web")
 RATE, BURST = 20, 40
@@ -100,6 +100,8 @@ async def _open(socket: WebSocket, worker: Worker, sessions: Sessions, client: S
         return token
     except (BadInputError, TimeoutError) as error:
         await _refuse(socket, "bad_message", str(error) or "No hello was received.", BAD)
+    except StorageError as error:
+        await _refuse(socket, "failed", str(error), RECONNECT)
     except UnknownTrialError as error:
         await _refuse(socket, "unknown_trial", str(error), UNKNOWN)
     return None
@@ -151,6 +153,10 @@ async def _read(socket: WebSocket, worker: Worker, sessions: Sessions, client: S
             client.send(_error(reply, "not_now", str(error)))
         except WebSocketDisconnect:
             raise
+        except StorageError as error:
+            client.send(_error(reply, "failed", str(error)))
+            client.close(RECONNECT)
+            break
         except Exception:
             log.exception("an action failed")
             client.send(_error(reply, "failed", "That did not work. The game has not changed."))
