@@ -22,9 +22,9 @@ from scrubjay.game.episode import RandomEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.agent_player import load_player
 from scrubjay.training.config import FEW_STEPS, PRESETS, TrainConfig, from_json, to_json
-from scrubjay.training.hogwild import Worker, train_asynchronously
+from scrubjay.training.hogwild import Worker, check_asynchronous, train_asynchronously
 from scrubjay.training.learner import Objective
-from scrubjay.training.optimizers import make_optimizers, set_learning_rates
+from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
 from scrubjay.training.trainer import Trainer, train
 
@@ -408,9 +408,9 @@ def test_learning_rates_fall_linearly_or_not_at_all():
         groups = [group for optimizer in optimizers.values() for group in optimizer.param_groups]
         first = [group["lr"] for group in groups]
         for update, factor in enumerate(factors):
-            set_learning_rates(optimizers, config, update)
+            set_learning_rates(optimizers, config, Progress(update))
             assert [group["lr"] for group in groups] == pytest.approx([factor * rate for rate in first])
-    set_learning_rates(optimizers, config, 7)
+    set_learning_rates(optimizers, config, Progress(7))
     assert [group["lr"] for group in groups] == [0.0] * len(groups), "workers may be late"
 
 
@@ -427,6 +427,30 @@ def test_a_run_with_a_schedule_resumes_exactly_and_logs_its_rates(tmp_path):
     again.close()
     assert [row["charts"]["learning_rate"] for row in again.rows()] == [config.learning_rate, config.learning_rate / 2]
     assert files_of(checkpoints(tmp_path / "broken")[-1]) == files_of(checkpoints(tmp_path / "whole")[-1])
+
+
+def test_adaptive_rates_keep_the_divergence_near_its_target():
+    """Within 1.5 times of the target they stay; beyond, they change by 1.2, between 0.01 and 1."""
+    for kl, expected in ((0.019, 0.5), (0.031, 0.5 / 1.2), (0.013, 0.6), (0.0299, 0.5), (0.0134, 0.5)):
+        assert adapt_rate(0.5, kl, target=0.02) == pytest.approx(expected), kl
+    assert adapt_rate(0.011, 1.0, 0.02) == 0.01 and adapt_rate(0.9, 0.0, 0.02) == 1.0
+
+
+def test_a_run_with_adaptive_rates_begins_low_follows_its_divergence_and_resumes_exactly(tmp_path):
+    config = replace(TINY, learning_rate_schedule="adaptive", target_kl=1e-6, checkpoint_interval=2, updates=4)
+    run = Run.begin(tmp_path / "whole", config)
+    train(run)
+    run.close()
+    rates = [row["charts"]["learning_rate"] / config.learning_rate for row in run.rows()]
+    assert rates == pytest.approx([0.1, 0.1 / 1.2, 0.1 / 1.2**2, 0.1 / 1.2**3]), "such a target is always missed"
+    shutil.copytree(tmp_path / "whole", tmp_path / "broken")
+    shutil.rmtree(checkpoints(tmp_path / "broken")[-1])
+    again = Run.open(tmp_path / "broken")
+    train(again)
+    again.close()
+    assert files_of(checkpoints(tmp_path / "broken")[-1]) == files_of(checkpoints(tmp_path / "whole")[-1])
+    with pytest.raises(ValueError, match="HOGWILD! workers have no adaptive learning rates"):
+        check_asynchronous(config)
 
 
 def test_workers_share_one_schedule():

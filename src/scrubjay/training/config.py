@@ -75,8 +75,11 @@ class TrainConfig:
 
     learning_rate: PositiveFloat = 1e-4
     """Adam's learning rate for everything that is learned from play."""
-    learning_rate_schedule: Literal["constant", "linear"] = "constant"
-    """All learning rates are constant, or fall linearly to 0 over the run's updates."""
+    learning_rate_schedule: Literal["constant", "linear", "adaptive"] = "constant"
+    """All learning rates are constant, fall linearly to 0 over the run's updates, or adapt: a common factor, 1 at most,
+    keeps the policy's change between playing and learning near `target_kl`."""
+    target_kl: PositiveFloat = 0.02
+    """Adaptive learning rates: the KL divergence aimed at, of the stage with the largest."""
     betas: tuple[Beta, Beta] = (0.99, 0.999)
     """Adam's betas."""
     head_lr_scale: PositiveFloat = 1.0

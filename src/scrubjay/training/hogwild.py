@@ -57,7 +57,7 @@ class Worker(Trainer):
     def _schedule_learning_rates(self) -> None:
         # Parameter groups are this process's own, also the shared optimizers'. Its own optimizers only log their rates.
         for optimizers in (self.optimizers, self.shared_optimizers):
-            set_learning_rates(optimizers, self.config, self.total_updates)
+            set_learning_rates(optimizers, self.config, Progress(self.total_updates))
 
     def copy_shared(self) -> None:
         """Copies the shared weights, while other workers change them."""
@@ -80,6 +80,10 @@ def check_asynchronous(config: TrainConfig) -> None:
         raise ValueError("asynchronous: HOGWILD! workers train no shadow_classifier: leave out one of the two")
     if config.overlap:
         raise ValueError("asynchronous: HOGWILD! workers learn side by side as it is: leave out overlap")
+    if config.learning_rate_schedule == "adaptive":
+        raise ValueError(
+            "asynchronous: HOGWILD! workers have no adaptive learning rates: choose constant or linear ones"
+        )
 
 
 def train_asynchronously(

@@ -10,8 +10,11 @@ import torch
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.heads import ACTING_STAGES
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.run import trainable_parameters
+from scrubjay.training.run import Progress, trainable_parameters
 from scrubjay.training.shadow import ShadowClassifier
+
+TOLERANCE, CHANGE, SMALLEST_RATE = 1.5, 1.2, 0.01
+"""Adaptive learning rates: a KL divergence off its target by more than the tolerance changes the factor so much."""
 
 
 def make_optimizers(
@@ -32,8 +35,6 @@ def make_optimizers(
         {"params": output_layers, "lr": config.head_lr_scale * config.learning_rate},
     ]
 
-    # One kernel instead of a dozen for hundreds of tensors: the host, which also plays, has less to start.
-
     def adam(parameters: Any, rate: float) -> torch.optim.Adam:
         return torch.optim.Adam(parameters, rate, config.betas, amsgrad=True)
 
@@ -48,11 +49,23 @@ def make_optimizers(
     return optimizers
 
 
-def set_learning_rates(optimizers: Mapping[str, torch.optim.Optimizer], config: TrainConfig, update: int) -> None:
-    """Sets the learning rates of the update that follows `update` others.
+def set_learning_rates(
+    optimizers: Mapping[str, torch.optim.Optimizer], config: TrainConfig, progress: Progress
+) -> None:
+    """Sets the learning rates of the next update.
 
-    They depend on the number of updates alone, so a resumed run has the rates of an uninterrupted one.
+    They depend on the run's progress alone, so a resumed run has the rates of an uninterrupted one.
     """
-    if config.learning_rate_schedule == "linear":
-        for group in (group for optimizer in optimizers.values() for group in optimizer.param_groups):
-            group["lr"] = group.setdefault("initial_lr", group["lr"]) * max(0.0, 1 - update / config.updates)
+    if config.learning_rate_schedule == "constant":
+        return
+    left = max(0.0, 1 - progress.update / config.updates)
+    factor = left if config.learning_rate_schedule == "linear" else progress.rate
+    for group in (group for optimizer in optimizers.values() for group in optimizer.param_groups):
+        group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
+
+
+def adapt_rate(rate: float, kl: float, target: float) -> float:
+    """The adaptive schedule's next factor, after an update with a KL divergence."""
+    if kl > TOLERANCE * target:
+        return max(rate / CHANGE, SMALLEST_RATE)
+    return min(rate * CHANGE, 1.0) if kl < target / TOLERANCE else rate

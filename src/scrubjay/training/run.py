@@ -61,6 +61,8 @@ class Progress:
     """Environment steps."""
     games: int = 0
     seconds: float = 0.0
+    rate: float = 0.1
+    """The adaptive schedule's factor on all learning rates. It begins low: fresh optimizers take large steps."""
 
 
 class Run:

@@ -51,7 +51,7 @@ from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, to_floats
-from scrubjay.training.optimizers import make_optimizers, set_learning_rates
+from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
 from scrubjay.training.overlap import Background, FairLock
 from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
@@ -234,6 +234,7 @@ class Trainer:
             self.progress.steps + steps,
             self.progress.games + self.group.sum(self.stats.pop_games(), self.device),
             self.progress.seconds + now - start,
+            self._next_rate(losses) if self.config.learning_rate_schedule == "adaptive" else self.progress.rate,
         )
         return {
             "update": self.progress.update,
@@ -290,7 +291,17 @@ class Trainer:
         return self.background.alone() if self.background and self.background.is_running else nullcontext()
 
     def _schedule_learning_rates(self) -> None:
-        set_learning_rates(self.optimizers, self.config, self.progress.update)
+        set_learning_rates(self.optimizers, self.config, self.progress)
+
+    def _next_rate(self, losses: Mapping[str, float]) -> float:
+        """The factor on learning rates after an update, by the largest of its stages' KL divergences."""
+        divergences = [value for name, value in losses.items() if name.endswith("/approx_kl") and value == value]
+        # All processes change alike.
+        largest = torch.tensor(max(divergences, default=0.0), device=self.device)
+        self.group.average([largest])
+        if not self.group.sum(len(divergences), self.device):
+            return self.progress.rate
+        return adapt_rate(self.progress.rate, largest.item(), self.config.target_kl)
 
     def _learning_rates(self, losses: Mapping[str, float]) -> dict[str, float]:
         """Those of the optimizers that took steps in this update."""
