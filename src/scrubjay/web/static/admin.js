@@ -51,9 +51,12 @@ function show({ studies, live, uptime }) {
   const hours = Math.floor(uptime / 3600);
   const minutes = Math.floor((uptime % 3600) / 60);
   byId("uptime").textContent = `${count(live, "game")} in memory · up ${hours ? `${hours} h ` : ""}${minutes} min`;
-  // Replace only the numbers, so that links and buttons keep the keyboard focus.
+  // Replace only numbers that have changed, so that links, buttons and tables keep the keyboard focus.
   for (const study of studies) {
     const node = byId(`study-${study.name}`) ?? addStudy(study);
+    const changed = JSON.stringify(study);
+    if (node.dataset.shown === changed) continue;
+    node.dataset.shown = changed;
     node.querySelector(".numbers").replaceChildren(...numbers(study));
   }
   if (!studies.length) byId("studies").replaceChildren(element("p", {}, "This server was started without a study."));
@@ -91,15 +94,16 @@ function downloadButton(name, file, text) {
 function numbers({ participants, finished, under_way, trials_done, trials_wanted, sources, kind }) {
   const facts = [["Participants", participants], ["Finished", finished], ["In progress", under_way],
                  ["Trials", `${trials_done} of ${trials_wanted}`]];
-  const headings = ["Source", "Places", "Never visible", "Trials", ...(kind === "seek" ? ["Found"] : []), ""];
+  const headings = ["Source", "Places", "Never visible", "Trials", ...(kind === "seek" ? ["Found"] : []), "Progress"];
   const rows = sources.map((source) => element("tr", {},
     ...[source.source, source.places, source.unseeable, `${source.done} of ${source.wanted}`, source.found]
       .slice(0, kind === "seek" ? 5 : 4).map((text) => element("td", {}, text)),
-    element("td", {}, element("progress", { max: Math.max(1, source.wanted), value: source.done }))));
+    element("td", {}, element("progress", { max: Math.max(1, source.wanted), value: source.done,
+      "aria-label": "Trials done" }))));
   return [
     element("dl", { className: "facts" }, ...facts.map(([term, value]) =>
       element("div", {}, element("dt", {}, term), element("dd", {}, value)))),
-    element("div", { className: "scroll" }, element("table", {},
+    element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Trials by source" }, element("table", {},
       element("thead", {}, element("tr", {}, ...headings.map((heading) => element("th", {}, heading)))),
       element("tbody", {}, ...rows))),
   ];

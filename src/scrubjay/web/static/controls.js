@@ -69,7 +69,7 @@ export class Controls {
       this.buttons.set(action, this.createButton(action));
       grid.append(this.buttons.get(action));
     }
-    const node = element("section", { className: `group group-${name}` }, title && element("h3", {}, title), grid);
+    const node = element("section", { className: `group group-${name}` }, title && element("h2", {}, title), grid);
     return { node, actions };
   }
 

@@ -53,7 +53,7 @@ export class Game {
     const goal = welcome.goal.toLowerCase();
     this.goal.replaceChildren(
       element("img", { src: `/static/${goal}.svg`, alt: "", width: 44, height: 44 }),
-      element("p", {}, welcome.kind === "seek" ? "Find the " : "Hide the ", element("strong", {}, goal)));
+      element("h1", {}, welcome.kind === "seek" ? "Find the " : "Hide the ", element("strong", {}, goal)));
   }
 
   onState(state, image) {

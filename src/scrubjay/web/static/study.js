@@ -122,7 +122,7 @@ const PAGES = {
   ],
   trials: ({ done, of }) => [
     element("p", {}, done ? `${done} of ${of} done.` : `${count(of, "trial")} ahead.`),
-    element("progress", { max: of, value: done }),
+    element("progress", { max: of, value: done, "aria-label": "Trials done" }),
     buttonRow(advanceButton(done ? "Next trial" : "Start the first trial", "next", "primary"),
       advanceButton("Practice again", "practise")),
   ],
