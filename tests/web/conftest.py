@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from study_helpers import ON_FLOOR
 from web_helpers import ROOM, SIZE, START, STUDY, Clock, hidden_record, make_settings, take
 
 from scrubjay.game.actions import Stage
@@ -71,6 +72,13 @@ def site(tmp_path_factory, clock, study_file, whole_game):
     settings = make_settings(folder, studies=[study_file], records=[folder / "games.jsonl"], clock=clock)
     with running(settings) as (server, url):
         yield server, url.rstrip("/")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A place for studies of two loaves in plain sight."""
+    save_records([hidden_record(START, ON_FLOOR)] * 2, tmp_path / "people.jsonl")
+    return tmp_path
 
 
 @pytest.fixture(scope="module")

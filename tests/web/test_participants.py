@@ -1,96 +1,14 @@
 """Participants: who they are on a platform, their one place, questionnaires, bonuses, pilots, and their export."""
 
-import csv
-import io
 import json
-import sqlite3
-from contextlib import contextmanager
 
 import pytest
-from web_helpers import START, Clock, download, hidden_record, make_settings, playing, request
+from study_helpers import PROLIFIC, QUESTIONS, TURK, site, write
+from web_helpers import download, request
 
-from scrubjay.errors import DatabaseError, StudyError
-from scrubjay.game.record import save_records
-from scrubjay.web import export
-from scrubjay.web.database import Database
-from scrubjay.web.server import running
+from scrubjay.errors import StudyError
+from scrubjay.web.study_file import Bonus
 from scrubjay.web.study_protocol import load_study
-
-STUDY = """
-name = "find"
-title = "Find it"
-kind = "seek"
-consent = "You may stop at any time."
-instructions = "Look for the object."
-trials = 2
-repeats = 9
-give_up_seconds = 10
-practice = {scene = "foyer-7", goal = "Bread"}
-"""
-PLACES = """
-[[places]]
-source = "people"
-records = "people.jsonl"
-"""
-ON_FLOOR = [0.0, 1.0, 0.065, 1.0, 0.0, 0.0, 0.0]
-PROLIFIC = {"PROLIFIC_PID": "5f00", "STUDY_ID": "s1", "SESSION_ID": "t1"}
-TURK = {"workerId": "W1", "hitId": "h1", "assignmentId": "a1"}
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A place for studies of two loaves in plain sight."""
-    save_records([hidden_record(START, ON_FLOOR)] * 2, tmp_path / "people.jsonl")
-    return tmp_path
-
-
-def write(folder, settings: str = "", tables: str = ""):
-    (folder / "study.toml").write_text(STUDY + settings + "\n" + PLACES + tables)
-    return folder / "study.toml"
-
-
-class Site:
-    """A server with a study, as a participant and as its researcher see it."""
-
-    def __init__(self, server, url: str, clock: Clock) -> None:
-        self.server, self.url, self.clock = server, url, clock
-
-    def join(self, **parameters) -> tuple[int, dict]:
-        """Status and answer of joining, with a browser's name."""
-        headers = {"User-Agent": "Mozilla/5.0 (X11) Chromium/140"}
-        return request(self.url, "/api/studies/find/join", {"parameters": parameters}, headers=headers)
-
-    def enter(self, **parameters) -> str:
-        """Joins and returns the token."""
-        code, answer = self.join(**parameters)
-        assert code == 200, answer
-        return answer["participant"]
-
-    def advance(self, token: str, do: str, **body) -> dict:
-        code, status = request(self.url, "/api/participant", {"do": do, **body}, token)
-        assert code == 200, status
-        return status
-
-    def play(self, token: str, claims: int) -> dict:
-        """Plays both trials: claims the loaf in the first ones, and gives up in the others."""
-        self.advance(token, "begin")
-        for number in range(2):
-            with playing(self.url, self.advance(token, "next")["trial"]) as one:
-                self.clock.now += 11
-                assert one.act("ClaimVisible" if number < claims else "GiveUp")["phase"] == "done"
-        return self.advance(token, "next")
-
-    def rows(self, file: str, study: str = "find") -> list[dict]:
-        text = download(self.url, self.server.admin_token, study, file)
-        return list(csv.DictReader(io.StringIO(text)))
-
-
-@contextmanager
-def site(folder):
-    clock = Clock()
-    with running(make_settings(folder, studies=[folder / "study.toml"], clock=clock)) as (server, url):
-        yield Site(server, url, clock)
-
 
 # Completion codes and consent.
 
@@ -187,84 +105,104 @@ def test_a_study_can_ask_for_a_platforms_parameters(folder):
         load_study(folder / "study.toml")
 
 
-# Older databases.
-
-VERSION_1 = """
-CREATE TABLE studies (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
-CREATE TABLE locations (
-  id INTEGER PRIMARY KEY, study TEXT NOT NULL, number INTEGER NOT NULL, source TEXT NOT NULL, scene TEXT NOT NULL,
-  deal TEXT NOT NULL, seeable INTEGER NOT NULL, UNIQUE (study, number));
-CREATE TABLE participants (
-  id INTEGER PRIMARY KEY, token TEXT NOT NULL UNIQUE, study TEXT NOT NULL, identity TEXT UNIQUE,
-  parameters TEXT NOT NULL, status TEXT NOT NULL, code TEXT, joined REAL NOT NULL, finished REAL);
-CREATE TABLE trials (
-  id INTEGER PRIMARY KEY, token TEXT NOT NULL UNIQUE, study TEXT, participant INTEGER REFERENCES participants,
-  location INTEGER REFERENCES locations, role TEXT NOT NULL, practice INTEGER NOT NULL, scene TEXT NOT NULL,
-  goal TEXT NOT NULL, opponent TEXT NOT NULL, seed INTEGER NOT NULL, patience REAL NOT NULL, deal TEXT,
-  created REAL NOT NULL, started REAL, ended REAL, found INTEGER, given_up INTEGER, steps INTEGER,
-  record TEXT, record_id TEXT);
-CREATE INDEX trials_of_participants ON trials (participant);
-CREATE INDEX trials_of_locations ON trials (study, location);
-CREATE TABLE steps (
-  trial INTEGER NOT NULL REFERENCES trials, number INTEGER NOT NULL, action TEXT NOT NULL, success INTEGER NOT NULL,
-  script INTEGER NOT NULL, time REAL NOT NULL, PRIMARY KEY (trial, number)) WITHOUT ROWID;
-CREATE TABLE records (id TEXT PRIMARY KEY, record TEXT NOT NULL);
-PRAGMA user_version = 1;
-"""
+# Questionnaires.
 
 
-def older_database(folder, settings: str = "") -> None:
-    """A database of version 1 in which one person has had two sessions of the study and finished the second."""
-    with running(make_settings(folder / "now", studies=[write(folder, settings)])):
-        pass
-    with sqlite3.connect(folder / "now" / "play.db") as now, sqlite3.connect(folder / "play.db") as old:
-        old.executescript(VERSION_1)
-        for table, marks in (("studies", "?, ?"), ("locations", "?, ?, ?, ?, ?, ?, ?")):
-            old.executemany(f"INSERT INTO {table} VALUES ({marks})", now.execute(f"SELECT * FROM {table}"))
-        for number, (session, status) in enumerate([("t1", "trials"), ("t2", "done")], 1):
-            parameters = json.dumps(PROLIFIC | {"SESSION_ID": session})
-            values = [number, f"token{number}", "find", f"hash{number}", parameters, status, "C0DE", 1.0, 2.0]
-            old.execute("INSERT INTO participants VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-        old.execute("INSERT INTO trials (id, token, study, participant, location, role, practice, scene, goal, "
-                    "opponent, seed, patience, created, started, ended, found, given_up, steps) VALUES (1, 't', "
-                    "'find', 2, 1, 'seek', 0, 'foyer-7', 'Bread', 'people', 0, 10, 1, 2, 3, 1, 0, 1)")  # fmt: skip
-        old.execute("INSERT INTO steps VALUES (1, 0, 'ClaimVisible', 1, 0, 2.5)")
-    (folder / "play.db").chmod(0o600)
-
-
-def test_a_database_of_the_version_before_is_brought_up_to_date_and_loses_nothing(folder):
-    older_database(folder)
-    with pytest.raises(DatabaseError, match=r"older Scrubjay: start `scrubjay serve --data .*play.db` once"):
-        export.human_table(folder / "play.db", "find")
+def test_answers_are_checked_stored_once_and_exported(folder):
+    write(folder, tables=QUESTIONS)
     with site(folder) as here:
-        one, two = here.rows("participants.csv")
-        assert [one["status"], two["status"], two["code"], two["finished"]] == ["trials", "done", "C0DE", "2.0"]
-        assert two["consented"] == two["browser"] == ""
-        (trial,), (action,) = here.rows("trials.csv"), here.rows("actions.csv")
-        assert trial["found"] == "True" and trial["focus_losses"] == "0" and action["client_time"] == ""
-        assert here.enter(**PROLIFIC | {"SESSION_ID": "t2"}) == "token2"  # The session that came furthest.
-        assert here.join(**PROLIFIC | {"SESSION_ID": "t1"})[0] == 409
-        assert request(here.url, "/api/participant", token="token1")[1]["status"] == "trials"
+        token = here.enter()
+        status = here.advance(token, "agree")
+        assert status["status"] == "before" and [q["name"] for q in status["questions"]] == ["age", "games"]
+        refused = [
+            ({}, "age: this question needs an answer"), ({"age": "  "}, "needs an answer"),
+            ({"age": 3}, "must be text"), ({"age": "30", "games": "Sometimes"}, "one of the choices"),
+            ({"age": "30", "shoe": "9"}, "no such question"),
+        ]  # fmt: skip
+        for answers, message in refused:
+            code, answer = request(here.url, "/api/participant", {"do": "answer", "answers": answers}, token)
+            assert code == 400 and message in answer["message"]
+        assert request(here.url, "/api/participant", {"do": "begin"}, token)[0] == 409  # Not past the questions.
+        here.advance(token, "answer", answers={"age": "30"}, at=5000)
+        assert request(here.url, "/api/participant", {"do": "answer", "answers": {"age": "31"}}, token)[0] == 409
+        status = here.play(token, claims=2)
+        assert status["status"] == "after" and status["code"] is None and status["return"] is None
+        for value in (0, 6, "3", True, 2.5):
+            body = {"do": "answer", "answers": {"hard": value}}
+            assert request(here.url, "/api/participant", body, token)[0] == 400
+        status = here.advance(token, "answer", answers={"hard": 5})
+        assert status["status"] == "done" and status["code"]
+        rows = [[row[key] for key in ("part", "question", "answer", "client_time")] for row in here.rows("answers.csv")]
+    assert rows == [["before", "age", "30", "5.0"], ["before", "games", "", "5.0"], ["after", "hard", "5", ""]]
 
 
-def test_databases_of_newer_versions_and_other_programs_are_refused(tmp_path):
-    Database(tmp_path / "a.db", writable=True).close()
-    with sqlite3.connect(tmp_path / "a.db") as db:
-        db.execute("PRAGMA user_version = 99")
-    with sqlite3.connect(tmp_path / "b.db") as db:
-        db.executescript("CREATE TABLE participants (id INTEGER); PRAGMA user_version = 1;")
-    for name, message in (("a.db", "newer Scrubjay"), ("b.db", "not a Scrubjay database")):
-        with pytest.raises(DatabaseError, match=message):
-            Database(tmp_path / name, writable=True)
-    with sqlite3.connect(tmp_path / "b.db") as db:  # Nothing was changed.
-        assert len(db.execute("PRAGMA table_info(participants)").fetchall()) == 1
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (QUESTIONS.replace('choices = ["Never", "Daily"]\n', ""), "question games: a choice needs choices"),
+        (QUESTIONS.replace('"games"', '"age"'), "before: two questions have the same name"),
+        (QUESTIONS.replace("points = 5", "points = 1"), "after.0.points"),
+        (QUESTIONS.replace('"text"', '"number"'), "before.0.kind"),
+        ('[bonus]\nfound = 0\ncurrency = "GBP"', "bonus.found"),
+        ("[bonus]\nfound = 1", "bonus.currency: field required"),
+    ],
+)
+def test_invalid_questions_and_bonuses_are_refused(folder, tables, message):
+    with pytest.raises(StudyError, match=message):
+        load_study(write(folder, tables=tables))
 
 
-def test_studies_of_older_databases_whose_code_and_link_differ_can_still_be_exported(folder):
-    older_database(folder)
-    with sqlite3.connect(folder / "play.db") as db:
-        text = db.execute("SELECT definition FROM studies").fetchone()[0]
-        link = "https://app.prolific.com/submissions/complete?cc=ABD"
-        db.execute("UPDATE studies SET definition = ?", [text.replace('"return_to": ""', f'"return_to": "{link}"')])
-    Database(folder / "play.db", writable=True).close()
-    assert export.human_table(folder / "play.db", "find")[0]["trials"] == 1
+# Bonus by result.
+
+
+@pytest.mark.parametrize(
+    ("settings", "found", "amount"),
+    [
+        ({}, [1, 90, 400], 0.3), ({"within_steps": 90}, [1, 90, 91], 0.2), ({"at_most": 0.25}, [1, 2, 3], 0.25),
+        ({}, [], 0.0),
+    ],
+)  # fmt: skip
+def test_the_bonus_counts_objects_found_in_time_up_to_a_limit(settings, found, amount):
+    assert Bonus(found=0.1, currency="GBP", **settings).earned(found) == amount
+
+
+def test_bonuses_are_shown_at_the_end_and_exported_for_payment(folder):
+    write(folder, tables='[bonus]\nfound = 0.1\ncurrency = "USD"\n')
+    with site(folder) as here:
+        for number, claims in enumerate((1, 0, 2)):
+            token = here.enter(**PROLIFIC | {"PROLIFIC_PID": f"5f0{number}"})
+            assert here.advance(token, "agree")["bonus"] is None
+            status = here.play(token, claims)
+            assert status["bonus"] == f"{claims / 10:.2f} USD"
+        here.advance(here.enter(), "agree")
+        assert [row["bonus"] for row in here.rows("participants.csv")] == ["0.10", "0.00", "0.20", "0.00"]
+        assert download(here.url, here.server.admin_token, "find", "bonuses.txt") == "5f00,0.10\n5f02,0.20\n"
+
+
+# Pilots.
+
+
+def test_a_pilot_may_change_and_its_data_are_set_aside(folder):
+    write(folder, "pilot = true")
+    with site(folder) as here:
+        token = here.enter(**PROLIFIC)
+        assert here.advance(token, "agree")["pilot"]
+        here.play(token, claims=2)
+        assert len(here.rows("trials.csv")) == 2
+    write(folder)
+    with site(folder) as here:
+        assert not here.rows("participants.csv") and not here.rows("trials.csv")
+        trials, (person,) = here.rows("trials.csv", "find.pilot-1"), here.rows("participants.csv", "find.pilot-1")
+        assert [row["source"] for row in trials] == ["people"] * 2 and person["code"]
+        assert request(here.url, "/api/participant", token=token)[0] == 401
+        studies = request(here.url, "/api/admin/progress", token=here.server.admin_token)[1]["studies"]
+        assert [(study["name"], study["pilot"], study["served"]) for study in studies] == [
+            ("find", False, True), ("find.pilot-1", True, False),
+        ]  # fmt: skip
+        again = here.enter(**PROLIFIC)  # Who was in the pilot may take part.
+        assert again != token and len(here.rows("participants.csv")) == 1
+        places = here.server.sessions.database.one("SELECT count(*) AS n FROM locations WHERE study = 'find'")
+        assert places["n"] == 2
+    write(folder, "pilot = true")
+    with pytest.raises(StudyError, match="give it another name"), site(folder):
+        pass

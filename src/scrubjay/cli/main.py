@@ -28,7 +28,8 @@ from scrubjay.errors import ScrubjayError, explain
 COMMANDS: tuple[Callable[..., None], ...] = (
     rooms.rooms, rooms.room, games.demo, games.play, games.replay, games.games, games.story, games.spots,
     games.placements, evaluation.tournament, evaluation.plan, evaluation.milestones, training.evaluate, training.watch,
-    training.curves, training.export, training.release, training.released, web.serve, web.participants, web.human,
+    training.curves, training.export, training.release, training.released, web.serve, web.participants,
+    web.dry_run, web.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
     bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.step, bench.learning,

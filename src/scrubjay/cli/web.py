@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from scrubjay.cli.terminal import Renderer, err, print_json
+from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
 def serve(
@@ -86,6 +86,35 @@ def participants(
     from scrubjay.web.load_test import run_load_test
 
     print_json(run_load_test(count, seconds, url, study, pause))
+
+
+def dry_run(
+    study: Path,
+    out: Path = Path("out/dry-run"),
+    participants: int = 5,
+    speed: float = 20.0,
+    seed: int = 0,
+    size: int = 224,
+    renderer: Renderer = "auto",
+) -> None:
+    """Tries a study with simulated participants, who go through all of it on a real server; exports its data.
+
+    Args:
+        study: The study file (TOML).
+        out: A new folder for the export and the database.
+        participants: How many take part. Every fifth leaves in the middle, every tenth does not agree.
+        speed: How much faster than time the server's clock runs, so that nobody waits long to give up.
+        seed: Seeds what the participants answer and do.
+        size: Image size in pixels.
+        renderer: The renderer.
+    """
+    from scrubjay.web.dry_run import dry_run as run
+
+    with progress_bar("Participants", participants) as progress:
+        progress(0, participants)
+        summary = run(study, out, participants, speed, seed, progress, size=size, renderer=renderer)
+    err.print(f"wrote the data to {out}, as `scrubjay human --out` would", soft_wrap=True)
+    print_json(summary)
 
 
 def human(study: str, data: Path = Path("out/play.db"), out: Path | None = None) -> None:

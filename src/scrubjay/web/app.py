@@ -362,6 +362,7 @@ class Server:
     async def progress(self, request: Request) -> Response:
         self._check_admin(request)
         studies = await asyncio.to_thread(export.read_progress, self.settings.data)
+        studies = [{**study, "served": study["name"] in self.studies} for study in studies]
         uptime = round(self.settings.clock() - self.started, 1)
         return JSONResponse({
             "studies": studies, "live": len(self.sessions.active), "uptime": uptime, "problem": self.worker.problem,
@@ -370,7 +371,8 @@ class Server:
     async def export(self, request: Request) -> Response:
         self._check_admin(request)
         name, file = request.path_params["name"], request.path_params["file"]
-        if name not in self.studies or file not in export.FILES:
+        stored = await asyncio.to_thread(export.read_progress, self.settings.data)
+        if name not in [study["name"] for study in stored] or file not in export.FILES:
             raise HTTPException(404, "There is no such study or file.")
         media_types = {".csv": "text/csv; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
         media_type = media_types.get(Path(file).suffix, "application/json")

@@ -193,8 +193,9 @@ def _progress(database: Database, name: str) -> Row:
     statuses = [participant["status"] for participant in participants]
     finished, declined = statuses.count("done"), statuses.count("declined")
     return {
-        "name": name, "title": study.title, "kind": study.kind, "participants": len(participants),
-        "finished": finished, "under_way": len(statuses) - finished - declined,
+        "name": name, "title": study.title, "kind": study.kind, "pilot": study.pilot,
+        "participants": len(participants), "finished": finished, "declined": declined,
+        "under_way": len(statuses) - finished - declined,
         "trials_done": sum(source["done"] for source in sources), "sources": sources,
         "trials_wanted": sum(source["wanted"] for source in sources),
     }  # fmt: skip

@@ -16,6 +16,8 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from scrubjay.web import simulated
+
 TIMEOUT = 10.0
 """Seconds to wait for an answer."""
 COMMON_ACTIONS = ("MoveAhead", "MoveAhead", "RotateLeft", "RotateRight")
@@ -68,7 +70,7 @@ def run_load_test(
 async def _run_all(
     count: int, seconds: float, url: str, study: str, pause: float, seed: int, report: LoadReport
 ) -> None:
-    options = await _request(url, "/api/options")
+    options = await request_json(url, "/api/options")
     if not study and options["studies"]:
         study = options["studies"][0]["name"]
     report.end = time.monotonic() + seconds
@@ -76,11 +78,13 @@ async def _run_all(
     await asyncio.gather(*(person.run(pause * k / count) for k, person in enumerate(people)))
 
 
-async def _request(url: str, path: str, body: dict | None = None, token: str = "") -> Any:
+async def request_json(url: str, path: str, body: dict | None = None, token: str = "") -> Any:
     """Sends an HTTP request with JSON in and out."""
 
     def send() -> Any:
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        headers = {"Content-Type": "application/json", "User-Agent": "Scrubjay, simulated"} | (
+            {"Authorization": f"Bearer {token}"} if token else {}
+        )
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(urllib.request.Request(url + path, data, headers), timeout=TIMEOUT) as answer:
             return json.load(answer)
@@ -117,24 +121,23 @@ class _Participant:
             scene = self.rng.choice(self.options["scenes"])["scene"]
             body = {"role": "seek", "scene": scene, "goal": self.rng.choice(self.options["goals"]),
                     "opponent": "somewhere"}  # fmt: skip
-            return (await _request(self.url, "/api/play", body))["trial"]
+            return (await request_json(self.url, "/api/play", body))["trial"]
         if not self.token:
-            joined = await _request(self.url, f"/api/studies/{self.study}/join", {"parameters": {}})
+            body = {"parameters": simulated.parameters(self.rng)}
+            joined = await request_json(self.url, f"/api/studies/{self.study}/join", body)
             self.token = joined["participant"]
         status = await self._status()
-        next_action = {"consent": "agree", "instructions": "begin", "trials": "next"}
         while status["trial"] is None:
-            if status["status"] not in next_action:
+            if status["status"] not in simulated.NEXT_ACTION:
                 self.token = ""
                 await asyncio.sleep(self.pause)
                 return await self._next_trial()
-            body = {"do": next_action[status["status"]]}
-            status = await self._status(body)
+            status = await self._status(simulated.next_step(status, self.rng))
         return status["trial"]
 
     async def _status(self, body: dict | None = None) -> Any:
         """The participant's status, after an action if there is a body."""
-        status = await _request(self.url, "/api/participant", body, self.token)
+        status = await request_json(self.url, "/api/participant", body, self.token)
         self.report.participants[self.token] = status["status"]
         return status
 

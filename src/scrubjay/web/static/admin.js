@@ -62,15 +62,15 @@ function show({ studies, live, uptime }) {
   if (!studies.length) byId("studies").replaceChildren(element("p", {}, "This server was started without a study."));
 }
 
-function addStudy({ name, title, kind }) {
+function addStudy({ name, title, kind, pilot, served }) {
   const link = `${location.origin}/study/${encodeURIComponent(name)}`;
   const files = FILES.map(([file, extensions, about]) => element("li", {}, element("strong", {}, file), " ",
     ...extensions.flatMap((extension) => [downloadButton(name, `${file}.${extension}`, extension), " "]),
     element("span", { className: "quiet" }, about)));
   const node = element("section", { className: "card study", id: `study-${name}` },
-    element("h2", {}, title),
-    element("p", { className: "quiet" }, `${kind === "seek" ? "Seeking" : "Hiding"} · link for participants: `,
-      element("a", { href: link }, link)),
+    element("h2", {}, served ? title : `${title} (${name})`),
+    element("p", { className: "quiet" }, `${kind === "seek" ? "Seeking" : "Hiding"}${pilot ? " · pilot" : ""} · `,
+      ...(served ? ["link for participants: ", element("a", { href: link }, link)] : ["not served now; its data are kept"])),
     element("div", { className: "numbers" }),
     element("h3", {}, "Data"), element("ul", { className: "files" }, ...files));
   byId("studies").append(node);
@@ -91,8 +91,9 @@ function downloadButton(name, file, text) {
   return button;
 }
 
-function numbers({ participants, finished, under_way, trials_done, trials_wanted, sources, kind }) {
+function numbers({ participants, finished, declined, under_way, trials_done, trials_wanted, sources, kind }) {
   const facts = [["Participants", participants], ["Finished", finished], ["In progress", under_way],
+                 ["Declined", declined],
                  ["Trials", `${trials_done} of ${trials_wanted}`]];
   const headings = ["Source", "Places", "Never visible", "Trials", ...(kind === "seek" ? ["Found"] : []), "Progress"];
   const rows = sources.map((source) => element("tr", {},
