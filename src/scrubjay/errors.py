@@ -99,3 +99,10 @@ def explain(error: ValidationError) -> str:
     complete = ("missing", "extra_forbidden", "unexpected_keyword_argument", "too_short", "too_long")
     given = "" if problem["type"] in complete else f", not {problem['input']!r}"
     return f"{where}: {words}{given}" if where else f"{words}{given}"
+
+
+def reason(error: Exception) -> str:
+    """Why a file could not be used, for a message that names the file already."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error)

@@ -1,15 +1,30 @@
 """The commands, as a user types them."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
+import time
+from inspect import getdoc, signature
 from types import SimpleNamespace
 
 import pytest
+from helpers import run_command
 from PIL import Image
 
-from scrubjay.cli.main import main
+from scrubjay import __version__
+from scrubjay.cli import leaderboard, study, study_dynamic, study_natural, study_train
+from scrubjay.cli.main import COMMANDS, MEASURES, main
+from scrubjay.players.by_name import HIDERS, SEEKERS
+from scrubjay.rooms.room import GOALS
 from scrubjay.study.static_generate import SCALES
+
+ALL_COMMANDS = [
+    *COMMANDS, *MEASURES, study.static_data, study.contained_data, study.tracking_data, study.static, study.merge,
+    study.report, study_dynamic.space_data, study_dynamic.rotation_data, study_dynamic.dynamic, study_natural.natural,
+    study_natural.photographs, study_train.auto_encoder, study_train.classes, leaderboard.add, leaderboard.show,
+]  # fmt: skip
 
 
 def scrubjay(*args: str, cwd) -> subprocess.CompletedProcess:
@@ -30,20 +45,107 @@ def test_rooms_as_json(tmp_path):
     ("args", "message"),
     [
         (["rooms", "FloorPlan1", "FloorPlan0"], "unknown scene 'FloorPlan0'"),
-        (["rooms", "FloorPlan1", "--size", "-1"], "size, columns: 1 or more"),
-        (["rooms", "FloorPlan1", "--columns", "0"], "size, columns: 1 or more"),
-        (["games", "FloorPlan1", "--count", "-1"], "count: 1 or more"),
-        (["play", "--seed", "-1"], "seed: 0 or more, not -1"),
+        (["rooms", "FloorPlan1", "--size", "-1"], "--size: 1 or more, not -1"),
+        (["rooms", "FloorPlan1", "--columns", "0"], "--columns: 1 or more, not 0"),
+        (["games", "FloorPlan1", "--count", "-1"], "--count: 1 or more, not -1"),
+        (["games", "FloorPlan1", "--count", "many"], "--count: 1 or more, not many"),
+        (["story", "games.jsonl", "--number", "0"], "--number: 1 or more, not 0"),
+        (["spots", "FloorPlan501", "--seed", "-1"], "--seed: 0 or more, not -1"),
+        (["spots", "FloorPlan501", "--candidates", "0"], "--candidates: 1 or more, not 0"),
+        (["placements", "FloorPlan501", "--processes", "0"], "--processes: 1 or more, not 0"),
+        (["tournament", "--size", "-224"], "--size: a multiple of 7, the cells of a side, not -224"),
+        (["tournament", "--seed", "-1"], "--seed: 0 or more, not -1"),
+        (["tournament", "--games", "0"], "--games: 1 or more, not 0"),
+        (["milestones", "run", "--size", "0"], "--size: a multiple of 7, the cells of a side, not 0"),
+        (["evaluate", "nowhere", "--games", "0"], "--games: 1 or more, not 0"),
+        (["evaluate", "nowhere", "--task", "explore"], "nowhere: there is no such folder of a run or of weights"),
+        (["evaluate", "nowhere"], "nowhere is not a run: no such folder"),
+        (["watch", "nowhere", "--seed", "-3"], "--seed: 0 or more, not -3"),
+        (["curves", "nowhere"], "nowhere has no log to draw: no such file or directory"),
+        (["bench", "world", "--seconds", "0"], "--seconds: a number above 0, not 0"),
+        (["bench", "world", "--seconds", "nan"], "--seconds: a number above 0, not nan"),
+        (["bench", "world", "--rooms", "-3"], "--rooms: 1 or more, not -3"),
+        (["bench", "scaling", "--device", "cpu", "--seconds", "0"], "--seconds: a number above 0, not 0"),
+        (["bench", "endurance", "--interval", "-1"], "--interval: a number above 0, not -1"),
+        (["bench", "game", "--steps", "0"], "--steps: 1 or more, not 0"),
+        (["bench", "game", "--games", "7"], "games: one or more in each of the 8 rooms, not 7 in all"),
+        (["bench", "agent", "--games", "0"], "--games: 1 or more, not 0"),
+        (["bench", "learning", "--rooms", "0"], "--rooms: 1 or more, not 0"),
+        (["bench", "learning", "--updates", "0"], "--updates: 1 or more, not 0"),
+        (["bench", "learning", "--preset", "seek", "--spots", "no"], "not a file of hiding spots: no such file"),
+        (["study", "train", "auto-encoder", "--batch-size", "0"], "--batch-size: 1 or more, not 0"),
+        (["play", "--seed", "-1"], "--seed: 0 or more, not -1"),
         (["study", "data", "static", "--seed", "-1"], "seed: 0 or more, not -1"),
         (["study", "data", "static", "--device", "gpu"], "unknown device 'gpu'"),
     ],
 )
 def test_wrong_arguments_are_one_sentence_and_leave_nothing(args, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["scrubjay", *args])
-    with pytest.raises(SystemExit) as exit:
-        main()
-    assert exit.value.code == 2 and message in capsys.readouterr().err and not list(tmp_path.iterdir())
+    code, _, errors = run_command(monkeypatch, capsys, *args)
+    assert code == 2 and message in errors and not list(tmp_path.iterdir())
+
+
+def test_numbers_of_every_command_have_bounds():
+    """A plain int or float accepts what no command can use; `scrubjay.cli.arguments` has types with bounds."""
+    plain = [
+        f"{command.__name__} --{parameter.name}"
+        for command in ALL_COMMANDS
+        for parameter in signature(command).parameters.values()
+        if re.search(r"\b(int|float)\b", str(parameter.annotation))
+    ]
+    # The server and its load test check theirs; a list of numbers is checked where the data's size is known.
+    assert {words for words in plain if not words.startswith(("serve", "participants"))} == {"static --sizes"}
+
+
+def test_help_names_the_goal_objects_and_the_players():
+    for command in ALL_COMMANDS:
+        text, parameters = getdoc(command), signature(command).parameters
+        needed = [
+            *(GOALS if "goal" in parameters else ()),
+            *(HIDERS if {"hider", "hiders"} & set(parameters) else ()),
+            *(SEEKERS if {"seeker", "seekers"} & set(parameters) else ()),
+        ]
+        assert not [name for name in needed if name not in text], command.__name__
+
+
+def test_the_version_is_printed(monkeypatch, capsys):
+    assert run_command(monkeypatch, capsys, "--version") == (0, f"scrubjay {__version__}\n", "")
+
+
+def test_ctrl_c_is_one_sentence_that_says_how_to_go_on(tmp_path):
+    words = ("spots", "FloorPlan501", "--candidates", "100000", "--out", "spots")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrubjay", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    begun = process.stderr.readline()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    errors = process.stderr.read()
+    assert begun.startswith("Spots: 0/5")
+    assert errors == "scrubjay: interrupted; the same command continues where it stopped\n"
+    assert process.wait(60) == 130
+
+
+def test_a_reader_that_has_read_enough_ends_a_command_quietly(tmp_path):
+    words = [sys.executable, "-m", "scrubjay", "rooms", "FloorPlan501", "FloorPlan502", "--json"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stderr is not None
+    assert json.loads(process.stdout.readline())["scene"] == "FloorPlan501"
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait(60)) == ("", 141)
+
+
+def test_missing_spots_name_all_that_is_to_be_done(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ("tournament", "--hiders", "easy", "--rooms", "FloorPlan501", "FloorPlan502", "--games", "1")
+    _, _, errors = run_command(monkeypatch, capsys, *words)
+    assert "no spots of a Bread in FloorPlan501 and 1 more files without a folder of spots" in errors
+    assert "`scrubjay spots FloorPlan501 FloorPlan502 --out out/spots`" in errors
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "FloorPlan9-Bread.json").write_text("{}")
+    _, _, errors = run_command(monkeypatch, capsys, *words, "--spots", "made")
+    assert "or play where they are, with --rooms FloorPlan9" in errors
 
 
 def test_a_contact_sheet(tmp_path):
@@ -85,7 +187,7 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
             "unknown hider 'nobody'; choose from random, possible, heuristic, easy",
         ),
         (("play", "--goal", "Car", "--out", "new"), "unknown goal objects ['Car']"),
-        (("replay", "nowhere.json"), "No such file"),
+        (("replay", "nowhere.json"), "nowhere.json: no such file"),
         (("tournament", "--seekers", "nobody", "--out", "new"), "unknown seeker nobody; choose from random"),
         (("tournament", "--hiders", "easy", "--rooms", "FloorPlan26", "--out", "new"), "no spots of a Bread"),
     ],

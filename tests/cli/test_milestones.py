@@ -40,7 +40,7 @@ def files(tmp_path_factory):
         (["run", "--rooms", "FloorPlan501", "--shown", "FloorPlan1"], "shown: nobody plays in FloorPlan1"),
         (["run", "--hiders", "nobody"], "unknown hider nobody"),
         (["run", "--rooms", "FloorPlan501", "--spots", "run"], "there are no spots of a"),
-        (["run", "--rooms", "FloorPlan501", "--games", "0"], "at least one game in each"),
+        (["run", "--rooms", "FloorPlan501", "--games", "0"], "--games: 1 or more, not 0"),
     ],
 )
 def test_mistakes_are_one_sentence_and_write_nothing(files, args, message, monkeypatch, capsys):

@@ -88,7 +88,7 @@ def test_the_ready_plans_are_listed(monkeypatch, capsys):
         (["small", "--run", "run"], "run has no checkpoint yet"),
         (["mine.toml", "--run", "run"], "nothing of the plan is left to play"),
         (["mine.toml", "--run", "run", "--people", "mine.toml"], "mine.toml, line 1: not JSON"),
-        (["mine.toml", "--run", "run", "--people", "people.jsonl", "--at-once", "0"], "at_once: 1 or more, not 0"),
+        (["mine.toml", "--run", "run", "--people", "people.jsonl", "--at-once", "0"], "--at-once: 1 or more, not 0"),
     ],
 )
 def test_mistakes_are_one_sentence_and_write_nothing(files, args, message, monkeypatch, capsys):

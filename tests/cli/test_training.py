@@ -6,6 +6,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -305,3 +306,11 @@ def _alive(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_training_that_is_logged_writes_lines_of_progress(tmp_path, monkeypatch, capsys):
+    small = [*SMALL, "--validation-games", "0", "--updates", "2", "--out", str(tmp_path / "run")]
+    code, _, errors = run_command(monkeypatch, capsys, "train", "demo", *small)
+    assert code == 0
+    assert errors.startswith("Training: 0/2, 0:00:0")
+    assert re.search(r"Training: 2/2, 0:\d\d:\d\d elapsed$", errors)

@@ -187,7 +187,7 @@ def test_a_broken_journal_is_refused_and_left_alone(played, tmp_path):
         (dict(hiders=("dropper", "ghost")), ValueError, "unknown hider ghost; choose from dropper, easy, medium, hard"),
         (dict(seekers=()), ValueError, "unknown seeker none; choose from claimer, idler"),
         (dict(seekers=("idler", "idler")), ValueError, "name every seeker once"),
-        (dict(games=0), ValueError, "at least one game"),
+        (dict(games=0), ValueError, "games: 1 or more, not 0"),
         (dict(games=10**4), ValueError, "too few for 10000 games"),
         (dict(scenes=("FloorPlan501", "FloorPlan31")), RoomError, "FloorPlan31"),
         (dict(hiders=("easy",)), SpotError, "no spots of a Bread in FloorPlan501"),

@@ -74,5 +74,5 @@ def test_what_does_not_exist_is_one_sentence(run, tmp_path):
         checkpoint(run, "best")
     with pytest.raises(RunError, match=r"is not a run: it has no run\.json"):
         milestone_folder(tmp_path / "nowhere", 0)
-    with pytest.raises(WeightsError, match="not a config of weights"):
+    with pytest.raises(WeightsError, match="there is no such folder of a run or of weights"):
         load_agents({"nobody": tmp_path / "nowhere"})

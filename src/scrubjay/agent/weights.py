@@ -21,7 +21,7 @@ from torch import nn
 
 from scrubjay.agent import released
 from scrubjay.agent.config import AgentConfig
-from scrubjay.errors import WeightsError
+from scrubjay.errors import WeightsError, reason
 from scrubjay.files import write_atomically
 
 VERSION = 4
@@ -112,6 +112,8 @@ def load(folder: str | os.PathLike[str], part: released.Part = "agent") -> tuple
     its files were compared with its card. Tensors of version 3 get their present names.
     """
     folder = released.locate(folder, part)
+    if not folder.is_dir():
+        raise WeightsError(f"{folder}: there is no such folder of a run or of weights")
     release = released.release_of(folder)
     path = [folder / CONFIG_FILE, *sorted(folder.glob(f"checkpoints/[0-9]*/{CONFIG_FILE}"))][-1]
     try:
@@ -122,7 +124,7 @@ def load(folder: str | os.PathLike[str], part: released.Part = "agent") -> tuple
     except WeightsError:
         raise
     except (OSError, ValueError) as error:
-        raise WeightsError(f"{path}: not a config of weights: {error}") from error
+        raise WeightsError(f"{path}: not a config of weights: {reason(error)}") from error
     version = about.get("version") if isinstance(about, dict) else None
     if version not in (3, VERSION):
         raise WeightsError(

@@ -7,14 +7,15 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from scrubjay.cli.arguments import ImageSize, Natural, Positive, PositiveFloat, PositiveOrNone
 from scrubjay.cli.terminal import Renderer, err, print_json
 
 
 def world(
-    rooms: int = 10,
-    copies: int = 1,
-    seconds: float = 5.0,
-    size: int = 224,
+    rooms: Positive = 10,
+    copies: Positive = 1,
+    seconds: PositiveFloat = 5.0,
+    size: ImageSize = 224,
     renderer: Renderer = "auto",
     device: str = "cpu",
 ) -> None:
@@ -35,7 +36,7 @@ def world(
     print_json(measure(rooms, copies, seconds, size, renderer, device, err))
 
 
-def scaling(device: str = "cuda", seconds: float = 0.7, out: Path = Path("results")) -> None:
+def scaling(device: str = "cuda", seconds: PositiveFloat = 0.7, out: Path = Path("results")) -> None:
     """Benchmarks how speed scales with worlds, rooms and geoms; writes scaling.jsonl and scaling.png.
 
     Args:
@@ -51,7 +52,9 @@ def scaling(device: str = "cuda", seconds: float = 0.7, out: Path = Path("result
         print_json(row)
 
 
-def endurance(device: str = "cuda", minutes: float = 10.0, copies: int = 16, interval: float = 20.0) -> None:
+def endurance(
+    device: str = "cuda", minutes: PositiveFloat = 10.0, copies: Positive = 16, interval: PositiveFloat = 20.0
+) -> None:
     """Plays randomly in the 80 train rooms; checks memory, and images against OpenGL. Prints JSON.
 
     Args:
@@ -67,7 +70,7 @@ def endurance(device: str = "cuda", minutes: float = 10.0, copies: int = 16, int
     print_json(measure(device, minutes, copies, interval, err))
 
 
-def game(games: int = 1024, rooms: int = 8, steps: int = 200) -> None:
+def game(games: Positive = 1024, rooms: Positive = 8, steps: Positive = 200) -> None:
     """Benchmarks the rules of the game without rendering. Prints JSON.
 
     Args:
@@ -77,14 +80,16 @@ def game(games: int = 1024, rooms: int = 8, steps: int = 200) -> None:
     """
     from scrubjay.bench.game import measure
 
+    if games < rooms:
+        raise ValueError(f"games: one or more in each of the {rooms} rooms, not {games} in all")
     print_json(measure(games, rooms, steps, err))
 
 
 def agent(
     preset: Literal["paper", "small"] = "paper",
     device: str = "cpu",
-    games: int = 1024,
-    seconds: float = 3.0,
+    games: Positive = 1024,
+    seconds: PositiveFloat = 3.0,
     compiled: bool = False,
     out: Path | None = None,
 ) -> None:
@@ -112,8 +117,8 @@ def step(
     /,
     scene: str = "FloorPlan21",
     goal: str = "Tomato",
-    steps: int = 300,
-    seed: int = 3,
+    steps: Positive = 300,
+    seed: Natural = 3,
     trust_code: bool = False,
 ) -> None:
     """Benchmarks one agent in one game on one core: the time of a step and of its parts. Prints one JSON object.
@@ -121,7 +126,7 @@ def step(
     Args:
         agent: A released agent's name, a run, a folder of weights, or random for an untrained one of the paper's size.
         scene: The room.
-        goal: The object.
+        goal: The object: Bread, Cup, Knife, Plunger or Tomato.
         steps: Measured steps.
         seed: The same seed plays the same game.
         trust_code: Allow an agent whose encoder is python:... to import that code.
@@ -129,8 +134,6 @@ def step(
     from scrubjay.bench.step import measure
     from scrubjay.study.sources import load_agent_named
 
-    if steps < 1 or seed < 0:
-        raise ValueError("steps: 1 or more; seed: 0 or more")
     with err.status("playing"):
         figures = measure(load_agent_named(agent, trust_code=trust_code), scene, goal, steps, seed)
     print_json(figures)
@@ -140,12 +143,12 @@ def learning(
     preset: Literal["demo", "explore", "manipulate", "seek", "navigate", "pretrain", "cache"] = "explore",
     device: str = "cpu",
     numbers: Literal["paper", "preset"] = "paper",
-    rooms: int = 40,
-    copies: int = 24,
-    minibatch_games: int | None = None,
+    rooms: Positive = 40,
+    copies: Positive = 24,
+    minibatch_games: PositiveOrNone = None,
     spots: str | None = None,
     overlap: bool = False,
-    updates: int = 5,
+    updates: Positive = 5,
     profile: Path | None = None,
 ) -> None:
     """Benchmarks training end to end: steps per second, and the time of each part of an update. Prints JSON.
@@ -166,9 +169,13 @@ def learning(
     from scrubjay.bench.learning import benchmark_config, measure
     from scrubjay.bench.learning import rooms as bench_rooms
     from scrubjay.sim.render.make import check_device
+    from scrubjay.spots.spots import load_spot_files
 
     check_device(device)
-    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": bench_rooms(rooms), "copies": copies}
+    scenes = bench_rooms(rooms)
+    if spots:
+        load_spot_files(spots, scenes)
+    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": scenes, "copies": copies}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
     changes |= {"overlap": overlap}

@@ -7,19 +7,20 @@ from typing import Annotated
 
 import tyro
 
+from scrubjay.cli.arguments import ImageSize, ImageSizeOrNone, Natural, Positive
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
 def tournament(
-    hiders: tuple[str, ...] = ("random", "heuristic", "easy", "medium", "hard"),
+    hiders: tuple[str, ...] | None = None,
     seekers: tuple[str, ...] = ("random", "frontier", "bfs", "oracle"),
     rooms: tuple[str, ...] = ("test:kitchen", "test:living_room"),
-    games: int = 5,
+    games: Positive = 5,
     spots: Path | None = None,
     agents: tuple[Path, ...] = (),
-    seed: int = 0,
-    size: int = 224,
-    at_once: int = 4,
+    seed: Natural = 0,
+    size: ImageSize = 224,
+    at_once: Positive = 4,
     renderer: Renderer = "auto",
     device: str = "cpu",
     out: Path = Path("out/tournament"),
@@ -29,8 +30,9 @@ def tournament(
     Writes games.jsonl, table.md, results.json and plot.png; prints the table, then one JSON object.
 
     Args:
-        hiders: Players, and easy, medium or hard for spots of that difficulty.
-        seekers: Players.
+        hiders: random, possible, heuristic, names of agents, and easy, medium or hard for spots of that difficulty; by
+            default random and heuristic, and with --spots the three difficulties.
+        seekers: random, possible, frontier, bfs, oracle, and names of agents.
         rooms: Scenes, splits (train, validation, test), or a split's rooms of one type (test:bedroom).
         games: Hidings of each hider in each room.
         spots: Folder of hiding spots, filled by `scrubjay spots`.
@@ -53,6 +55,8 @@ def tournament(
 
     trained = load_agents(name_folders(agents, (*HIDERS, *SEEKERS, *DIFFICULTIES)), device)
     digests = {name: agent.digest for name, agent in trained.items()}
+    if hiders is None:
+        hiders = ("random", "heuristic", *(DIFFICULTIES if spots else ()))
     plan = TournamentPlan(hiders, seekers, expand_scenes(rooms), games, seed, spots, size, renderer, device, at_once)
     with progress_bar("Games") as update:
         hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update, digests)
@@ -68,7 +72,7 @@ def plan(
     spots: Path | None = None,
     people: Path | None = None,
     people_searches: Path | None = None,
-    at_once: int = 4,
+    at_once: Positive = 4,
     renderer: Renderer = "auto",
     device: str = "cpu",
     trust_code: bool = False,
@@ -130,11 +134,11 @@ def milestones(
     seekers: tuple[str, ...] = ("random", "frontier"),
     spots: Path | None = None,
     rooms: tuple[str, ...] = ("test:kitchen", "test:living_room"),
-    games: int = 10,
+    games: Positive = 10,
     shown: tuple[str, ...] = (),
-    seed: int = 0,
-    size: int | None = None,
-    at_once: int = 4,
+    seed: Natural = 0,
+    size: ImageSizeOrNone = None,
+    at_once: Positive = 4,
     renderer: Renderer = "auto",
     device: str = "cpu",
     trust_code: bool = False,

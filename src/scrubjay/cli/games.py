@@ -9,6 +9,7 @@ from typing import Annotated
 
 import tyro
 
+from scrubjay.cli.arguments import Natural, Positive
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
@@ -35,7 +36,7 @@ def play(
     seeker: str = "frontier",
     scene: str = "FloorPlan7",
     goal: str = "Tomato",
-    seed: int = 0,
+    seed: Natural = 0,
     out: Path = Path("out/play"),
     spots: Path | None = None,
     video: bool = True,
@@ -48,7 +49,7 @@ def play(
             spot of that difficulty.
         seeker: random, possible, frontier, bfs, oracle, agent, or a run's folder.
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
-        goal: The object that is hidden.
+        goal: The object that is hidden: Bread, Cup, Knife, Plunger or Tomato.
         seed: The same seed plays the same game.
         out: Output folder for record.json, index.html and game.mp4.
         spots: Folder of hiding spots; without one they are made, which takes half a minute.
@@ -105,10 +106,10 @@ def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = Fals
 def games(
     scene: Annotated[str, tyro.conf.Positional],
     /,
-    count: int = 1,
+    count: Positive = 1,
     hider: str = "random",
     seeker: str = "frontier",
-    seed: int = 0,
+    seed: Natural = 0,
     out: Path = Path("out/games.jsonl"),
     renderer: Renderer = "auto",
 ) -> None:
@@ -130,8 +131,6 @@ def games(
     from scrubjay.players.by_name import make_hider, make_seeker
     from scrubjay.sim.world import World
 
-    if count < 1 or seed < 0:
-        raise ValueError("count: 1 or more; seed: 0 or more")
     players = HiderAndSeeker(make_hider(hider, seed), make_seeker(seeker, seed))
     records, sampler = [], RandomEpisodes(seed)
     with World([scene], renderer=renderer) as world, progress_bar("Games", count) as update:
@@ -147,7 +146,7 @@ def games(
 def story(
     records: Annotated[Path, tyro.conf.Positional],
     /,
-    number: int = 1,
+    number: Positive = 1,
     out: Path = Path("out/story.html"),
     video: Path | None = None,
     renderer: Renderer = "auto",
@@ -181,16 +180,16 @@ def spots(
     scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
     /,
     goal: tuple[str, ...] = (),
-    candidates: int = 400,
-    processes: int = 2,
-    seed: int = 0,
+    candidates: Positive = 400,
+    processes: Positive = 2,
+    seed: Natural = 0,
     out: Path = Path("out/spots"),
 ) -> None:
     """Makes easy, medium and hard hiding spots, one file per room and object. Existing files are kept.
 
     Args:
         scenes: Scenes, or splits as for `tournament`; by default all train, validation and test rooms.
-        goal: Objects to hide; by default all five.
+        goal: Objects to hide, of Bread, Cup, Knife, Plunger and Tomato; by default all five.
         candidates: Settled placements tried for each file.
         processes: Parallel processes.
         seed: The same seed makes the same spots.
@@ -215,9 +214,9 @@ def placements(
     scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
     /,
     goal: tuple[str, ...] = (),
-    count: int = 90,
-    processes: int = 2,
-    seed: int = 0,
+    count: Positive = 90,
+    processes: Positive = 2,
+    seed: Natural = 0,
     page: Path | None = None,
     out: Path = Path("out/placements"),
 ) -> None:
@@ -225,7 +224,7 @@ def placements(
 
     Args:
         scenes: Scenes; by default all train, validation and test rooms.
-        goal: Objects to place; by default all five.
+        goal: Objects to place, of Bread, Cup, Knife, Plunger and Tomato; by default all five.
         count: Placements in each file, a third of them on top, contained and behind each, if the room has so many.
         processes: Parallel processes.
         seed: The same seed makes the same placements.

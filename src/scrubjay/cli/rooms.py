@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 from rich.progress import track
 
+from scrubjay.cli.arguments import Positive
 from scrubjay.cli.terminal import Renderer, err, print_json
 
 
@@ -17,8 +18,8 @@ def rooms(
     /,
     json: bool = False,
     out: Path = Path("out/rooms.png"),
-    size: int = 192,
-    columns: int = 10,
+    size: Positive = 192,
+    columns: Positive = 10,
     renderer: Renderer = "auto",
 ) -> None:
     """Draws a contact sheet of the 150 rooms, or of those named.
@@ -39,8 +40,6 @@ def rooms(
     chosen = scenes or SCENES
     for scene in chosen:
         check_scene(scene)
-    if size < 1 or columns < 1:
-        raise ValueError("size, columns: 1 or more")
     if json:
         for _, facts in compile_and_count(map(make_room, chosen)):
             print_json(asdict(facts))

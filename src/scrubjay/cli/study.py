@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from scrubjay.cli.arguments import Natural
 from scrubjay.cli.terminal import parse_labels, progress_bar
 
 
 def static_data(
     out: Path = Path("out/study/static"),
     scale: Literal["paper", "mini"] = "paper",
-    seed: int = 0,
+    seed: Natural = 0,
     renderer: Literal["warp", "opengl"] = "warp",
     device: str = "cpu",
 ) -> None:
@@ -40,7 +41,7 @@ def static_data(
 def contained_data(
     out: Path = Path("out/study/contained"),
     scale: Literal["paper", "mini"] = "paper",
-    seed: int = 0,
+    seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
 ) -> None:
@@ -68,7 +69,7 @@ def contained_data(
 def tracking_data(
     out: Path = Path("out/study/tracking"),
     scale: Literal["paper", "mini"] = "paper",
-    seed: int = 0,
+    seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
 ) -> None:

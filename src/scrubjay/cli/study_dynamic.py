@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from scrubjay.cli.arguments import Natural, Positive, PositiveOrNone
 from scrubjay.cli.terminal import progress_bar
 
 
 def space_data(
     out: Path = Path("out/study/space"),
     scale: Literal["paper", "mini"] = "paper",
-    seed: int = 0,
+    seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
 ) -> None:
@@ -39,12 +40,12 @@ def rotation_data(
     out: Path = Path("out/study/rotation"),
     spots: Path | None = None,
     scale: Literal["paper", "mini"] = "paper",
-    spots_per_object: int | None = None,
-    steps: int | None = None,
-    seed: int = 0,
+    spots_per_object: PositiveOrNone = None,
+    steps: PositiveOrNone = None,
+    seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
-    processes: int = 1,
+    processes: Positive = 1,
     trust_code: bool = False,
 ) -> None:
     """Makes the sequences of the rotation experiment: seekers that turn away from what they could claim.
@@ -67,8 +68,6 @@ def rotation_data(
     from scrubjay.study.rotation_data import SCALES, make_rotation_data
     from scrubjay.study.sources import load_agent_named
 
-    if min(spots_per_object or 1, steps or 1) < 1:
-        raise ValueError("spots-per-object and steps: 1 or more")
     seeker = load_agent_named(agent, "paper" if scale == "paper" else "small", trust_code)
     chosen = SCALES[scale]
     chosen = replace(chosen, spots=spots_per_object or chosen.spots, steps=steps or chosen.steps)
@@ -85,7 +84,7 @@ def dynamic(
     experiments: list[str] = [],  # noqa: B006
     scale: Literal["paper", "mini"] = "paper",
     device: str = "cpu",
-    processes: int | None = None,
+    processes: PositiveOrNone = None,
     features_only: bool = False,
     trust_code: bool = False,
 ) -> None:

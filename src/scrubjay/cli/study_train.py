@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from scrubjay.cli.arguments import Natural, Positive, PositiveFloatOrNone, PositiveOrNone
 from scrubjay.cli.terminal import err, progress_bar
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ def auto_encoder(
     out: Path = Path("out/study/auto-encoder"),
     scale: Literal["paper", "mini"] = "paper",
     device: str = "cpu",
-    minutes: float | None = None,
-    max_epochs: int = 200,
-    learning_rate: float | None = None,
-    batch_size: int | None = None,
-    seed: int = 0,
+    minutes: PositiveFloatOrNone = None,
+    max_epochs: Positive = 200,
+    learning_rate: PositiveFloatOrNone = None,
+    batch_size: PositiveOrNone = None,
+    seed: Natural = 0,
 ) -> None:
     """Trains the auto-encoder baseline: the paper's encoder rebuilds the static experiments' train images.
 
@@ -68,11 +69,11 @@ def classes(
     out: Path = Path("out/study/classes"),
     scale: Literal["paper", "mini"] = "paper",
     device: str = "cpu",
-    minutes: float | None = None,
-    max_epochs: int = 200,
-    learning_rate: float | None = None,
-    batch_size: int | None = None,
-    seed: int = 0,
+    minutes: PositiveFloatOrNone = None,
+    max_epochs: Positive = 200,
+    learning_rate: PositiveFloatOrNone = None,
+    batch_size: PositiveOrNone = None,
+    seed: Natural = 0,
 ) -> None:
     """Trains the paper's encoder to classify pictures, as its ImageNet baseline: mean pool, linear, cross entropy.
 

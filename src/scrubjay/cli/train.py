@@ -16,10 +16,9 @@ from types import FrameType
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from scrubjay.agent.config import PRESETS as AGENTS
-from scrubjay.cli.terminal import err, print_json
+from scrubjay.cli.terminal import err, print_json, progress_bar
 from scrubjay.errors import TrainingError
 from scrubjay.placements.placements import load_placement_files
 from scrubjay.sim.render.make import check_device
@@ -69,8 +68,8 @@ class Command:
     config: Annotated[TrainConfig, tyro.conf.arg(name="")] = PRESETS["demo"]
 
 
-def main(words: Sequence[str]) -> None:
-    """Parses the words after `scrubjay train` and trains."""
+def parse(words: Sequence[str]) -> Command:
+    """The training that the words after `scrubjay train` ask for."""
     default = defaults(words)
     command = tyro.cli(Command, args=words, default=default, prog="scrubjay train")
     if command.preset != default.preset:
@@ -81,7 +80,7 @@ def main(words: Sequence[str]) -> None:
     if command.resume and given:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ValueError(f"{flags}: for a new run; --resume continues one with its own config and agent")
-    run_command(command)
+    return command
 
 
 def defaults(words: Sequence[str]) -> Command:
@@ -180,22 +179,15 @@ def _interrupts() -> Iterator[list[int]]:
 
 @contextmanager
 def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-    """A progress bar, and a callback that feeds it and TensorBoard."""
+    """A progress bar, or lines in a log, and a callback that feeds them and TensorBoard."""
     if not shown:
         yield None
         return
     from torch.utils.tensorboard import SummaryWriter
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err) as bar, SummaryWriter(str(folder / "tensorboard")) as writer:
+    with progress_bar("Training", updates) as show, SummaryWriter(str(folder / "tensorboard")) as writer:
         done = checkpoints(folder)
-        task = bar.add_task("training", total=updates, completed=int(done[-1].name) if done else 0)
+        show(int(done[-1].name) if done else 0, updates)
         lately: dict[str, float] = {}
 
         def report(row: dict[str, Any]) -> None:
@@ -206,6 +198,6 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
             lately.update({name: row["play"][name] for name in SHOWN if name in row["play"]})
             words = [f"{row['steps']:,} steps, {row['charts']['SPS']:,.0f}/s, {row['games']:,} games"]
             words += [f"{name} {value:.3g}" for name, value in lately.items()]
-            bar.update(task, completed=row["update"], description=", ".join(words))
+            show(row["update"], updates, ", ".join(words))
 
         yield report

@@ -8,6 +8,7 @@ from typing import Literal
 
 import tyro
 
+from scrubjay.cli.arguments import Natural, Positive
 from scrubjay.cli.terminal import Renderer, err, print_json
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -16,13 +17,13 @@ Difficulty = Literal["easy", "medium", "hard"]
 def evaluate(
     run: tyro.conf.Positional[Path],
     against: tuple[str, ...] = ("random",),
-    games: int = 2,
+    games: Positive = 2,
     difficulties: tuple[Difficulty, ...] = ("easy", "medium", "hard"),
     task: Literal["explore", "manipulate", "seek", "cache"] | None = None,
     spots: Path | None = None,
     placements: Path | None = None,
     scenes: tuple[str, ...] = (),
-    seed: int = 7,
+    seed: Natural = 7,
     device: str = "cpu",
     trust_code: bool = False,
 ) -> None:
@@ -51,8 +52,6 @@ def evaluate(
     from scrubjay.training.validation import Validation, make_scripted_player
 
     check_device(device)
-    if games < 1 or seed < 0:
-        raise ValueError("games: 1 or more; seed: 0 or more")
     if not task and is_name(run):
         raise ValueError(f"{run} learned more than one task: name one with --task")
     config = None if task else read_config(run)
@@ -78,7 +77,7 @@ def watch(
     run: tyro.conf.Positional[Path],
     scene: str = "FloorPlan21",
     goal: str = "Tomato",
-    seed: int = 3,
+    seed: Natural = 3,
     out: Path = Path("out/watch"),
     renderer: Renderer = "auto",
     trust_code: bool = False,
@@ -88,7 +87,7 @@ def watch(
     Args:
         run: The folder of a run, whose newest checkpoint plays, or of weights; or a released agent's name.
         scene: FloorPlan12, or a type and a seed such as kitchen-81723.
-        goal: The object that is hidden.
+        goal: The object that is hidden: Bread, Cup, Knife, Plunger or Tomato.
         seed: The same seed plays the same game.
         out: The folder for index.html and record.json.
         renderer: The renderer.

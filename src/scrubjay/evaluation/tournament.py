@@ -21,7 +21,7 @@ from scrubjay.evaluation.trials import (
     search_in_spot,
 )
 from scrubjay.game.stages import LIMITS
-from scrubjay.rooms.generate import make_room
+from scrubjay.rooms.generate import SCENES, make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.spots.spots import DIFFICULTIES, Spots, load_spots, spots_path
@@ -83,12 +83,18 @@ def check_plan(plan: TournamentPlan, hiders: Players, seekers: Players) -> None:
     """ValueError for unknown players, rooms or missing spots, before anything is played."""
     check_names("hider", plan.hiders, (*hiders, *DIFFICULTIES))
     check_names("seeker", plan.seekers, seekers)
-    if plan.games < 1 or plan.at_once < 1 or not plan.scenes or len(set(plan.scenes)) < len(plan.scenes):
-        raise ValueError("a tournament needs different rooms, at least one game in each, and one at a time")
+    for name, value in (("games", plan.games), ("at_once", plan.at_once)):
+        if value < 1:
+            raise ValueError(f"{name}: 1 or more, not {value}")
+    if not plan.scenes or len(set(plan.scenes)) < len(plan.scenes):
+        raise ValueError("rooms: at least one, and each only once")
     for scene in plan.scenes:
         make_room(scene)
     if set(plan.hiders) & set(DIFFICULTIES):
-        for scene, goal in itertools.product(plan.scenes, GOALS[: plan.games]):
+        goals = GOALS[: plan.games]
+        for scene, goal in itertools.product(plan.scenes, goals):
+            if plan.spots is None or not spots_path(plan.spots, scene, goal).exists():
+                raise SpotError(_missing_spots(plan.spots, plan.scenes, goals))
             load_needed_spots(plan.spots, scene, goal)
 
 
@@ -98,6 +104,23 @@ def load_needed_spots(folder: Path | None, scene: str, goal: str) -> Spots:
         where = f"in {folder}" if folder else "without a folder of spots"
         raise SpotError(f"there are no spots of a {goal} in {scene} {where}: make them with `scrubjay spots {scene}`")
     return load_spots(path, scene, goal)
+
+
+def _missing_spots(folder: Path | None, scenes: tuple[str, ...], goals: tuple[str, ...]) -> str:
+    """Which spots a tournament lacks, how to make all of them at once, and where it could be played with those there."""
+    pairs = [(scene, goal) for scene in scenes for goal in goals]
+    missing = [pair for pair in pairs if folder is None or not spots_path(folder, *pair).exists()]
+    lacking = list(dict.fromkeys(scene for scene, _ in missing))
+    there = [] if folder is None else [
+        scene for scene in SCENES if all(spots_path(folder, scene, goal).exists() for goal in goals)
+    ]  # fmt: skip
+    more = f" and {len(missing) - 1} more files" if len(missing) > 1 else ""
+    out = folder or "out/spots"
+    remedies = [f"make them with `scrubjay spots {' '.join(lacking)} --out {out}`"]
+    remedies += [] if folder else [f"name their folder with --spots {out}"]
+    remedies += [f"play where they are, with --rooms {' '.join(there[:8])}"] if there else []
+    where = f"in {folder}" if folder else "without a folder of spots"
+    return f"there are no spots of a {missing[0][1]} in {missing[0][0]}{more} {where}: {', or '.join(remedies)}"
 
 
 def _trials_in(plan: TournamentPlan, room: CompiledRoom) -> list[Trial]:

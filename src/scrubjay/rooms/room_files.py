@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from scrubjay.errors import ScrubjayError, explain
+from scrubjay.errors import ScrubjayError, explain, reason
 from scrubjay.files import write_atomically
 from scrubjay.rooms.room import GOALS
 
@@ -58,7 +58,7 @@ class RoomFiles(Generic[T]):
         try:
             data = json.loads(Path(path).read_text())
         except (OSError, ValueError) as error:
-            raise self.error(f"{path}: not a file of {self.what}: {error}") from error
+            raise self.error(f"{path}: not a file of {self.what}: {reason(error)}") from error
         if not isinstance(data, dict) or data.pop("version", None) != self.version:
             raise self.error(f"{path}: not a file of {self.what} of version {self.version}{self._remedy}")
         digest = data.pop("sha256", None) if self.signed else None

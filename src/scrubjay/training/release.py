@@ -19,7 +19,7 @@ from scrubjay.agent import released, weights
 from scrubjay.agent.agent import load_agent
 from scrubjay.agent.encoders import FROM_FOLDER, FROM_PYTHON
 from scrubjay.agent.released import CARD, CARD_TEXT, PARTS, Card, CardText, ReleasedFile
-from scrubjay.errors import WeightsError, explain
+from scrubjay.errors import WeightsError, explain, reason
 from scrubjay.files import write_atomically
 from scrubjay.players.by_name import HIDERS, SEEKERS
 from scrubjay.spots.spots import DIFFICULTIES
@@ -36,7 +36,7 @@ def load_card_text(path: str | os.PathLike[str]) -> CardText:
     except ValidationError as error:
         raise WeightsError(f"{path}: {explain(error)}") from error
     except (OSError, ValueError, TypeError) as error:
-        raise WeightsError(f"{path}: not a card in TOML: {error}") from error
+        raise WeightsError(f"{path}: not a card in TOML: {reason(error)}") from error
 
 
 def write_release(

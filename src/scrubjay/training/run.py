@@ -29,7 +29,7 @@ from scrubjay.agent import released, weights
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.encoders import check_encoder, check_trusted
-from scrubjay.errors import RunError, WeightsError
+from scrubjay.errors import RunError, WeightsError, reason
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
 from scrubjay.training.config import TrainConfig, from_json, to_json
@@ -221,10 +221,14 @@ class Run:
 def read_config(folder: str | os.PathLike[str]) -> TrainConfig:
     """A run's config; RunError says what is wrong."""
     path = Path(folder) / CONFIG
+    if not path.exists():
+        raise RunError(
+            f"{folder} is not a run: " + (f"it has no {CONFIG}" if path.parent.is_dir() else "no such folder")
+        )
     try:
         about = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise RunError(f"{folder} is not a run: {error}") from error
+        raise RunError(f"{folder} is not a run: {CONFIG}: {reason(error)}") from error
     version = about.get("version") if isinstance(about, dict) else None
     if version != VERSION:
         raise RunError(

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from scrubjay.errors import RunError
+from scrubjay.errors import RunError, reason
 from scrubjay.files import write_atomically
 from scrubjay.training.run import LOG
 from scrubjay.viz.palette import PAPER, RULE, SERIES
@@ -34,7 +34,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
         if any(not isinstance(row[group], dict) for row in rows for group in GROUPS[:2]):
             raise ValueError("a line is not the row of an update")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{folder} has no log to draw: {error}") from error
+        raise RunError(f"{folder} has no log to draw: {reason(error)}") from error
     if not rows:
         raise RunError(f"{path} is empty: the run has no finished update yet")
     return rows
