@@ -43,8 +43,8 @@ MEASURES: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 
 DESCRIPTION = (
-    "Rooms, games and agents for Cache. `scrubjay COMMAND --help` lists a command's options, `scrubjay --version` prints "
-    "the version."
+    "Rooms, games and agents for Cache. `scrubjay COMMAND --help` lists a command's options, `scrubjay --version` "
+    "prints the version."
 )
 CONTINUE = ("spots", "placements", "tournament", "plan", "milestones", "study")
 """Commands that keep what is done when they are interrupted."""

@@ -107,7 +107,7 @@ def load_needed_spots(folder: Path | None, scene: str, goal: str) -> Spots:
 
 
 def _missing_spots(folder: Path | None, scenes: tuple[str, ...], goals: tuple[str, ...]) -> str:
-    """Which spots a tournament lacks, how to make all of them at once, and where it could be played with those there."""
+    """Which spots a tournament lacks, how to make them all, and where it could be played with those that are there."""
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     missing = [pair for pair in pairs if folder is None or not spots_path(folder, *pair).exists()]
     lacking = list(dict.fromkeys(scene for scene, _ in missing))
