@@ -15,7 +15,7 @@ import tyro
 from pydantic import ValidationError
 from rich.markup import escape
 
-from scrubjay import __version__
+import scrubjay
 from scrubjay.cli import (
     bench,
     evaluation,
@@ -89,7 +89,7 @@ def main() -> None:
     """Runs a command; a user's mistake and Ctrl-C are reported in one line, without a traceback."""
     words = sys.argv[1:]
     if words == ["--version"]:
-        print(f"scrubjay {__version__}")
+        print(f"scrubjay {scrubjay.__version__}")
         return
     interrupts: list[int] = []
     try:
