@@ -1,4 +1,4 @@
-"""Benchmarks: world, scaling, endurance, game, agent, step, learning."""
+"""Benchmarks: world, scaling, endurance, game, agent, step, learning, server."""
 
 from __future__ import annotations
 
@@ -180,3 +180,26 @@ def learning(
     changes |= {"spots": spots} if spots else {}
     changes |= {"overlap": overlap}
     print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile))
+
+
+def server(
+    participants: int = 100,
+    seconds: float = 600.0,
+    pause: float = 1.0,
+    idle: int = 0,
+    half_sent: int = 0,
+    size: int = 224,
+) -> None:
+    """Benchmarks the web server with simulated participants in a study: latencies, losses, memory. Prints JSON.
+
+    Args:
+        participants: Number of concurrent participants.
+        seconds: Duration.
+        pause: Seconds between a participant's actions.
+        idle: Connections held beside them that send nothing.
+        half_sent: Connections held beside them with a request that never ends.
+        size: Image size in pixels.
+    """
+    from scrubjay.bench.server import measure
+
+    print_json(measure(participants, seconds, pause, idle, half_sent, size, err))

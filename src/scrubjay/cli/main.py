@@ -40,6 +40,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
     bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.step, bench.learning,
+    bench.server,
 )  # fmt: skip
 
 DESCRIPTION = (

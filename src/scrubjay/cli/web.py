@@ -72,7 +72,13 @@ def serve(
 
 
 def participants(
-    count: int = 40, seconds: float = 120.0, url: str = "http://127.0.0.1:8000", study: str = "", pause: float = 1.0
+    count: int = 40,
+    seconds: float = 120.0,
+    url: str = "http://127.0.0.1:8000",
+    study: str = "",
+    pause: float = 1.0,
+    idle: int = 0,
+    half_sent: int = 0,
 ) -> None:
     """Load-tests a server with simulated participants and prints latencies and errors as JSON.
 
@@ -82,10 +88,12 @@ def participants(
         url: The server's URL.
         study: The study to take part in; by default the server's first, or free play if it has none.
         pause: Seconds between a participant's actions.
+        idle: Connections to hold that send nothing.
+        half_sent: Connections to hold with a request that never ends.
     """
     from scrubjay.web.load_test import run_load_test
 
-    print_json(run_load_test(count, seconds, url, study, pause))
+    print_json(run_load_test(count, seconds, url, study, pause, idle=idle, half_sent=half_sent))
 
 
 def dry_run(

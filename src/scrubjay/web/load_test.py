@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
@@ -23,6 +24,9 @@ TIMEOUT = 10.0
 COMMON_ACTIONS = ("MoveAhead", "MoveAhead", "RotateLeft", "RotateRight")
 RARE_ACTIONS = ("GiveUp", "Walk", "PickUp", "ReadyForSeeker", "Skip")
 """Taken one time in ten when available."""
+
+
+HALF_SENT = b"POST /api/play HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @dataclass
@@ -57,14 +61,40 @@ def run_load_test(
     pause: float = 1.0,
     seed: int = 0,
     report: LoadReport | None = None,
+    idle: int = 0,
+    half_sent: int = 0,
 ) -> dict[str, Any]:
     """Runs `count` simulated participants, each acting every `pause` seconds; returns the report as JSON.
 
-    They take part in the named study, by default the server's first, or in free play if it has none.
+    They take part in the named study, by default the server's first, or in free play if it has none. Meanwhile `idle`
+    connections that send nothing and `half_sent` requests that never end are held, and opened again when closed.
     """
     report = report or LoadReport()
-    asyncio.run(_run_all(count, seconds, url.rstrip("/"), study, pause, seed, report))
+
+    async def run() -> None:
+        held = [asyncio.create_task(_hold(url, b"")) for _ in range(idle)]
+        held += [asyncio.create_task(_hold(url, HALF_SENT)) for _ in range(half_sent)]
+        await _run_all(count, seconds, url.rstrip("/"), study, pause, seed, report)
+        for task in held:
+            task.cancel()
+        await asyncio.gather(*held, return_exceptions=True)
+
+    asyncio.run(run())
     return report.as_json()
+
+
+async def _hold(url: str, data: bytes) -> None:
+    """Holds a connection on which a request is begun and never ended."""
+    address = urlsplit(url)
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection(address.hostname, address.port or 80)
+            writer.write(data)
+            await reader.read()
+            writer.close()
+        except OSError:
+            pass
+        await asyncio.sleep(0.2)
 
 
 async def _run_all(

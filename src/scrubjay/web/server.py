@@ -27,6 +27,8 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000, log: Ca
     raise_descriptor_limit()
     with _bound(host, port) as sockets:  # First: if the port is taken, no database is created.
         server = Server(settings)
+        for entry in sockets:
+            entry.listen(backlog())  # Who connects as soon as the address is printed waits, and is not refused.
         log(f"Serving at {_url(host, sockets)} (the admin token is in {server.token_file})")
         uvicorn.Server(_config(server)).run(sockets)
 
