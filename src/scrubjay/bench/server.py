@@ -61,7 +61,7 @@ def measure(
             done = threading.Event()
             watch = threading.Thread(target=_watch, args=(process.pid, samples, done, console))
             watch.start()
-            before = _cpu_seconds(process.pid)
+            before = _cpu_seconds(process.pid), _cpu_seconds(os.getpid()), _busy_seconds()
             try:
                 result = run_load_test(
                     participants, seconds, url, pause=pause, report=report, idle=idle, half_sent=half_sent
@@ -69,16 +69,18 @@ def measure(
             finally:
                 done.set()
                 watch.join()
-            cpu = _cpu_seconds(process.pid) - before
+            after = _cpu_seconds(process.pid), _cpu_seconds(os.getpid()), _busy_seconds()
             process.kill()  # What was acknowledged must be there without an orderly end, too.
             process.wait()
         lost = _lost_steps(folder / "play.db", report)
     for error in sorted(set(report.errors)):
         console.print(f"{report.errors.count(error)} times {error}", markup=False)
+    cores = [round((end - start) / seconds, 2) for start, end in zip(before, after, strict=True)]
     settled = [mib for at, mib in samples if at >= min(MAX_RAMP_SECONDS, seconds / 3)] or [samples[-1][1]]
     return {
         **result, "lost_steps": lost, "host_mib_first_last": [settled[0], settled[-1]],
-        "host_mib_most": max(mib for _, mib in samples), "server_cpu_share": round(cpu / seconds, 3),
+        "host_mib_most": max(mib for _, mib in samples), "cores_server": cores[0], "cores_participants": cores[1],
+        "cores_others": round(cores[2] - cores[0] - cores[1], 2),
         "participants": participants, "seconds": seconds, "idle": idle, "half_sent": half_sent, "size": size,
         "machine": machine("cpu"),
     }  # fmt: skip
@@ -142,6 +144,12 @@ def _cpu_seconds(pid: int) -> float:
     """Processor time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _busy_seconds() -> float:
+    """Processor time of all processes of the machine so far."""
+    user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def _lost_steps(path: Path, report: LoadReport) -> int:
