@@ -98,7 +98,10 @@ def write_study(folder: Path, per_room: int = 10) -> None:
             x, y = positions[rng.integers(len(positions))]
             start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
             spec = EpisodeSpec(goal, start, Stage.EM, Stage.OH)
-            hidden: Hidden = {"pose": [float(value) for value in spot.pose], "open": [int(value) for value in spot.open]}
+            hidden: Hidden = {
+                "pose": [float(value) for value in spot.pose],
+                "open": [int(value) for value in spot.open],
+            }
             records.append(Record(scene, spec, 224, "OpenGL", [1] * 5, {"hider": "anywhere"}, hidden=hidden))
     save_records(records, folder / "places.jsonl")
     (folder / "study.toml").write_text(STUDY)
