@@ -2,6 +2,8 @@
 
 import pytest
 from browser_helpers import PHONE, expect, press, start_trial, wait_for_steps
+from study_helpers import QUESTIONS, write
+from study_helpers import site as site_of
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
 DESKTOP = {"width": 1280, "height": 800}
@@ -104,6 +106,36 @@ STATES = [home, setup, seeking, hiding, result, watch, replay, consent, instruct
 @pytest.mark.parametrize("show", STATES, ids=lambda show: show.__name__)
 def test_axe_finds_nothing(page, site, show):
     show(page, *site)
+    assert not violations(page)
+
+
+def test_axe_finds_nothing_in_questionnaires_endings_and_refusals(page, folder):
+    optional = QUESTIONS.replace("points = 5", 'points = 11\nlow = "Easy"\nhigh = "Hard"\nrequired = false')
+    write(folder, 'platform = "mturk"', optional + '[bonus]\nfound = 0.1\ncurrency = "GBP"')
+    with site_of(folder) as here:
+        link = f"{here.url}study/find?workerId=W&hitId=h&assignmentId=a&turkSubmitTo=https://www.mturk.com"
+        page.goto(link)
+        page.get_by_role("button", name="I agree").click()
+        page.get_by_label("How old are you?").fill("33")
+        found = violations(page)
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("button", name="Start the trials")).to_be_visible()
+        here.play(here.enter(workerId="W", hitId="h", assignmentId="a"), claims=2)
+        page.goto(link)
+        expect(page.get_by_role("radio", name="11: Hard")).to_be_visible()
+        found += violations(page)
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("button", name="Submit to Mechanical Turk")).to_be_visible()
+        found += violations(page)
+        page.goto(f"{here.url}study/find")
+        expect(page.get_by_text("Please open this study from Mechanical Turk")).to_be_visible()
+        found += violations(page)
+        page.console_errors.clear()
+    assert not found
+
+
+def violations(page) -> list[tuple]:
+    """What axe finds on the page, in light and dark, on a phone and on a desktop."""
     found = []
     for scheme in ("light", "dark"):
         for viewport in (PHONE, DESKTOP):
@@ -112,4 +144,4 @@ def test_axe_finds_nothing(page, site, show):
             for violation in axe.Axe().run(page).response["violations"]:
                 nodes = [node["html"][:200] for node in violation["nodes"]]
                 found.append((violation["impact"], violation["id"], scheme, viewport["width"], nodes[:3]))
-    assert not found
+    return found

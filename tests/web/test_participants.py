@@ -1,13 +1,16 @@
 """Participants: who they are on a platform, their one place, questionnaires, bonuses, pilots, and their export."""
 
 import json
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 from study_helpers import PROLIFIC, QUESTIONS, TURK, site, write
 from web_helpers import download, request
 
 from scrubjay.errors import StudyError
-from scrubjay.web.study_file import Bonus
+from scrubjay.web.study_file import Bonus, Study, check_completion_code
 from scrubjay.web.study_protocol import load_study
 
 # Completion codes and consent.
@@ -206,3 +209,11 @@ def test_a_pilot_may_change_and_its_data_are_set_aside(folder):
     write(folder, "pilot = true")
     with pytest.raises(StudyError, match="give it another name"), site(folder):
         pass
+
+
+def test_the_study_files_of_the_guide_are_valid():
+    guide = Path(__file__).parents[2] / "docs" / "studies.md"
+    studies = [Study(**tomllib.loads(text)) for text in re.findall(r"```toml\n(.*?)```", guide.read_text(), re.S)]
+    assert [study.kind for study in studies] == ["hide", "seek"]
+    for study in studies:
+        check_completion_code(study)

@@ -27,12 +27,11 @@ function field(question) {
   if (question.kind === "text") return textField(question);
   const choices = question.kind === "choice" ? question.choices.map((choice) => [choice, choice]) : points(question);
   const radios = choices.map(([value, text, label]) => radio(question, value, text, label));
-  if (!question.required) radios.push(radio(question, "", "No answer"));
   const ends = question.low || question.high
     ? [element("div", { className: "ends", "aria-hidden": "true" },
         element("span", {}, question.low), element("span", {}, question.high))] : [];
   return element("fieldset", { className: question.kind }, element("legend", {}, asked(question)), ...ends,
-    element("div", { className: "options" }, ...radios));
+    element("div", { className: "options" }, ...radios), question.required ? "" : radio(question, "", "No answer"));
 }
 
 function textField(question) {
