@@ -241,6 +241,23 @@ def test_a_replay_reports_the_first_difference(played):
     assert done.returncode == 2 and "cut.json, line 1: not JSON" in " ".join(done.stderr.split())
 
 
+def test_bad_records_do_not_keep_others_from_being_checked(played):
+    folder, _ = played
+    line = (folder / "game" / "record.json").read_text()
+    bad = [
+        json.loads(line) | change for change in ({"size": "large"}, {"scene": "FloorPlan999"}, {"renderer": "Pencil"})
+    ]
+    (folder / "some.jsonl").write_text("".join(json.dumps(record) + "\n" for record in bad) + line + line[:-30])
+    done = scrubjay("replay", "some.jsonl", "--check", cwd=folder)
+    errors = done.stderr.splitlines()
+    assert done.returncode == 1 and done.stdout.startswith("4: Cup in FloorPlan501") and "the same" in done.stdout
+    for number, words in enumerate(("size: input should be", "unknown scene", "unknown renderer"), 1):
+        assert any(error.startswith(f"{number}: ") and words in error for error in errors)
+    assert "5: some.jsonl, line 5: not JSON, perhaps truncated" in done.stderr and "Traceback" not in done.stderr
+    done = scrubjay("story", "game/game.mp4", cwd=folder)
+    assert done.returncode == 2 and "game/game.mp4, line 1: not JSON" in " ".join(done.stderr.split())
+
+
 def test_games_are_played_and_recorded(tmp_path):
     args = ("--hider", "heuristic", "--seeker", "oracle", "--seed", "2")
     done = scrubjay("games", "FloorPlan501", *args, "--out", "games.jsonl", cwd=tmp_path)

@@ -239,8 +239,11 @@ def test_bad_records_of_people_are_refused(people, tmp_path):
         (json.dumps({**data, "scene": "FloorPlan999"}), "line 2: unknown scene 'FloorPlan999'"),
         (json.dumps({**data, "spec": search.to_dict()}), "line 2: nobody hid anything in this game"),
         (json.dumps({**data, "hidden": None}), "line 2: nobody hid anything in this game"),
-        (json.dumps({**data, "hidden": {**data["hidden"], "open": [999]}}), "line 2: .* openables, the record 1000"),
-        (json.dumps(outside), "line 2: no body can stand"),
+        (
+            json.dumps({**data, "hidden": {**data["hidden"], "open": [999]}}),
+            "line 2: hidden.open: .* openables, the record number 999",
+        ),
+        (json.dumps(outside), "line 2: spec.start: no body can stand"),
     ):
         (tmp_path / "people.jsonl").write_text(good[0] + "\n" + line + "\n")
         with pytest.raises(PlanError, match=message):

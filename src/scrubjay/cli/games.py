@@ -77,28 +77,32 @@ def play(
 
 
 def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = False) -> None:
-    """Replays recorded games bit-exactly and reports the first difference; exits with 1 if there is one.
+    """Replays recorded games bit-exactly and reports each one's first difference; exits with 1 if there is one.
 
     Args:
         records: A file of records.
         check: Only check, without printing every step.
     """
-    from scrubjay.errors import RecordError
-    from scrubjay.game.record import load_records
+    from scrubjay.errors import RecordError, ScrubjayError
+    from scrubjay.game.record import read_records
     from scrubjay.viz.episode import replay_lines
 
+    lines = list(read_records(records))
+    if all(isinstance(record, RecordError) for _, record in lines):
+        raise lines[0][1]  # type: ignore[misc]
     different = 0
-    for number, record in enumerate(load_records(records), 1):
+    for number, record in lines:
         try:
+            if isinstance(record, RecordError):
+                raise record
             for line in replay_lines(record):
                 if not check:
                     print(line)
             print(f"{number}: {record.goal} in {record.scene}, {len(record.actions)} steps, the same: {record.hash}")
-        except RecordError as error:
+        except (ScrubjayError, ValueError) as error:  # Also rooms and renderers that do not exist.
             different += 1
-            err.print(
-                f"{number}: {record.goal} in {record.scene}, not the same: {error}", highlight=False, markup=False
-            )
+            name = "" if isinstance(record, RecordError) else f"{record.goal} in {record.scene}, not the same: "
+            err.print(f"{number}: {name}{error}", highlight=False, markup=False, soft_wrap=True)
     if different:
         sys.exit(1)
 

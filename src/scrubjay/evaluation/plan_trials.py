@@ -29,7 +29,7 @@ from scrubjay.evaluation.trials import (
 )
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.game.record import Record, load_records
+from scrubjay.game.record import Record, check_fits, load_records
 from scrubjay.players.by_name import HIDERS, SEEKERS
 from scrubjay.rooms.generate import check_scene
 from scrubjay.rooms.room import GOALS
@@ -214,7 +214,7 @@ def _load_people(path: Path) -> list[Record]:
     """Hidings of people; PlanError names the first record that is none, or does not fit its room."""
     try:
         records = load_records(path)
-    except (OSError, UnicodeDecodeError, RecordError) as error:
+    except (OSError, RecordError) as error:
         raise PlanError(f"people: {error}") from error
     for number, record in enumerate(records, 1):
         try:
@@ -227,18 +227,10 @@ def _load_people(path: Path) -> list[Record]:
     rooms = dict(zip(scenes, build_rooms(scenes), strict=True))
     for number, record in enumerate(records, 1):
         try:
-            _check_fits(record, rooms[record.scene])
-        except ValueError as error:
+            check_fits(record, rooms[record.scene])
+        except RecordError as error:
             raise PlanError(f"people: {path}, line {number}: {error}") from error
     return records
-
-
-def _check_fits(record: Record, room: CompiledRoom) -> None:
-    """ValueError unless a body can stand at the start, and the room has what is open."""
-    room.floor.grid(record.start[:2], record.start.rotation % 90)
-    spec = search_after(record)
-    if any(number >= len(room.openables) for number in spec.open):
-        raise ValueError(f"{record.scene} has {len(room.openables)} openables, the record {max(spec.open) + 1}")
 
 
 def _load_table(path: Path) -> tuple[PeopleRow, ...]:

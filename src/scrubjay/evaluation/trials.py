@@ -178,14 +178,14 @@ def _search(journal: Journal, world: World, room: CompiledRoom, trial: Trial) ->
         record = journal.hidings[match]
         match = replace(match, spec=search_after(record))
     if match not in journal.scores:
-        unplayed = _unplayed_record(match, world)
+        unplayed = _unplayed_record(match, world, room)
         journal.add_score(match, unplayed, score(record or unplayed, room))
     return match
 
 
-def _unplayed_record(match: Match, world: World) -> Record:
+def _unplayed_record(match: Match, world: World, room: CompiledRoom) -> Record:
     """The record of a search before its first step."""
-    record = new_record(match.scene, match.spec, world, {"hider": match.hider})
+    record = new_record(room.room, match.spec, world, {"hider": match.hider})
     record.hidden = {"pose": list(match.spec.pose or ()), "open": list(match.spec.open)}
     return record
 

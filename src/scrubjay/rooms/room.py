@@ -9,10 +9,11 @@ them in loops.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -95,6 +96,12 @@ class Room:
         """West, south, east and north end of the floor."""
         xs, ys = zip(*self.outline, strict=True)
         return min(xs), min(ys), max(xs), max(ys)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of all that it holds; the same after a file was written and read."""
+        data = json.loads(json.dumps(asdict(self)), parse_int=float)  # Files turn whole lengths into floats.
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     def of_type(self, *types: str) -> list[Thing]:
         return [thing for thing in self.things if thing.type in types]
