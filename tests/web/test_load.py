@@ -79,7 +79,10 @@ def test_nothing_acknowledged_is_lost_in_fifty_kills(tmp_path, study_file):
         with server_process(tmp_path, port, study=study_file) as (process, url):
             if load is None:
                 load = threading.Thread(
-                    target=run_load_test, args=(10, 3600, url), kwargs=dict(pause=0.1, report=report)
+                    target=run_load_test,
+                    args=(10, 3600, url),
+                    kwargs=dict(pause=0.1, report=report),
+                    daemon=True,  # A failed test must not wait for it.
                 )
                 load.start()
             wait_for_answers(load, report, len(report.latencies) + 40)
@@ -87,7 +90,7 @@ def test_nothing_acknowledged_is_lost_in_fifty_kills(tmp_path, study_file):
         check_stored(tmp_path, report)
     report.end = 0
     load.join()
-    assert len(report.latencies) >= 2000 and report.finished > 50
+    assert len(report.latencies) >= 2000 and len(report.participants) >= 10
     # What the server knew it still knows: errors are those of connections.
     assert not [error for error in report.errors if "no such" in error or "HTTP" in error]
 
@@ -103,9 +106,9 @@ def check_stored(folder: Path, report: LoadReport) -> None:
         stored = stored_actions(database)
         participants = {row["token"]: row["status"] for row in database.all("SELECT token, status FROM participants")}
     assert sum(report.acknowledged.values()) > 5
-    assert all(stored[trial] >= steps for trial, steps in report.acknowledged.items())
+    assert all(stored[trial] >= steps for trial, steps in dict(report.acknowledged).items())
     order = ("consent", "instructions", "trials", "done")
-    for participant, status in report.participants.items():
+    for participant, status in dict(report.participants).items():
         assert order.index(participants[participant]) >= order.index(status)
 
 
