@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -208,15 +208,14 @@ def server_process(
     port: int,
     size: int = SIZE,
     study: Path | None = None,
-    descriptors: int | None = None,
+    prefix: Sequence[str] = (),
     stderr: Any = None,
 ) -> Iterator[tuple[subprocess.Popen, str]]:
     """A server in its own process, without the garbage collector, and its URL; killed at the end.
 
-    It may have so many file descriptors; its log goes to `stderr`.
+    The words of `prefix` are a command that runs it; its log goes to `stderr`.
     """
-    limit = [] if descriptors is None else ["prlimit", f"--nofile={descriptors}"]
-    arguments = [*limit, sys.executable, __file__, str(folder), str(port), str(size), *([study] if study else [])]
+    arguments = [*prefix, sys.executable, __file__, str(folder), str(port), str(size), *([study] if study else [])]
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=stderr)
     url = f"http://127.0.0.1:{port}"
     try:

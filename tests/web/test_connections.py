@@ -120,7 +120,7 @@ def test_half_sent_requests_exhaust_no_descriptors(tmp_path):
     log, port = tmp_path / "log", free_port()
     with (
         open(log, "w") as file,
-        server_process(tmp_path, port, descriptors=128, stderr=file) as (_, url),
+        server_process(tmp_path, port, prefix=["prlimit", "--nofile=128"], stderr=file) as (_, url),
         ExitStack() as stack,
     ):
         trial = new_game(url)

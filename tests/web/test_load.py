@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -16,6 +17,12 @@ from scrubjay.game.actions import NUMBERS
 from scrubjay.web.database import Database
 from scrubjay.web.load_test import LoadReport, run_load_test
 from scrubjay.web.server import running
+
+
+def can_mount() -> bool:
+    """Whether a namespace of our own can be made, and a file system mounted in it."""
+    command = ["unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt"]
+    return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def test_simulated_participants_play_without_errors(tmp_path):
@@ -70,6 +77,41 @@ def test_nothing_acknowledged_is_lost_on_a_full_disk_and_games_continue_when_the
     check_stored(tmp_path, report)
     assert log[0].startswith(f"{tmp_path / 'play.db'} cannot be written: ") and "can be written again" in log[-1]
     assert len(log) <= 4, log
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_mount(), reason="needs a namespace in which to mount a small disk")
+def test_a_small_disk_fills_up_in_the_middle_of_a_study(tmp_path, study_file):
+    """The same on a file system of 4 MB, which a file fills to the last byte; in the end the server is killed."""
+    port, report, folder = free_port(), LoadReport(), tmp_path / "disk"
+    folder.mkdir()
+    mount = 'mount -t tmpfs -o size=4m none "$0" && "$@"; exec sleep 600'
+    prefix = ["unshare", "-Urm", "sh", "-c", mount, str(folder)]
+    with server_process(folder, port, study=study_file, prefix=prefix, stderr=subprocess.PIPE) as (shell, url):
+        disk = Path(f"/proc/{shell.pid}/root{folder}")
+        load = threading.Thread(target=run_load_test, args=(10, 300, url), kwargs=dict(pause=0.1, report=report))
+        load.start()
+        wait_for_answers(load, report, 100)
+        with open(disk / "filler", "wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
+            while True:
+                filler.write(b"x" * 4096)
+        time.sleep(2)
+        status, answer = request(url, "/api/studies/find/join", {"parameters": {}})
+        assert status == 503 and answer["error"] == "storage"
+        before = len(report.latencies)
+        time.sleep(1)
+        assert len(report.latencies) == before
+        (disk / "filler").unlink()
+        wait_for_answers(load, report, before + 100)
+        os.kill(int(Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text()), signal.SIGKILL)
+        report.end = 0
+        load.join()
+        shutil.copytree(disk, tmp_path / "copy")
+    log = shell.stderr.read().decode()
+    assert len(report.latencies) >= before + 100
+    check_stored(tmp_path / "copy", report)
+    assert "cannot be written: database or disk is full" in log and "can be written again" in log
+    assert len(log.splitlines()) <= 6, log
 
 
 @pytest.mark.slow
