@@ -108,8 +108,11 @@ def test_a_participant_of_prolific_goes_from_its_link_to_its_completion_link(pag
         page.keyboard.press("ArrowLeft")
         expect(scale.get_by_role("radio", name="4 of 5")).to_be_checked()
         page.get_by_label("Anything else? (optional)").fill("=No,\nthank you")
+        page.reload()  # What was filled in is kept.
+        expect(scale.get_by_role("radio", name="4 of 5")).to_be_checked()
         page.get_by_role("button", name="Continue").click()
         expect(page.locator("#code")).to_have_text("JAY7")
+        assert not page.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft')).length")
         expect(page.locator("#bonus")).to_have_text("Your bonus: 0.50 GBP")
         page.route("https://app.prolific.com/**", lambda route: route.fulfill(body="Thank you!"))
         page.get_by_role("link", name="Finish").click()

@@ -29,9 +29,10 @@ JSON = st.recursive(
     max_leaves=12,
 )
 KEYS = [
-    "role", "scene", "goal", "opponent", "seed", "do", "parameters", "hider", "seeker", "version", "actions", "spec",
+    "role", "scene", "goal", "opponent", "seed", "do", "answers", "at", "parameters", "hider", "seeker", "version",
+    "actions", "spec",
 ]  # fmt: skip
-WORDS = ["seek", "hide", "hut", "Cup", "somewhere", "random", "agree", "next", "foyer-1", "ClaimVisible"]
+WORDS = ["seek", "hide", "hut", "Cup", "somewhere", "random", "agree", "answer", "next", "foyer-1", "ClaimVisible"]
 ALMOST_VALID = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(WORDS) | JSON, max_size=6)
 NAMES = sorted({name for names in ALLOWED.values() for name in names})
 MESSAGES = st.one_of(
@@ -39,10 +40,11 @@ MESSAGES = st.one_of(
     st.binary(max_size=60),
     JSON.map(json.dumps),
     st.fixed_dictionaries(
-        {"type": st.sampled_from(["act", "point", "ping", "hello", "x"]) | JSON},
+        {"type": st.sampled_from(["act", "point", "ping", "focus", "hello", "x"]) | JSON},
         optional={
             "id": st.integers(0, 9) | JSON, "do": st.sampled_from(NAMES) | JSON, "x": st.floats(0, 1) | JSON,
             "y": st.floats(0, 1) | JSON, "to": st.sampled_from(["open", "place"]) | JSON, "trial": JSON,
+            "focused": st.booleans(), "at": st.integers() | JSON,
         },
     ).map(json.dumps),
 )  # fmt: skip

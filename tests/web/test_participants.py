@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from study_helpers import PROLIFIC, QUESTIONS, TURK, site, write
-from web_helpers import download, request
+from web_helpers import download, playing, request
 
 from scrubjay.errors import StudyError
 from scrubjay.web.study_file import Bonus, Study, check_completion_code
@@ -42,9 +42,10 @@ def test_codes_platform_ids_and_times_of_consent_are_exported(folder):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ('code = "ABC"\nreturn_to = "https://app.prolific.com/submissions/complete?cc=ABD"', "carries the code ABD"),
+        ('code = "ABC"\nreturn_to = "https://app.prolific.com/submissions/complete?cc=ABD"', "carries the code 'ABD'"),
         ('return_to = "https://app.prolific.com/submissions/complete?cc=ABD"', "each participant's own: set code"),
-        ('code = "A B"\nreturn_to = "https://example.org/?code=A%20C&x=1"', "carries the code A C"),
+        ('code = "A B"\nreturn_to = "https://example.org/?code=A%20C&x=1"', "carries the code 'A C'"),
+        ('code = "ABC"\nreturn_to = "https://app.prolific.com/submissions/complete?cc="', "carries the code ''"),
     ],
 )
 def test_a_completion_link_with_another_code_than_the_pages_is_refused(folder, settings, message):
@@ -106,6 +107,28 @@ def test_a_study_can_ask_for_a_platforms_parameters(folder):
     write(folder, 'platform = "sona"')
     with pytest.raises(StudyError, match="platform"):
         load_study(folder / "study.toml")
+
+
+# Attention.
+
+
+def test_losses_of_focus_are_counted_and_timed(folder):
+    write(folder)
+    with site(folder) as here:
+        token = here.enter()
+        here.advance(token, "agree")
+        with playing(here.url, here.advance(token, "practise")["practice"]) as one:
+            assert one.ask(type="focus", focused=False, at=1)["type"] == "pong"  # Practice does not count.
+        here.advance(token, "begin")
+        with playing(here.url, here.advance(token, "next")["trial"]) as one:
+            for focused, seconds in ((False, 5), (True, 20), (False, 1), (False, 2)):
+                assert one.ask(type="focus", focused=focused, at=1500)["type"] == "pong"
+                here.clock.now += seconds
+            one.ask(type="act", do="ClaimVisible", at=2500)
+        (trial,), changes, (action,) = (here.rows(f"{name}.csv") for name in ("trials", "focus", "actions"))
+    assert trial["focus_losses"] == "2" and float(trial["unfocused_seconds"]) == 5 + 3
+    assert [row["focused"] for row in changes] == ["False", "True", "False", "False"]
+    assert {row["client_time"] for row in changes} == {"1.5"} and action["client_time"] == "2.5"
 
 
 # Questionnaires.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from scrubjay.cli.arguments import ImageSize, Natural, Positive, PositiveFloat
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
@@ -99,10 +100,10 @@ def participants(
 def dry_run(
     study: Path,
     out: Path = Path("out/dry-run"),
-    participants: int = 5,
-    speed: float = 20.0,
-    seed: int = 0,
-    size: int = 224,
+    participants: Positive = 5,
+    speed: PositiveFloat = 20.0,
+    seed: Natural = 0,
+    size: ImageSize = 224,
     renderer: Renderer = "auto",
 ) -> None:
     """Tries a study with simulated participants, who go through all of it on a real server; exports its data.

@@ -12,7 +12,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ HIDING_STEPS = 12
 """Steps that a hider walks, on average, and tries to place the object before walking on."""
 LEAVES, DECLINES = 5, 10
 """Every so many participants leave before the last trial, or do not agree."""
+AT_ONCE = 12
+"""Participants at a time."""
 TIMEOUT = 60.0
 UNFOCUSED = 0.02
 """Probability of a loss of focus before an action."""
@@ -70,27 +72,31 @@ def dry_run(
 
     `progress` gets the number of participants who have left or finished, and their total; `settings` are the server's.
     """
-    if participants < 1 or speed < 1:
-        raise ValueError("participants and speed must be at least 1")
     if (out / "play.db").exists():
         raise StudyError(f"{out}: has the data of an earlier dry run: choose another folder")
     name = load_study(study)[0].name
     clock = FastClock(speed)
     with running(Settings(out / "play.db", [study], clock=clock, **settings)) as (server, url):
         people = [_Person(server, url.rstrip("/"), name, k, random.Random(f"{seed} {k}")) for k in range(participants)]
-
-        async def run() -> None:
-            for done, person in enumerate(asyncio.as_completed([person.run() for person in people]), 1):
-                await person
-                progress(done, participants)
-
-        asyncio.run(run())
+        asyncio.run(_run_all(people, progress))
     for file in export.FILES:
         write_atomically(out / file, "".join(export.export_file(out / "play.db", name, file)))
     (numbers,) = export.read_progress(out / "play.db")
     sources = {source["source"]: {key: source[key] for key in ("done", "found")} for source in numbers["sources"]}
     keys = ("participants", "finished", "declined", "under_way", "trials_done", "trials_wanted")
     return {"study": name, **{key: numbers[key] for key in keys}, "sources": sources}
+
+
+async def _run_all(people: Sequence[_Person], progress: Callable[[int, int], None]) -> None:
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def run(person: _Person) -> None:
+        async with places:
+            await person.run()
+
+    for done, person in enumerate(asyncio.as_completed([run(person) for person in people]), 1):
+        await person
+        progress(done, len(people))
 
 
 @dataclass

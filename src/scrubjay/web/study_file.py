@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -140,7 +140,7 @@ class Study(Table):
 
     def completion_link(self, code: str) -> str:
         """Where a participant with this code is sent at the end; empty if nowhere."""
-        return self.return_to.replace(CODE_IN_LINK, code)
+        return self.return_to.replace(CODE_IN_LINK, quote(code, safe=""))
 
     def stored(self) -> dict[str, Any]:
         """As databases contain it: fields that older databases lack are left out while they have no effect."""
@@ -154,8 +154,8 @@ def check_completion_code(study: Study) -> None:
 
     Not one of `Study`'s own checks, since databases may contain such studies, whose data can still be exported.
     """
-    query = parse_qs(urlsplit(study.return_to).query)
+    query = parse_qs(urlsplit(study.return_to).query, keep_blank_values=True)
     for carried in (value for key in CODE_PARAMETERS for value in query.get(key, ())):
         if carried not in (study.code, CODE_IN_LINK):
             shown = f"code {study.code}" if study.code else "a code of each participant's own: set code"
-            raise StudyError(f"return_to carries the code {carried}, but the page shows {shown}")
+            raise StudyError(f"return_to carries the code {carried!r}, but the page shows {shown}")

@@ -4,17 +4,29 @@ import { element } from "./dom.js";
 
 const MAX_LENGTH = 2000;
 
-/** A form for questions of the study; submit(answers) gets the answers by the questions' names, null where none. */
-export function questionnaire(questions, submit) {
+/**
+ * A form for questions of the study; submit(answers) gets the answers by the questions' names, null where none.
+ * What was filled in survives a reload: `draft` has get() and set(text) to keep it.
+ */
+export function questionnaire(questions, submit, draft) {
   const button = element("button", { type: "submit", className: "primary" }, "Continue");
   const form = element("form", { className: "questions", autocomplete: "off" }, ...questions.map(field), button);
+  fill(form, questions, JSON.parse(draft.get() ?? "{}"));
+  form.addEventListener("input", () => draft.set(JSON.stringify(answers(form, questions))));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
-    await submit(Object.fromEntries(questions.map((question) => [question.name, answerTo(form, question)])));
+    await submit(answers(form, questions));
     button.disabled = false;
   });
   return form;
+}
+
+const answers = (form, questions) =>
+  Object.fromEntries(questions.map((question) => [question.name, answerTo(form, question)]));
+
+function fill(form, questions, values) {
+  for (const { name } of questions) if (values[name]) form.elements[`question-${name}`].value = values[name];
 }
 
 function answerTo(form, { name, kind }) {

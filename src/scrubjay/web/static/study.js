@@ -49,7 +49,9 @@ async function arrive() {
 /** Takes the next step and shows the new status; the current one if the step was refused as out of order. */
 async function advance(action, details = {}) {
   try {
-    show(await postJson("/api/participant", { do: action, at: Date.now(), ...details }, token));
+    const status = await postJson("/api/participant", { do: action, at: Date.now(), ...details }, token);
+    if (action === "answer") for (const part of ["before", "after"]) draft(part).set(null);
+    show(status);
   } catch (error) {
     if (error.status !== 409) throw error;
     show(await getJson("/api/participant", token));
@@ -111,8 +113,8 @@ const PAGES = {
     ...paragraphs(consent),
     buttonRow(advanceButton("I agree", "agree", "primary"), advanceButton("I do not agree", "decline")),
   ],
-  before: ({ questions }) => questionPage("First, a few questions.", questions),
-  after: ({ questions }) => questionPage("You have finished the trials. A few last questions.", questions),
+  before: ({ questions }) => questionPage("before", "First, a few questions.", questions),
+  after: ({ questions }) => questionPage("after", "You have finished the trials. A few last questions.", questions),
   instructions: ({ instructions, kind, of }) => [
     ...paragraphs(instructions),
     keyTable(kind),
@@ -141,9 +143,15 @@ const PAGES = {
   ],
 };
 
-const questionPage = (text, questions) => [
+/** Keeps a questionnaire's answers in the browser until they are sent: the server has them once its page is left. */
+const draft = (part) => ({
+  get: () => browserStorage.get(`draft.${token}.${part}`),
+  set: (text) => browserStorage.set(`draft.${token}.${part}`, text),
+});
+
+const questionPage = (part, text, questions) => [
   element("p", {}, text),
-  questionnaire(questions, (answers) => attempt(() => advance("answer", { answers }))),
+  questionnaire(questions, (answers) => attempt(() => advance("answer", { answers })), draft(part)),
 ];
 
 /** Submits an external question to Mechanical Turk. */
