@@ -88,6 +88,29 @@ def test_whole_requests_and_sockets_outlive_the_time_limits(hasty):
             assert one.act("RotateLeft")["steps"] == steps
 
 
+def test_a_client_that_does_not_read_is_disconnected(tmp_path):
+    """An HTTP client that asks for more than buffers hold, and a WebSocket that ignores the seeker it watches."""
+    limits = Limits(send_seconds=1.0)
+    with running(make_settings(tmp_path, limits=limits)) as (server, url), ExitStack() as stack:
+        greedy = stack.enter_context(connection(url))
+        greedy.settimeout(20)
+        with pytest.raises(ConnectionError):  # Reset, or a broken pipe.
+            while True:
+                greedy.sendall(b"GET /static/home.webp HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+        trial = new_game(url, "hide", "random")
+        address = urlsplit(url)
+        small = socket.socket()
+        small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        small.connect((address.hostname, address.port))
+        with playing(url, trial, sock=stack.enter_context(small), max_queue=1) as one:
+            for do in ("HideHere", "DropObject", "ReadyForSeeker"):
+                assert one.act(do)["type"] == "state"
+            deadline = time.monotonic() + 30
+            while server.sessions.active[trial].client is not None and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert server.sessions.active[trial].client is None
+
+
 def test_half_sent_requests_of_a_client_give_way_to_its_next(tmp_path):
     with running(make_settings(tmp_path, limits=Limits(per_client=6))) as (_, url), ExitStack() as stack:
         one = stack.enter_context(playing(url, new_game(url)))

@@ -134,7 +134,7 @@ def test_nothing_acknowledged_is_lost_in_fifty_kills(tmp_path, study_file):
     load.join()
     assert len(report.latencies) >= 2000 and len(report.participants) >= 10
     # What the server knew it still knows: errors are those of connections.
-    assert not [error for error in report.errors if "no such" in error or "HTTP" in error]
+    assert not [error for error in report.errors if "no such" in error or "HTTPError" in error]
 
 
 def wait_for_answers(load: threading.Thread, report: LoadReport, count: int) -> None:

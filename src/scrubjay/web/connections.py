@@ -9,6 +9,7 @@ import asyncio
 import errno
 import logging
 import resource
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +42,7 @@ class Limits:
     body_seconds: float = 60.0
     """For a request's body."""
     send_seconds: float = 60.0
-    """For a client to read on when an answer waits."""
+    """For a client to read on when an answer waits (on Linux)."""
 
     def __post_init__(self) -> None:
         if self.per_client < 1:
@@ -78,12 +79,14 @@ class LimitedProtocol(H11Protocol):
     waiting_since: float | None = None
     """When it began to wait for headers or a body; None while it does not."""
     _timer: asyncio.TimerHandle | None = None
-    _send_timer: asyncio.TimerHandle | None = None
     _watched: Any = None
     """The client's state in h11 that the timer is for."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux. It holds for WebSockets, too, whose protocol is another.
+            milliseconds = int(1000 * self.limits.send_seconds)
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
         self._watch()
         mine = [other for other in self.connections if _address(other) == _address(self)]
         if len(mine) > min(self.limits.per_client, self.total * 3 // 4):
@@ -103,16 +106,6 @@ class LimitedProtocol(H11Protocol):
         super().on_response_complete()
         self._watch()
 
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._send_timer = self.loop.call_later(self.limits.send_seconds, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
-
     def _watch(self) -> None:
         """Starts the timer when the connection begins to wait for headers or a body; stops it when they are here."""
         if self.transport.is_closing() or self.transport.get_protocol() is not self:  # Closed, or a WebSocket now.
@@ -126,10 +119,9 @@ class LimitedProtocol(H11Protocol):
                 self._timer = self.loop.call_later(seconds, self._close, TIMED_OUT)
 
     def _cancel(self) -> None:
-        for timer in (self._timer, self._send_timer):
-            if timer is not None:
-                timer.cancel()
-        self._timer = self._send_timer = self.waiting_since = None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.waiting_since = None
 
     def _close_oldest(self, connections: Iterable[Any]) -> None:
         """Closes the connection that has waited longest for a request, or this one."""
