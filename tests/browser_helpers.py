@@ -1,18 +1,40 @@
-"""Drives the pages in Chromium with Playwright. Importing this skips a test module where either is missing."""
+"""Drives the pages in Chromium and Firefox with Playwright. Importing this skips a test module where it is missing."""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import firefox_bidi
 import pytest
 
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM, FIREFOX = Path("/usr/bin/chromium"), Path(firefox_bidi.FIREFOX)
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-if not CHROMIUM.exists():
-    pytest.skip("Chromium is not installed", allow_module_level=True)
 expect = playwright.expect
 
 PHONE = {"width": 375, "height": 667}
+
+
+@contextmanager
+def running_browser(name: str, folder: Path) -> Iterator:
+    """Chromium or Firefox; skips the tests where it is not installed."""
+    if not (CHROMIUM if name == "chromium" else FIREFOX).exists():
+        pytest.skip(f"{name.capitalize()} is not installed")
+    with playwright.sync_playwright() as driver:
+        if name == "chromium":
+            browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        else:
+            script = folder / "firefox"
+            script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{firefox_bidi.__file__}" "$@"\n')
+            script.chmod(0o755)
+            browser = driver.firefox.launch(executable_path=script, channel="moz-firefox", downloads_path=folder)
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 def wait_for_steps(page, steps: int) -> None:
@@ -41,6 +63,26 @@ def click_image(page, at: tuple[float, float]) -> None:
 def image(page) -> str:
     """The image as a data URL."""
     return page.locator(".view .picture").evaluate("canvas => canvas.toDataURL()")
+
+
+def is_firefox(page) -> bool:
+    return page.context.browser.browser_type.name == "firefox"
+
+
+def downloaded(page, click: Callable[[], None]) -> tuple[str, str]:
+    """Name and text of the file that a click downloads."""
+    if not is_firefox(page):
+        with page.expect_download() as saved:
+            click()
+        return saved.value.suggested_filename, saved.value.path().read_text()
+    # Playwright does not report downloads of files that the page made itself.
+    before = set(page.downloads.iterdir())
+    click()
+    for _ in range(200):
+        if new := [path for path in page.downloads.iterdir() if path not in before and path.stat().st_size]:
+            return new[0].name, new[0].read_text()
+        time.sleep(0.05)
+    raise AssertionError("nothing was downloaded")
 
 
 def start_trial(page, url: str) -> None:

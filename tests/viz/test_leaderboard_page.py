@@ -1,7 +1,7 @@
 """The leaderboard's page in a browser: sorting within the same data, details of a row."""
 
 import pytest
-from browser_helpers import CHROMIUM, expect, playwright
+from browser_helpers import expect, running_browser
 from study.leaderboard_studies import STATIC, write_dynamic, write_static
 
 from scrubjay.study.submissions import add_submission, read_submissions
@@ -17,8 +17,7 @@ def page(tmp_path_factory):
     add_submission(write_static(folder / "b", {"random": {"depth": 0.01}}, "e" * 16), tables, "other-data")
     add_submission(write_dynamic(folder / "c"), tables, "first")
     write_leaderboard(folder / "index.html", read_submissions(tables))
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=str(CHROMIUM))
+    with running_browser("chromium", folder) as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         problems: list[str] = []
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -26,7 +25,6 @@ def page(tmp_path_factory):
         page.goto(f"file://{folder}/index.html")
         yield page
         assert not problems, "no errors, and nothing from the network"
-        browser.close()
 
 
 def names(page, table: str) -> list[str]:

@@ -81,14 +81,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from browser_helpers import CHROMIUM, playwright
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
+def browser(request, tmp_path_factory):
+    from browser_helpers import running_browser
 
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+    folder = tmp_path_factory.mktemp("browser")
+    with running_browser(request.param, folder) as browser:
+        browser.downloads = folder
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def page(browser):
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.console_errors = errors
+    page.console_errors, page.downloads = errors, browser.downloads
     yield page
     context.close()
     assert not errors

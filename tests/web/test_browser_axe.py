@@ -1,11 +1,14 @@
 """Accessibility of every page by axe-core: nothing found, in light and dark, on a phone and on a desktop."""
 
 import pytest
-from browser_helpers import PHONE, expect, press, start_trial, wait_for_steps
+from browser_helpers import PHONE, expect, is_firefox, press, start_trial, wait_for_steps
 from study_helpers import QUESTIONS, write
 from study_helpers import site as site_of
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+BROWSERS = pytest.mark.parametrize(
+    "browser", ["chromium", pytest.param("firefox", marks=pytest.mark.slow)], indirect=True
+)
 DESKTOP = {"width": 1280, "height": 800}
 
 
@@ -103,12 +106,14 @@ STATES = [home, setup, seeking, hiding, result, watch, replay, consent, instruct
           wrong_link]  # fmt: skip
 
 
+@BROWSERS
 @pytest.mark.parametrize("show", STATES, ids=lambda show: show.__name__)
 def test_axe_finds_nothing(page, site, show):
     show(page, *site)
     assert not violations(page)
 
 
+@BROWSERS
 def test_axe_finds_nothing_in_questionnaires_endings_and_refusals(page, folder):
     optional = QUESTIONS.replace("points = 5", 'points = 11\nlow = "Easy"\nhigh = "Hard"\nrequired = false')
     write(folder, 'platform = "mturk"', optional + '[bonus]\nfound = 0.1\ncurrency = "GBP"')
@@ -137,7 +142,7 @@ def test_axe_finds_nothing_in_questionnaires_endings_and_refusals(page, folder):
 def violations(page) -> list[tuple]:
     """What axe finds on the page, in light and dark, on a phone and on a desktop."""
     found = []
-    for scheme in ("light", "dark"):
+    for scheme in ("light",) if is_firefox(page) else ("light", "dark"):  # Firefox keeps the system's.
         for viewport in (PHONE, DESKTOP):
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size(viewport)
