@@ -65,6 +65,22 @@ def image(page) -> str:
     return page.locator(".view .picture").evaluate("canvas => canvas.toDataURL()")
 
 
+def keep_sent(page) -> None:
+    """Lets the page's next documents keep what they send: Playwright cannot read the requests of Firefox."""
+    page.add_init_script("""
+      window.sent = [];
+      const send = window.fetch;
+      window.fetch = (path, options) => {
+        if (options?.body) window.sent.push(JSON.parse(options.body));
+        return send(path, options);
+      };""")
+
+
+def sent(page) -> list:
+    """The bodies sent by this document."""
+    return page.evaluate("window.sent")
+
+
 def is_firefox(page) -> bool:
     return page.context.browser.browser_type.name == "firefox"
 

@@ -11,8 +11,9 @@ from browser_helpers import (
     expect,
     image,
     image_position,
-    is_firefox,
+    keep_sent,
     press,
+    sent,
     start_trial,
     wait_for_steps,
 )  # fmt: skip
@@ -57,18 +58,15 @@ def test_a_person_hides_an_object_in_a_drawer_and_closes_it(page, site, world):
     server, url = site
     seed, spec = seed_at_drawer(world)
     body = dict(role="hide", scene="hut", goal="Tomato", opponent="random")
-
-    def choose_seed(route):
-        assert is_firefox(page) or route.request.post_data_json == body, "a test cannot read Firefox's requests"
-        route.continue_(post_data={**body, "seed": seed})
-
-    page.route("**/api/play", choose_seed)
+    page.route("**/api/play", lambda route: route.continue_(post_data={**body, "seed": seed}))
+    keep_sent(page)
     page.goto(f"{url}/play#hide")
     page.get_by_label("Object").select_option("Tomato")
     page.get_by_label("Room").select_option("hut")
     page.get_by_label("Seeker").select_option("random")
     page.get_by_role("button", name="Start").click()
     expect(page.locator(".goal")).to_have_text("Hide the tomato")
+    assert sent(page) == [body]
     wait_for_steps(page, 0)
     mine = Trial(world, EpisodeSpec("Tomato", spec.start, Stage.EM, Stage.OH, anywhere=True), HIDE, {})
     press(page, "ArrowUp", "w")

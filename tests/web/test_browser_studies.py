@@ -2,12 +2,11 @@
 
 import csv
 import io
-import json
 from contextlib import contextmanager, suppress
 from urllib.request import urlopen
 
 import pytest
-from browser_helpers import PHONE, expect, playwright, press, wait_for_steps
+from browser_helpers import PHONE, expect, is_firefox, keep_sent, playwright, press, sent, wait_for_steps
 from web_helpers import START, Clock, download, hidden_record, make_settings
 
 from scrubjay.game.record import save_records
@@ -133,7 +132,8 @@ def test_a_participant_of_prolific_goes_from_its_link_to_its_completion_link(pag
             "JAY7",
             "0.50",
         ]
-        assert "Chrome" in person["browser"] and person["consented"] and person["finished"]
+        assert ("Firefox" if is_firefox(page) else "Chrome") in person["browser"]
+        assert person["consented"] and person["finished"]
         assert download(url + "/", server.admin_token, "find", "bonuses.txt") == "5f00,0.50\n"
         answers = rows(server, url, "answers.csv")
         assert [(row["part"], row["question"], row["answer"]) for row in answers] == [
@@ -167,6 +167,8 @@ def test_losses_of_focus_are_noted(page, tmp_path):
 
 
 def test_a_worker_of_mechanical_turk_previews_accepts_and_submits_in_its_frame(page, tmp_path):
+    if is_firefox(page):
+        pytest.skip("Playwright's clicks do not reach another site's frame in Firefox")
     submitted = []
 
     def turk(route):
@@ -231,18 +233,14 @@ def test_questionnaires_fit_a_phone_and_can_be_answered_by_keyboard(page, tmp_pa
         }
         scale = {"name": "s", "ask": "Scale?", "kind": "scale", "choices": [], "points": 11, "low": "Not at all",
                  "high": "More than anything else", "long": False, "required": True}  # fmt: skip
-        sent = []
-
-        def participant(route):
-            if route.request.method == "POST":
-                sent.append(json.loads(route.request.post_data))
-            route.fulfill(json={**status, "questions": [scale, {**scale, "name": "t", "required": False}]})
-
-        page.route("**/api/participant", participant)
+        questions = [scale, {**scale, "name": "t", "required": False}]
+        page.route("**/api/participant", lambda route: route.fulfill(json={**status, "questions": questions}))
+        keep_sent(page)
         page.goto(f"{url}/study/find")
         expect(page.get_by_role("radio", name="11: More than anything else").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         for key in ("Tab", "Space", "ArrowRight", "Tab", "Space", "Tab", "Enter"):
             page.keyboard.press(key)
         expect(page.get_by_role("button", name="Continue")).to_be_enabled()
-        assert sent[0]["do"] == "answer" and sent[0]["answers"] == {"s": 2, "t": 1}
+        answer = sent(page)[-1]
+        assert answer["do"] == "answer" and answer["answers"] == {"s": 2, "t": 1}
