@@ -298,6 +298,7 @@ def test_a_stage_that_copies_anothers_policy_acts_like_it_and_keeps_its_critic_a
     heads[Stage.S].copy_policy(heads[Stage.EM])
     exploring, seeking = heads(dirs, *explore), heads(dirs, *seek)
     assert not torch.equal(before.logits[:, both], exploring.logits[:, both])
+    assert torch.equal(before.exploring, exploring.logits) and not before.exploring.requires_grad
     torch.testing.assert_close(seeking.logits[:, both], exploring.logits[:, both])
     torch.testing.assert_close(seeking.openable, exploring.openable)
     assert seeking.logits[:, CLAIM].isfinite().all() and not torch.equal(seeking.value, exploring.value)

@@ -192,7 +192,7 @@ def test_declared_stages_without_steps_add_no_loss_and_no_gradient():
     """So that all minibatches of whole games have the same losses."""
     agent, rollout, _, _ = collect_rollouts(Stage.EM)
     assert Stage.OM not in rollout.stages or Stage.S not in rollout.stages
-    learner, gradients, losses = Learner(agent, Objective()), [], []
+    learner, gradients, losses = Learner(agent, Objective(exploring=0.5)), [], []
     for given in (rollout, replace(rollout, stages=frozenset(Stage))):
         agent.zero_grad()
         losses.append(learner(given)[0])
@@ -206,6 +206,22 @@ def test_declared_stages_without_steps_add_no_loss_and_no_gradient():
     assert gradients[0].keys() == gradients[1].keys()
     for name, gradient in gradients[1].items():
         torch.testing.assert_close(gradient, gradients[0][name], rtol=1e-3, atol=1e-5, msg=name)
+
+
+def test_a_seeker_imitates_the_explorer_where_nothing_can_be_claimed_and_the_explorer_does_not_change():
+    agent, _, rollout, _ = collect_rollouts(Stage.OH)
+    seeking = rollout.observation.stage == Stage.S
+    assert seeking.any()
+    learner = Learner(agent, Objective(exploring=0.5))
+    some = replace(rollout, claimable=torch.zeros_like(rollout.claimable))
+    loss = learner(some)[0]["s/exploring"]
+    agent.zero_grad()
+    loss.backward()
+    heads = agent.heads.stages
+    assert loss > 0 and heads["S"].actor.weight.grad.any() and not heads["EM"].actor.weight.grad.any()
+    agent.zero_grad()
+    assert learner(replace(rollout, claimable=seeking))[0]["s/exploring"] == 0
+    assert "s/exploring" not in Learner(agent, Objective())(rollout)[0]
 
 
 def test_a_learner_of_some_stages_has_their_losses_alone():

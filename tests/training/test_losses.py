@@ -117,6 +117,22 @@ def test_where_something_is_closed_opening_it_is_likelier_to_be_learned():
     assert losses.open_closed(logits, openable, every & False).item() == 0
 
 
+def test_a_seeker_with_nothing_to_claim_learns_to_act_like_the_explorer():
+    """The explorer takes one of E&M's 57 actions with a probability of 1/2, S takes all with the same, claims aside."""
+    assert ALLOWED[Stage.EM][losses.EXPLORE].all() and not ALLOWED[Stage.EM][losses.EXPLORE.stop :].any()
+    explorer = logits_of(Stage.EM).expand(3, 1, -1).clone()
+    explorer[..., 3] = np.log(56.0)
+    logits = torch.cat([logits_of(stage) for stage in (Stage.S, Stage.S, Stage.OM)]).requires_grad_()
+    logits.data[1, 0, losses.CLAIM] = 7.0
+    divergence = 0.5 * np.log(0.5 * 57) + 56 * 0.5 / 56 * np.log(57 * 0.5 / 56)
+    loss = losses.exploring(logits, explorer, torch.tensor([[True], [True], [False]]))
+    assert loss.item() == pytest.approx(divergence)
+    loss.backward()
+    assert torch.isfinite(logits.grad).all() and not logits.grad[2].any() and not logits.grad[..., losses.CLAIM].any()
+    assert logits.grad[0, 0].argmin() == 3
+    assert losses.exploring(explorer, explorer, torch.ones(3, 1, dtype=torch.bool)).item() == pytest.approx(0, abs=1e-6)
+
+
 def test_the_probability_of_opening_is_that_of_all_cells_together():
     """49 of E&M's 57 actions; with one cell twice as likely as the rest, 50 of 58. Masked steps do not count."""
     uniform, likelier = logits_of(Stage.EM), logits_of(Stage.EM, **{"OpenAt_4,4": np.log(2)})

@@ -40,6 +40,8 @@ class Decision:
     openable: torch.Tensor
     """(..., 7, 7): logits that OpenAt would succeed at each cell, by the stage's own head; 0 in PS, and everywhere if
     heads do not read cells."""
+    exploring: torch.Tensor
+    """(..., 219): E&M's action logits in every stage, without a gradient: what whoever looks for nothing would do."""
 
 
 def check_stage(stage: torch.Tensor) -> None:
@@ -215,7 +217,7 @@ class Heads(nn.Module):
         cells = torch.cat([sir.to(dirs.grid.dtype), dirs.grid], -3) if self.reads_cells else None
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_by_cells(dirs.grid)
-        openable = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS)
+        openable, exploring = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS), logits
         # All heads run on all games: cheaper than sorting games by stage.
         for which in ACTING_STAGES:
             its_logits, its_value, its_openable = self[which](dirs.flat, cells, observation)
@@ -223,12 +225,14 @@ class Heads(nn.Module):
             active = stage == int(which)
             logits, value = torch.where(active[..., None], its_logits, logits), torch.where(active, its_value, value)
             openable = torch.where(active[..., None, None], its_openable, openable)
+            if which == Stage.EM:
+                exploring = its_logits.detach()
             if which == Stage.OM:
                 # Without the target embedding: OH, which has no target, uses this too.
                 hidden = self[which].mlp(dirs.flat)
                 logit = self.hittable_global(hidden).to(hittable.dtype)
                 hittable = hittable + logit.unflatten(-1, hittable.shape[-3:])
-        return Decision(logits, value, hittable, openable)
+        return Decision(logits, value, hittable, openable, exploring)
 
     def _hittable_by_cells(self, grid: torch.Tensor) -> torch.Tensor:
         """DIR grids (..., G, 7, 7) to logits (..., 3, 7, 7)."""

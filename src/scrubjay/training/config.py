@@ -79,7 +79,7 @@ class TrainConfig:
     """All learning rates are constant, fall linearly to 0 over the run's updates, or adapt: a common factor, 1 at most,
     keeps the policy's change between playing and learning near `target_kl`."""
     target_kl: PositiveFloat = 0.02
-    """Adaptive learning rates: the KL divergence aimed at, of the stage with the largest."""
+    """Adaptive learning rates: the KL divergence aimed at, a mean over the stages."""
     betas: tuple[Beta, Beta] = (0.99, 0.999)
     """Adam's betas."""
     head_lr_scale: PositiveFloat = 1.0
@@ -327,6 +327,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,
+        exploring=0.0,
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,

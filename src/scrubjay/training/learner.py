@@ -57,6 +57,8 @@ class Objective(ActorCriticObjective):
     """S: weight of predicting whether ClaimVisible would succeed."""
     imitation: Weight = 0.1
     """S: weight of imitating the first action of the shortest path in the mental map."""
+    exploring: Weight = 0.0
+    """S: weight of acting as E&M would while there is nothing to claim; not in the paper."""
 
     @property
     def records_openable(self) -> bool:
@@ -80,6 +82,8 @@ class Objective(ActorCriticObjective):
         if Stage.S in stages:
             table["s/claiming"] = self.claiming
             table["s/imitation"] = self.imitation
+            if self.exploring:
+                table["s/exploring"] = self.exploring
         return table
 
 
@@ -118,6 +122,9 @@ class Learner(nn.Module):
             logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
             terms["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
             terms["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
+            if self.objective.exploring:
+                explorer = step.decision.exploring.float()
+                terms["s/exploring"] = losses.exploring(logits, explorer, seeking & ~rollout.claimable)
         return terms, metrics
 
     def _actor_critic(self, rollout: Rollout, step: AgentOutput) -> tuple[Losses, Metrics]:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from scrubjay.agent.fuse import fuse
 from scrubjay.game import actions
-from scrubjay.game.actions import action_index
+from scrubjay.game.actions import Stage, action_index
 from scrubjay.sim.cells import CELLS
 from scrubjay.training.actor_critic import log_prob, mean_where
 
@@ -21,6 +21,8 @@ CHANGED_NORM, CHANGED_SHARE = 1e-3, 0.1
 """A cell has changed if a tenth of its pixels' features differ by more than this norm."""
 # Actions of a kind are contiguous: slices need no lookup on the GPU.
 FIRST_OPEN, FIRST_PLACE = action_index("OpenAt|1,1"), int(actions.PLACE_ACTIONS[0])
+EXPLORE = slice(int(actions.ALLOWED[Stage.EM].sum()))
+"""E&M's actions, the first of all."""
 OPEN_AT = slice(FIRST_OPEN, FIRST_OPEN + CELLS**2)
 PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACE_ACTIONS))
 CLOSE, CLAIM = action_index("CloseObjects"), action_index("ClaimVisible")
@@ -192,6 +194,17 @@ def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) 
     log_claim = logits.log_softmax(-1)[..., CLAIM]
     log_other = torch.log1p(-log_claim.exp().clamp(max=1 - 1e-6))
     return mean_where(-torch.where(claimable, log_claim, log_other), mask)
+
+
+def exploring(logits: torch.Tensor, explorer: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """KL divergence of S's policy, claims aside, from E&M's, both given by logits (T, B, 219). Not in the paper.
+
+    Finding something is a rare reward for exploring; until there is something to claim, E&M knows better what to do.
+    """
+    # Other stages lack some of E&M's actions: their -inf has no finite gradient.
+    mine = torch.where(mask[..., None], logits[..., EXPLORE], 0).log_softmax(-1)
+    its = explorer[..., EXPLORE].log_softmax(-1)
+    return mean_where((its.exp() * (its - mine)).sum(-1), mask)
 
 
 def _place_log_probs(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

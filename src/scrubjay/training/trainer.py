@@ -294,14 +294,15 @@ class Trainer:
         set_learning_rates(self.optimizers, self.config, self.progress)
 
     def _next_rate(self, losses: Mapping[str, float]) -> float:
-        """The factor on learning rates after an update, by the largest of its stages' KL divergences."""
+        """The factor on learning rates after an update, by the mean of its stages' KL divergences."""
         divergences = [value for name, value in losses.items() if name.endswith("/approx_kl") and value == value]
         # All processes change alike.
-        largest = torch.tensor(max(divergences, default=0.0), device=self.device)
-        self.group.average([largest])
-        if not self.group.sum(len(divergences), self.device):
-            return self.progress.rate
-        return adapt_rate(self.progress.rate, largest.item(), self.config.target_kl)
+        total = torch.tensor([sum(divergences), float(len(divergences))], device=self.device)
+        self.group.average([total])
+        divergence, count = total.tolist()
+        return (
+            adapt_rate(self.progress.rate, divergence / count, self.config.target_kl) if count else self.progress.rate
+        )
 
     def _learning_rates(self, losses: Mapping[str, float]) -> dict[str, float]:
         """Those of the optimizers that took steps in this update."""
