@@ -12,14 +12,15 @@ import pytest
 from PIL import Image
 
 from scrubjay.errors import RecordError
-from scrubjay.game.actions import NOTHING, Stage, action_index
+from scrubjay.game.actions import NAMES, NOTHING, Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Recorder
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz import episode_page
-from scrubjay.viz.episode import STAGES, Episode, replay_episode, replay_lines, select_steps
+from scrubjay.viz.captions import action_words, caption, count_things
+from scrubjay.viz.episode import STAGES, Episode, key_steps, replay_episode, replay_lines, select_steps
 from scrubjay.viz.episode_page import write_episode_page
 from scrubjay.viz.video import CAPTION_HEIGHT, FRAME_RATE, FRAME_SIZE, HOLD_SECONDS, write_video
 
@@ -78,7 +79,7 @@ def test_the_page_shows_every_stage_and_needs_no_other_file(page):
     assert ids == [stage.name for stage in Stage]
     boards = page.split("<h3 ")[1:]
     assert all(board.count("data:image/webp") >= 1 for board in boards)
-    assert boards[Stage.OM].count("<figure>") >= 3 and "<b>DropObject</b>" in boards[Stage.OM]
+    assert boards[Stage.OM].count("<figure>") >= 3 and "<b>Drops the bread</b>" in boards[Stage.OM]
     assert "found after 4 steps" in page and "manipulation. White" in page
     assert not re.search(r'(src|href)="(?!data:)', page) and "http" not in page
     assert len(page.encode()) < MOST
@@ -94,6 +95,42 @@ def test_the_scrubber_goes_through_the_game(page, record):
         assert Image.open(io.BytesIO(base64.b64decode(frame["image"]))).size == (SIZE, SIZE)
         assert all(0 < share < 100 for share in frame["player"])
     assert shown[0]["object"] is None and shown[-1]["object"] is not None
+
+
+def test_captions_are_words_and_plans_have_legends(page, record):
+    shown, captions = frames(page), re.findall(r"<figcaption><b>(.*?)</b>", page)
+    by_action = {frame["action"]: frame["words"] for frame in shown if not frame["failed"]}
+    assert by_action["MoveAhead"] == "Steps ahead" and by_action["MoveHandDown"] == "Moves the bread down"
+    assert by_action["PlaceAt|0,1,1"] == "Takes the bread to put it on top of something"
+    assert [frame["words"] for frame in shown[-4:]] == [
+        "Turns left", "Claims the bread, wrongly", "Turns right", "Claims the bread, rightly",
+    ]  # fmt: skip
+    assert "|" not in "".join([*captions, *(frame["words"] for frame in shown)])
+    assert page.count('<p class="keys">') == 2 and ">bread</span>" in page
+
+
+def test_every_action_has_words():
+    words = [action_words(name, success, "Cup") for name in (*NAMES, "PS 1 2 3 1", "") for success in (True, False)]
+    assert not [each for each in words if re.search(r"[|{}]|[a-z][A-Z]", each)]
+    assert action_words("RotateHand|-X", False, "Cup") == "Cannot turn the cup"
+    assert count_things(["Drawer", "Fridge", "Drawer", "Box", "Box", "Box"]) == "3 boxes, 2 drawers, a fridge"
+
+
+def test_a_step_that_opens_something_names_it(episode):
+    drawer = next(n for n, each in enumerate(episode.compiled.openables)
+                  if episode.compiled.room.things[each.thing].type == "Drawer")  # fmt: skip
+    step = replace(episode.steps[0], action="OpenAt|5,7", opened=(drawer,))
+    assert caption(episode, step) == "Opens the drawer"
+    assert caption(episode, replace(step, opened=(drawer, drawer))) == "Opens the drawer and the drawer"
+
+
+def test_the_page_opens_on_something_worth_seeing(episode, page):
+    """On the most detailed frame, of those in which something was opened if there are any: none here."""
+    first = int(re.search(r'id="scrubber" [^>]*value="(\d+)"', page)[1])
+    edges = [float(np.abs(np.diff(step.picture.astype(float), axis=1)).mean()) for step in episode.steps]
+    assert first == int(np.argmax(edges))
+    walls = key_steps(episode.steps, 5)
+    assert len(walls) == 5 and walls[-1] is episode.steps[-1] and walls == sorted(walls, key=lambda step: step.number)
 
 
 def test_a_long_game_is_thinned_out(episode, record, tmp_path, monkeypatch):

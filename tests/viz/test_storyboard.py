@@ -5,10 +5,11 @@ import pytest
 
 from scrubjay.api import play
 from scrubjay.game.actions import Stage
+from scrubjay.viz.captions import with_article
 from scrubjay.viz.episode import Episode, replay_episode
 from scrubjay.viz.floorplan import FloorPlan
 from scrubjay.viz.palette import PAPER, rgb
-from scrubjay.viz.storyboard import WIDTH, draw_storyboard, hider_panels, seeker_panels, with_article
+from scrubjay.viz.storyboard import WIDTH, draw_storyboard, hider_panels, seeker_panels
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,12 +36,12 @@ STAGES = {
     Stage.PS: StageStyle(
         "Perspective simulation",
         VIOLET,
-        "The hider chooses a pose to hide the object from: steps right and ahead, quarter turns, standing.",
+        "The hider chooses a place in the room from which to hide the object.",
     ),
     Stage.OH: StageStyle(
         "Object hiding", ORANGE, "The hider opens and closes things and picks a target for the object."
     ),
-    Stage.OM: StageStyle("Object manipulation", RED, "The object is in the hand. Each attempt starts with a PlaceAt."),
+    Stage.OM: StageStyle("Object manipulation", RED, "The hider moves the object in its hand, and lets go."),
     Stage.S: StageStyle("Seeking", BLUE, "The seeker starts where the hider started."),
 }
 ROUTINE_ACTIONS = ("Move", "Rotate", "Stand", "Crouch")
@@ -147,6 +148,20 @@ def select_steps(steps: list[EpisodeStep], count: int) -> list[EpisodeStep]:
     others = [i for i in range(len(steps)) if i not in kept]
     kept |= {others[i] for i in spaced_indices(len(others), count - len(kept))}
     return [steps[i] for i in sorted(kept)]
+
+
+def key_steps(steps: list[EpisodeStep], count: int) -> list[EpisodeStep]:
+    """At most `count` steps that tell the story, always the last: of each span the most detailed eventful one."""
+    if len(steps) <= count:
+        return steps
+    bounds = np.linspace(0, len(steps) - 1, count).round().astype(int).tolist()
+    spans = [steps[a:b] for a, b in itertools.pairwise(bounds)]
+    return [*(most_detailed([step for step in span if step.eventful] or span) for span in spans), steps[-1]]
+
+
+def most_detailed(steps: Sequence[EpisodeStep]) -> EpisodeStep:
+    """The step whose frame has the strongest edges: not the one in front of a wall."""
+    return max(steps, key=lambda step: np.abs(np.diff(step.picture.astype(float), axis=1)).mean())
 
 
 def spaced_indices(length: int, count: int) -> list[int]:

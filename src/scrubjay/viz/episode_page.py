@@ -12,15 +12,14 @@ from scrubjay.evaluation.scores import score
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
 from scrubjay.sim.pose import AgentPose
-from scrubjay.viz.episode import STAGES, Episode, EpisodeStep, select_steps
-from scrubjay.viz.floorplan import draw_floorplan, plan_fraction
+from scrubjay.viz.captions import caption, count_things, with_article
+from scrubjay.viz.episode import STAGES, Episode, EpisodeStep, key_steps, most_detailed, select_steps
+from scrubjay.viz.floorplan import FloorPlan, plan_fraction
 from scrubjay.viz.page import Figure, color_bands, encode_frame, load_template
 from scrubjay.viz.paths import PLAN_SIZE, hand_chart, path_plan
 
 MAX_FRAMES, MAX_KEY_FRAMES = 400, 6
 """Of the scrubber, and of each stage on the storyboard."""
-MAX_NAMES = 4
-"""Opened things that are listed by name."""
 METRICS = {
     "coverage": "of the reachable positions, standing and crouching, were visited while exploring",
     "coverage_plus": "of them were visited, or lie one step ahead of a visited pose or beside that",
@@ -54,9 +53,10 @@ def write_episode_page(
                 if spec.first <= stage <= spec.last or episode.steps_in(stage)],
         bands=color_bands(STAGES[step.stage].color for step in shown),
         frames=[_frame(episode, step) for step in shown],
+        first=shown.index(most_detailed([step for step in shown if step.opened] or shown)),
         total=len(episode.steps),
         object=record.goal,
-        map=Figure(draw_floorplan(episode.compiled, episode.grid, size=PLAN_SIZE), "the player on the floor plan"),
+        map=Figure(FloorPlan(episode.compiled, episode.grid, PLAN_SIZE, numbered=False).picture, "the floor plan"),
         plans=[path_plan(episode, seeker) for seeker in players],
         hider=bool(episode.steps_in(Stage.OH, Stage.OM)),
         hand=hand_chart(episode),
@@ -103,7 +103,8 @@ def _summary_rows(episode: Episode) -> list[tuple[str, str]]:
         rows.append(("Result", result))
     if episode.steps_in(Stage.OH, Stage.OM, Stage.S):
         distance = float(np.linalg.norm(np.subtract(record.pose[:2], episode.start[:2])))
-        rows += [("Object contained in", episode.contained_in), ("Distance from start to object", f"{distance:.2f} m")]
+        inside = with_article(episode.contained_in) if episode.container >= 0 else "nothing"
+        rows += [("Object contained in", inside), ("Distance from start to object", f"{distance:.2f} m")]
     if hiding:
         hits = sum(hit for hit, _ in record.hits)
         rows.append(("Manipulations", f"{len(record.hits)}, {hits} on target"))
@@ -118,9 +119,7 @@ def _summary_rows(episode: Episode) -> list[tuple[str, str]]:
 def _opened_names(episode: Episode, steps: list[EpisodeStep]) -> str:
     numbers = list(dict.fromkeys(number for step in steps for number in step.opened))
     compiled = episode.compiled
-    names = [f"{compiled.things[compiled.openables[n].thing]} ({n})" for n in numbers[:MAX_NAMES]]
-    more = [f"{len(numbers) - MAX_NAMES} more"] if len(numbers) > MAX_NAMES else []
-    return ", ".join(names + more) or "nothing"
+    return count_things(compiled.room.things[compiled.openables[n].thing].type for n in numbers) or "nothing"
 
 
 def _path_length(start: AgentPose, steps: list[EpisodeStep]) -> float:
@@ -132,8 +131,8 @@ def _stage(episode: Episode, stage: Stage) -> dict[str, Any]:
     """A row of the storyboard."""
     steps = episode.steps_in(stage)
     frames = [
-        (encode_frame(step.picture), step.number + 1, step.action, step.result)
-        for step in select_steps(steps, MAX_KEY_FRAMES)
+        (encode_frame(step.picture), step.number + 1, caption(episode, step), step.result)
+        for step in key_steps(steps, MAX_KEY_FRAMES)
     ]
     successes = sum(step.success for step in steps)
     return dict(name=stage.name, **STAGES[stage]._asdict(), steps=len(steps), successes=successes, frames=frames)
@@ -145,7 +144,7 @@ def _frame(episode: Episode, step: EpisodeStep) -> dict[str, Any]:
     in_room = step.stage >= Stage.OH and step.object_pose[2] < episode.compiled.room.height
     return dict(
         image=encode_frame(step.picture), step=step.number + 1, stage=style.title, color=style.color,
-        action=step.action, result=step.result, failed=not step.success, turn=round(step.agent_pose.rotation, 1),
+        action=step.action, words=caption(episode, step), result=step.result, failed=not step.success, turn=round(step.agent_pose.rotation, 1),
         player=plan_percent(episode, *step.agent_pose[:2]),
         object=plan_percent(episode, *step.object_pose[:2]) if in_room else None,
     )  # fmt: skip

@@ -26,7 +26,7 @@ def path_of(episode: Episode, seeker: bool) -> list[AgentPose]:
 
 def path_plan(episode: Episode, seeker: bool) -> Figure:
     """One player's path, its start, and where the object ended up."""
-    plan, path = FloorPlan(episode.compiled, episode.grid, PLAN_SIZE), path_of(episode, seeker)
+    plan, path = FloorPlan(episode.compiled, episode.grid, PLAN_SIZE, numbered=False), path_of(episode, seeker)
     plan.path(path)
     if not seeker:
         mark_hiding_pose(plan, episode, path[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,19 @@ from matplotlib import colormaps
 from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.files import write_atomically
-from scrubjay.sim.compile import CompiledRoom
+from scrubjay.rooms.directions import facing_vector
+from scrubjay.rooms.room import Room
+from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.render.base import Shot
 from scrubjay.sim.render.make import make_renderer
 from scrubjay.viz.palette import INK, PAPER, rgb
+
+ON_WALLS = (
+    "Window", "Curtains", "Blinds", "Doorway", "LightSwitch", "Painting", "Mirror", "Shelf", "ShowerHead", "Towel",
+    "TowelHolder", "HandTowel", "HandTowelHolder", "ToiletPaperHanger",
+)  # fmt: skip
+ABOVE_HEADS = 1.2
+"""Meters: what begins higher and stands on nothing hangs, such as a kitchen's upper cabinets."""
 
 
 def depth_colors(depth: np.ndarray, far: float = 6.0) -> np.ndarray:
@@ -80,7 +90,10 @@ def data_url(picture: np.ndarray, format: str = "PNG") -> str:
 def render_dollhouse(
     compiled: CompiledRoom, size: int, renderer: str = "auto", field_of_view: float = 40.0
 ) -> np.ndarray:
-    """The room from above one corner. Back faces are culled, so the ceiling and the near walls are invisible."""
+    """The room from above one corner, without the ceiling, the near walls, and what hangs on them.
+
+    Back faces are culled, so that shell and walls are invisible from behind; other things would float.
+    """
     west, south, east, north = compiled.room.bounds
     center = np.array([(west + east) / 2, (south + north) / 2, 0.55])
     distance = max(np.hypot(east - west, north - south), 4.0) / 2 / np.tan(np.radians(field_of_view / 2)) * 1.22
@@ -88,6 +101,7 @@ def render_dollhouse(
     back = np.array(
         [np.sin(azimuth) * np.cos(elevation), np.cos(azimuth) * np.cos(elevation), np.sin(elevation)]
     )  # fmt: skip
+    compiled = compile_room(_without_hanging(compiled.room, back[:2]))
     right = np.cross([0, 0, 1.0], back)
     right /= np.linalg.norm(right)
     matrix = np.stack([right, np.cross(back, right), back], -1)
@@ -100,3 +114,17 @@ def render_dollhouse(
     picture = view.rgb[0].cpu().numpy()
     picture[view.ids[0].cpu().numpy() < 0] = rgb(PAPER)
     return shrink_picture(picture, size)
+
+
+def _without_hanging(room: Room, towards_camera: np.ndarray) -> Room:
+    """The room without ceiling lamps, and without what hangs on the walls between the camera and the room."""
+    hidden: set[str] = set()
+    for thing in room.things:
+        turned_away = facing_vector(thing.yaw) @ towards_camera < 0
+        hangs = thing.type in ON_WALLS or (thing.position[2] > ABOVE_HEADS and not thing.inside)
+        if thing.type == "CeilingLamp" or (turned_away and hangs) or thing.inside in hidden:
+            hidden.add(thing.name)
+    shell = ("Floor", "Wall", "Ceiling")
+    return replace(
+        room, things=tuple(thing for thing in room.things if thing.type in shell or thing.name not in hidden)
+    )

@@ -53,7 +53,14 @@ def compile_and_count(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Roo
 
 def draw_tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
     """A room on the contact sheet."""
-    return label_picture(render_dollhouse(compiled, size, renderer), compiled.room.scene)
+    room = compiled.room
+    name = f"{room.scene}, {words_of_type(room.type)}" if room.scene.startswith("FloorPlan") else room.scene
+    return label_picture(render_dollhouse(compiled, size, renderer), name)
+
+
+def words_of_type(room_type: str) -> str:
+    """`living_room` as `living room`."""
+    return room_type.replace("_", " ")
 
 
 def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
@@ -75,7 +82,7 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
         ]  # fmt: skip
         renderer_name = world.renderer.name
     text = (
-        f"{facts.type.replace('_', ' ').capitalize()} with {facts.objects} objects of {facts.object_types} types, "
+        f"{words_of_type(facts.type).capitalize()} with {facts.objects} objects of {facts.object_types} types, "
         f"{facts.openables} openables ({facts.openables_reachable} in reach), {facts.positions} reachable positions. "
         f"{facts.geoms} geoms, compiled in {facts.build_s:.2f} s, rendered with {renderer_name}."
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.game.actions import Stage
-from scrubjay.viz.episode import Episode, EpisodeStep
+from scrubjay.viz.captions import with_article
+from scrubjay.viz.episode import Episode, EpisodeStep, most_detailed
 from scrubjay.viz.floorplan import MARGIN, FloorPlan
 from scrubjay.viz.palette import BLUE, HIDING_POSE, INK, ORANGE, PAPER, QUIET, RED, rgb
 from scrubjay.viz.paths import mark_hiding_pose, path_of
@@ -70,17 +70,6 @@ def seeker_panels(episode: Episode) -> list[Panel]:
     if later := opening or steps[third:-1]:
         panels.append((most_detailed(later), "opens and searches"))
     return [*panels, (steps[-1], f"claims the {episode.record.goal.lower()}" if episode.record.found else "gives up")]
-
-
-def most_detailed(steps: Sequence[EpisodeStep]) -> EpisodeStep:
-    """The step whose frame has the strongest edges: not the one in front of a wall."""
-    return max(steps, key=lambda step: np.abs(np.diff(step.picture.astype(float), axis=1)).mean())
-
-
-def with_article(name: str) -> str:
-    """`Drawer_5` as `a drawer`."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.split("_")[0]).lower()
-    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def _draw_row(canvas: Image.Image, top: int, color: str, heading: str, panels: Sequence[Panel]) -> None:

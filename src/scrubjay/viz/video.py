@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import Stage
+from scrubjay.viz.captions import caption
 from scrubjay.viz.episode import STAGES, Episode, EpisodeStep
 from scrubjay.viz.palette import FAILED, INK, PAPER
 
@@ -30,25 +31,22 @@ def write_video(episode: Episode, path: str | os.PathLike[str]) -> None:
         # A single thread makes the file reproducible.
         stream.codec_context.thread_count = 1
         for step in [*episode.steps, *[episode.steps[-1]] * (FRAME_RATE * HOLD_SECONDS - 1)]:
-            file.mux(stream.encode(av.VideoFrame.from_ndarray(_draw_frame(step), format="rgb24")))
+            file.mux(
+                stream.encode(av.VideoFrame.from_ndarray(_draw_frame(step, caption(episode, step)), format="rgb24"))
+            )
         file.mux(stream.encode())
     write_atomically(path, buffer.getvalue())
 
 
-def _draw_frame(step: EpisodeStep) -> np.ndarray:
+def _draw_frame(step: EpisodeStep, words: str) -> np.ndarray:
     """The view over a caption, with a stripe in the stage's color."""
     canvas = Image.new("RGB", (FRAME_SIZE, FRAME_SIZE + CAPTION_HEIGHT), PAPER)
     canvas.paste(Image.fromarray(step.picture).resize((FRAME_SIZE, FRAME_SIZE), Image.Resampling.BICUBIC))
     draw, font = ImageDraw.Draw(canvas), ImageFont.load_default(size=20)
     draw.rectangle([0, FRAME_SIZE, FRAME_SIZE, FRAME_SIZE + 3], fill=STAGES[step.stage].color)
     who = "seeker" if step.stage == Stage.S else "hider"
-    draw.text(
-        (10, FRAME_SIZE + CAPTION_HEIGHT / 2 + 2),
-        f"{step.number + 1}  {who}: {step.action}",
-        fill=INK,
-        font=font,
-        anchor="lm",
-    )
+    text = f"{step.number + 1}  {who}: {words[0].lower()}{words[1:]}"
+    draw.text((10, FRAME_SIZE + CAPTION_HEIGHT / 2 + 2), text, fill=INK, font=font, anchor="lm")
     if not step.success:
         draw.text((FRAME_SIZE - 10, FRAME_SIZE + CAPTION_HEIGHT / 2 + 2), "failed", fill=FAILED, font=font, anchor="rm")
     return np.asarray(canvas)

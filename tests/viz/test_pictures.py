@@ -1,0 +1,31 @@
+"""Pictures of rooms from above: nothing floats, and labels do not overlap."""
+
+import numpy as np
+from helpers import hut
+
+from scrubjay.rooms.room import Thing
+from scrubjay.sim.compile import compile_room
+from scrubjay.viz.picture import _without_hanging
+from scrubjay.viz.rooms import draw_tile
+
+SOUTH_WEST = np.array([-0.6, -0.8])
+
+
+def test_a_room_from_above_has_nothing_that_floats():
+    """Seen from the south-west, what hangs on the south and west walls would float, and so would ceiling lamps."""
+    things = (
+        Thing("Window_0", "Window", (0.0, -1.97, 1.0), 0, (1.0, 0.06, 1.0)),
+        Thing("Window_1", "Window", (0.0, 1.97, 1.0), 180, (1.0, 0.06, 1.0)),
+        Thing("Painting_0", "Painting", (-1.97, 0.0, 1.4), 90, (0.5, 0.04, 0.5)),
+        Thing("Cabinet_0", "Cabinet", (1.0, -1.8, 1.5), 0, (0.6, 0.35, 0.7)),
+        Thing("Mug_0", "Mug", (1.0, -1.8, 1.52), 0, (0.1, 0.1, 0.1), inside="Cabinet_0"),
+        Thing("Cabinet_1", "Cabinet", (1.0, -1.7, 0.0), 0, (0.6, 0.55, 0.85)),
+        Thing("CeilingLamp_0", "CeilingLamp", (0.0, 0.0, 2.1), 0, (0.4, 0.4, 0.4)),
+    )
+    left = [thing.name for thing in _without_hanging(hut(*things), SOUTH_WEST).things]
+    assert left == ["Floor", "Wall", "Ceiling", "Window_1", "Cabinet_1"]
+
+
+def test_a_tile_of_the_contact_sheet_is_a_labelled_picture():
+    tile = draw_tile(compile_room(hut()), 64, "auto")
+    assert tile.shape == (84, 64, 3)
