@@ -144,7 +144,8 @@ def _frame(episode: Episode, step: EpisodeStep) -> dict[str, Any]:
     in_room = step.stage >= Stage.OH and step.object_pose[2] < episode.compiled.room.height
     return dict(
         image=encode_frame(step.picture), step=step.number + 1, stage=style.title, color=style.color,
-        action=step.action, words=caption(episode, step), result=step.result, failed=not step.success, turn=round(step.agent_pose.rotation, 1),
+        action=step.action, words=caption(episode, step),
+        result=step.result, failed=not step.success, turn=round(step.agent_pose.rotation, 1),
         player=plan_percent(episode, *step.agent_pose[:2]),
         object=plan_percent(episode, *step.object_pose[:2]) if in_room else None,
     )  # fmt: skip

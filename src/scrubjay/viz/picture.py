@@ -124,7 +124,4 @@ def _without_hanging(room: Room, towards_camera: np.ndarray) -> Room:
         hangs = thing.type in ON_WALLS or (thing.position[2] > ABOVE_HEADS and not thing.inside)
         if thing.type == "CeilingLamp" or (turned_away and hangs) or thing.inside in hidden:
             hidden.add(thing.name)
-    shell = ("Floor", "Wall", "Ceiling")
-    return replace(
-        room, things=tuple(thing for thing in room.things if thing.type in shell or thing.name not in hidden)
-    )
+    return replace(room, things=tuple(thing for thing in room.things if thing.name not in hidden))
