@@ -17,6 +17,7 @@ from scrubjay.game.observation import NO_ACTION
 from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.state import State
 from scrubjay.sim.world import World
 
 SIZE = 56
@@ -58,6 +59,14 @@ def near_the_end(env) -> None:
     game.stage[:] = Stage.S
     game.time[:, Stage.S] = LIMITS[Stage.S] - 1
     game._view = None
+
+
+def turned_left(world: World, state: State) -> np.ndarray:
+    """Images (B, size, size, 3) of a world after a turn to the left in a state."""
+    with World(world.rooms, world.copies, size=world.size) as other:
+        other.state = state
+        other.rotate(np.zeros(len(other), int))
+        return other.view().rgb.numpy()
 
 
 def test_the_single_environment_passes_gymnasiums_checker(world):
@@ -191,6 +200,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     env.reset(seed=2)
     near_the_end(env)
     env.games.time[1, Stage.S] = 0
+    before = pair.state.copy()
     seen, _, terminated, truncated, info = env.step(all_do(action_index("RotateLeft"), action_index("RotateRight")))
     assert truncated.tolist() == [True, False] and not terminated.any()
     assert info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
@@ -199,6 +209,7 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(pair):
     assert seen["stage"].tolist() == [Stage.EM, Stage.S] and seen["place"][0].tolist() == [0, 0, 0, 1]
     assert seen["last_action"].tolist() == [NO_ACTION, action_index("RotateRight")]
     assert np.array_equal(seen["image"], pair.view().rgb.numpy()), "the picture is of the next game"
+    assert np.array_equal(info["final_obs"][0]["image"], turned_left(pair, before)[0])
 
 
 def test_final_observations_can_be_skipped_and_images_kept_as_tensors(pair):

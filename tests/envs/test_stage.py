@@ -1,5 +1,6 @@
 """Each stage as an environment: Gymnasium's checker, rewards by hand, other players' steps, seeds."""
 
+import copy
 import subprocess
 import sys
 import warnings
@@ -357,11 +358,15 @@ def test_a_finished_game_starts_the_next_one_in_the_same_step(make_vec):
     env.reset(seed=0)
     env.games.time[0, Stage.S] = LIMITS[Stage.S] - 1
     left, right = own("Seek", "RotateLeft"), own("Seek", "RotateRight")
+    with copy.copy(env.world) as other:
+        other.rotate(np.array([0, 1]))
+        final = other.view().rgb[0].numpy()
     seen, _, over, cut, info = env.step(np.array([left, right]))
     assert not over.any()
     assert cut.tolist() == info["_final_obs"].tolist() == info["_final_info"].tolist() == [True, False]
     assert info["final_obs"][1] is None and info["final_obs"][0]["last_action"] == left
     assert info["final_obs"][0]["place"].tolist() == [0, 0, 3, 1]
+    assert final.any() and np.array_equal(info["final_obs"][0]["image"], final)
     assert seen["last_action"].tolist() == [COUNTS["Seek"], right] and seen["place"][0].tolist() == [0, 0, 0, 1]
 
 

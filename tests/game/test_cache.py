@@ -15,6 +15,7 @@ from scrubjay.rooms.floor import Floor
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.render.base import View
 from scrubjay.sim.world import World
 
 NO_PLACE = np.zeros((1, 4), int)
@@ -289,6 +290,23 @@ def test_drops_in_a_batch_are_judged_as_in_single_games(chest):
         for b in np.flatnonzero(now).tolist():
             assert alone[b].counts[0].sum() > 0 and (result.counts[b] == alone[b].counts[0]).all()
             assert result.hit[b] == alone[b].hit[0] and result.placed[b] == alone[b].placed[0]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "size", "enough"), [(9, 224, False), (10, 224, True), (2, 112, False), (3, 112, True)]
+)
+def test_ten_pixels_are_enough_for_a_claim(chest, pixels, size, enough):
+    """In images of 224; four times as many as at 112. The view is painted by hand."""
+    pose = (0.0, -0.5, 0.05, 1.0, 0.0, 0.0, 0.0)
+    spec = EpisodeSpec("Cup", AgentPose(0.0, -1.0, 0.0, True), Stage.S, Stage.S, pose=pose)
+    with World([chest], size=size) as world:
+        game = CacheGame(world, lambda *_: spec)
+        ids = torch.full((1, size, size), -1, dtype=torch.int16)
+        ids[0, 5, :pixels] = len(chest.room.things) + GOALS.index("Cup")
+        game._view = View(ids=ids, depth=torch.ones(1, size, size))
+        assert [bool(flags[0]) for flags in game.in_sight()] == [enough, True]
+        result = game.step(one("ClaimVisible"))
+        assert result.visible[0] == result.found[0] == result.finished[0] == result.success[0] == enough
 
 
 def test_in_sight_follows_the_current_view(chest):

@@ -10,6 +10,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import find_opening_poses
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.quaternion import quat_mul
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
 
 ALL = np.ones(1, bool)
@@ -152,6 +153,33 @@ def test_turning_the_hand_back_and_forth_returns(world):
     for turn in ("+X", "-X", "+Y", "-Y", "+Z", "-Z"):
         assert world.rotate_hand(one(HAND_TURNS.index(turn)))[0]
     assert world.state.pose == pytest.approx(before, abs=1e-9)
+
+
+@pytest.mark.parametrize("heading", [0.0, 90.0])
+@pytest.mark.parametrize(
+    ("turn", "before", "after"),
+    [("+X", "ahead", "down"), ("-X", "ahead", "up"), ("+Y", "ahead", "right"), ("-Y", "ahead", "left"),
+     ("+Z", "right", "up"), ("-Z", "right", "down")],
+)  # fmt: skip
+def test_a_turn_of_the_hand_has_its_sign(empty, turn, before, after, heading):
+    """By 30 degrees, in free air and beside a wall, where physics decides; as in Unity, whose axes are left-handed."""
+    ahead, right = ([0, 1, 0], [1, 0, 0]) if heading == 0 else ([1, 0, 0], [0, -1, 0])
+    ways = {"ahead": np.array(ahead), "right": np.array(right), "up": np.array([0, 0, 1])}
+    ways |= {"left": -ways["right"], "down": -ways["up"]}
+    with World([empty]) as world:
+        for free in (True, False):
+            world.set_agent_pose(0, AgentPose(0.0, 0.0, heading, True))
+            assert world.hold(one(GOALS.index("Plunger")))[0]
+            if not free:  # The wall is at 2 m; a plunger is half a meter long and 15 cm wide.
+                world.state.pose[0, :3] = 1.78 * ways["ahead"] + ways["up"]
+            assert world._clear(ALL, world.state.goal, *[world.state.pose[:, :3]] * 2)[0] == free
+            start = world.state.pose[0].copy()
+            assert world.rotate_hand(one(HAND_TURNS.index(turn)))[0]
+            turned = quat_mul(world.state.pose[0, 3:], start[3:] * [1, -1, -1, -1])
+            vector = quat_mul(quat_mul(turned, np.array([0, *ways[before]])), turned * [1, -1, -1, -1])[1:]
+            expected = np.cos(np.radians(30)) * ways[before] + np.sin(np.radians(30)) * ways[after]
+            assert vector == pytest.approx(expected, abs=1e-9)
+            assert world.state.pose[0, :3] == pytest.approx(start[:3])
 
 
 def random_play(world: World, rng: np.random.Generator, steps: int, check=lambda before, done, kind: None) -> bytes:

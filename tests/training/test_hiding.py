@@ -31,6 +31,7 @@ from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.hiding_buffer import FinishedBatch, FinishedGames, HidingBuffer, HidingEpisodes, SeekingEpisodes
 from scrubjay.training.hiding_learner import (
+    HidingBatch,
     HidingLearner,
     HidingObjective,
     container_left_open,
@@ -257,6 +258,55 @@ def test_hidings_that_run_out_of_time_are_bootstrapped_if_configured(played):
     n, t = cut.nonzero().unbind(1)
     extra = sum(values[i, j] * sum(gamma**k for k in range(1, j + 2)) for i, j in zip(n, t, strict=True))
     assert means[True] - means[False] == pytest.approx((extra / hid.mask.sum()).item(), rel=1e-3, abs=1e-6)
+
+
+def test_the_losses_of_hidings_equal_loops_over_their_steps(played):
+    """Returns are discounted by 0.8; in the first game the object is put into something that stays open."""
+    agent, *_, games = played
+    action, success = games.hiding.action.clone(), games.hiding.success.clone()
+    action[0], success[0] = action_index("Crouch"), True
+    action[0, 0] = action_index("PlaceAt|1,1,1")
+    hid = replace(games.hiding, action=action, success=success)
+    learner, reward = (
+        HidingLearner(agent, HidingObjective()),
+        hiding_batch(games, torch.linspace(-1, 1, len(games))).reward,
+    )
+    batch = HidingBatch(hid, games.metric_map, reward)
+    with torch.no_grad():
+        losses, _ = learner.oh_losses(batch, early=True)
+        observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
+        step = agent.evaluate(learner._initial_state(batch), observation, torch.zeros_like(observation.last_success))
+    logs, values = step.decision.logits.float().log_softmax(-1), step.decision.value.float()
+    policy, closing, close = [], [], action_index("CloseObjects")
+    for n, count in enumerate(hid.steps.tolist()):
+        inside = closed = False
+        for t in range(count):
+            discounted = sum(0.8 ** (k - t) * reward[n, k].item() for k in range(t, count))
+            policy.append(-logs[t, n, action[n, t]].item() * (discounted - values[t, n].item()))
+            if inside and not closed:
+                closing.append(-logs[t, n, close].item())
+            closed |= inside and bool(success[n, t]) and int(action[n, t]) == close
+            inside |= bool(success[n, t]) and actions.NAMES[action[n, t]].startswith("PlaceAt|1")
+    assert len(closing) >= int(hid.steps[0]) - 1 > 0 and reward.abs().sum() > 0
+    assert losses["oh/closing"].item() == pytest.approx(np.mean(closing), rel=1e-4)
+    assert losses["oh/policy_loss"].item() == pytest.approx(np.mean(policy), rel=1e-3)
+    assert all(losses[name] != 0 for name in OH_LOSSES | {"oh/spatial"})
+
+
+def test_every_loss_of_hiding_has_the_objectives_weight():
+    objective = HidingObjective(
+        entropy=0.02, vf_coef=0.03, modality=0.04, spatial=0.05, recall=0.06, attainable=0.07, closing=0.08,
+        outcome=0.09, ranking=0.1, mental=0.11,
+    )  # fmt: skip
+    late = {
+        "oh/policy_loss": 1.0, "oh/value_loss": 0.03, "oh/entropy": -0.02, "oh/recall_tried": 0.06,
+        "oh/recall_landed": 0.06, "oh/attainable": 0.07, "oh/closing": 0.08,
+    }  # fmt: skip
+    assert objective.hiding_weights(early=False) == late
+    assert objective.hiding_weights(early=True) == late | {"oh/modality": 0.04, "oh/spatial": 0.05}
+    mental = {f"ps/mental_{name}": 0.11 for name in ("policy", "success", "claim")}
+    assert objective.perspective_weights() == {"ps/outcome": 0.09, "ps/ranking": 0.1, **mental}
+    assert HidingObjective().gamma == 0.8, "the paper's"
 
 
 def test_seeker_poses_on_the_hiders_map_by_hand():

@@ -246,7 +246,7 @@ def test_learning_never_looks_at_values(first, monkeypatch):
 
 
 def test_shared_losses_weigh_every_stage_alike_however_many_steps_it_has():
-    """Self-prediction against a loop over steps."""
+    """Self-prediction and change localization against a loop over steps."""
     agent, rollout, _, _ = collect_rollouts(Stage.EM)
     stage, (length, games) = rollout.observation.stage, rollout.action.shape
     episode = episode_ids(stage, rollout.is_first)
@@ -255,7 +255,9 @@ def test_shared_losses_weigh_every_stage_alike_however_many_steps_it_has():
         step = agent.evaluate(rollout.state, rollout.observation, rollout.is_first, rollout.stages)
         seen = agent.project_sir(step.encoded.sir).unflatten(0, (length, games))
         expected = agent.predict_sir(step.dirs.flat[:-1], rollout.action[:-1])
+        features, change = step.encoded.skips[0].unflatten(0, (length, games)), step.dirs.change.flatten(-2).softmax(-1)
     of_stage: dict[int, list[float]] = {}
+    changes: dict[int, list[float]] = {}
     for game in range(games):
         for t in range(length - 1):
             if episode[t + 1, game] == episode[t, game]:
@@ -263,10 +265,45 @@ def test_shared_losses_weigh_every_stage_alike_however_many_steps_it_has():
                 logits = {i: float(expected[t, game] @ seen[i, game]) / seen.shape[-1] ** 0.5 for i in same}
                 loss = np.log(sum(np.exp(value) for value in logits.values())) - logits[t + 1]
                 of_stage.setdefault(int(stage[t, game]), []).append(loss)
+                differ = (features[t + 1, game] - features[t, game]).norm(dim=0) > 1e-3
+                side = differ.shape[-1] // 7
+                cells = [
+                    differ[y * side : (y + 1) * side, x * side : (x + 1) * side] for y in range(7) for x in range(7)
+                ]
+                mass = [
+                    p for p, cell in zip(change[t + 1, game].tolist(), cells, strict=True) if cell.float().mean() >= 0.1
+                ]
+                if mass:
+                    changes.setdefault(int(stage[t, game]), []).append(-np.log(sum(mass)))
     assert len(of_stage) >= 2 and Stage.PS not in of_stage and len({len(steps) for steps in of_stage.values()}) > 1
     sum_of_means = sum(np.mean(steps) for steps in of_stage.values())
     assert mixed["self_prediction"].item() == pytest.approx(sum_of_means, rel=1e-4)
-    assert torch.isfinite(mixed["change"])
+    assert mixed["change"].item() == pytest.approx(sum(np.mean(steps) for steps in changes.values()), rel=1e-4) != 0
+
+
+def test_every_loss_has_the_objectives_weight():
+    objective = Objective(
+        entropy=0.02, vf_coef=0.03, self_prediction=0.04, change=0.05, openable=0.06, open_closed=0.07, hindsight=0.08,
+        opening=0.09, attainable=0.1, demonstration=0.11, claiming=0.12, imitation=0.13,
+    )  # fmt: skip
+    shared = {"self_prediction": 0.04, "change": 0.05}
+    acting = {"policy_loss": 1.0, "value_loss": 0.03, "entropy": -0.02, "openable": 0.06}
+    em = {f"em/{name}": weight for name, weight in acting.items()} | {"em/open_closed": 0.07}
+    om = {f"om/{name}": weight for name, weight in acting.items()}
+    om |= {"om/hindsight": 0.08, "om/opening": 0.09, "om/attainable": 0.1}
+    s = {f"s/{name}": weight for name, weight in acting.items()}
+    s |= {"s/open_closed": 0.07, "s/claiming": 0.12, "s/imitation": 0.13}
+    assert objective.weights(set(Stage)) == shared | em | om | s
+    assert objective.weights({Stage.EM}) == shared | em and objective.weights({Stage.OM}, shared=False) == om
+    assert replace(objective, openable=0.0, open_closed=0.0).weights({Stage.S}) == shared | {
+        name: weight for name, weight in s.items() if "open" not in name
+    }
+    _, rollout, _, _ = collect_rollouts(Stage.OM)
+    learner = Learner(Agent(SMALL), objective)
+    demonstrated = replace(rollout, demonstrated=torch.zeros_like(rollout.success))
+    assert learner.weights(demonstrated) == shared | om | {"om/demonstration": 0.11}
+    total = total_loss({"a": torch.tensor(2.0), "b": torch.tensor(5.0)}, {"a": 0.5, "b": -1.0})
+    assert total.item() == -4.0
 
 
 def test_each_stages_returns_update_its_norm_and_scale_its_value_loss():
