@@ -29,6 +29,7 @@ from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.web.seen_map import backproject
+from scrubjay.web.app import WRITE_LIMIT
 from scrubjay.web.server import Settings, serve
 from scrubjay.web.trial import SEEK, Trial
 
@@ -236,4 +237,5 @@ def server_process(
 if __name__ == "__main__":
     gc.disable()
     studies = [Path(name) for name in sys.argv[4:]]
-    serve(make_settings(Path(sys.argv[1]), size=int(sys.argv[3]), studies=studies), port=int(sys.argv[2]))
+    settings = make_settings(Path(sys.argv[1]), size=int(sys.argv[3]), studies=studies, new_limit=WRITE_LIMIT)
+    serve(settings, port=int(sys.argv[2]))

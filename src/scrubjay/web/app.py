@@ -59,7 +59,7 @@ FREE_PAGES = ("/play", "/watch")
 READ_LIMIT, WRITE_LIMIT = (100.0, 500.0), (40.0, 400.0)
 """Requests per client address: per second on average, and at once."""
 NEW_LIMIT, UPLOAD_LIMIT = (2.0, 200.0), (0.2, 60.0)
-"""The same for new games and participants, and for uploaded records."""
+"""The same for new games and participants, and for uploaded records: both stay in the database."""
 RESERVED_WORLDS = 4
 """Places in the world pool that preloading leaves free."""
 TOO_MANY_REQUESTS = "Too many requests. Wait a moment and try again."
@@ -89,6 +89,8 @@ class Settings:
     only_studies: bool = False
     """No free play and no records beside the studies."""
     limits: Limits = field(default_factory=Limits)
+    new_limit: tuple[float, float] = NEW_LIMIT
+    """Games and participants that a client address may create: per second on average, and at once."""
     play_size: int = 448
     """Image size of the games that people play outside studies, for them and for their opponents."""
 
@@ -128,7 +130,10 @@ class Server:
         self.participants = Participants(database, self.studies, settings.clock)
         self.replays = Replays(self.worker, worlds, settings.opponents, listed)
         self.read_limiter, self.write_limiter = security.RateLimiter(*READ_LIMIT), security.RateLimiter(*WRITE_LIMIT)
-        self.new_limiter, self.upload_limiter = security.RateLimiter(*NEW_LIMIT), security.RateLimiter(*UPLOAD_LIMIT)
+        self.new_limiter, self.upload_limiter = (
+            security.RateLimiter(*settings.new_limit),
+            security.RateLimiter(*UPLOAD_LIMIT),
+        )
         self.worker.call(self.worker.start, self.sessions.expire_unplayed())
         self.worker.call(self._preload, worlds, database)
 
