@@ -28,8 +28,8 @@ from scrubjay.game.record import Record
 from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.web.seen_map import backproject
 from scrubjay.web.app import WRITE_LIMIT
+from scrubjay.web.seen_map import backproject
 from scrubjay.web.server import Settings, serve
 from scrubjay.web.trial import SEEK, Trial
 
