@@ -275,6 +275,8 @@ WHOLE_GAMES: dict[str, Any] = {
     "task": "cache", "scenes": expand_scenes(["train:kitchen", "train:living_room"]), "copies": 24,
     "validation_scenes": expand_scenes(["validation:kitchen", "validation:living_room"]),
     "checkpoint_interval": 400, "explore_reward_rotations": False, **FEW_STEPS,
+    # They start from an agent that can do something, which constant rates shook; see results/learning.md.
+    "learning_rate_schedule": "adaptive",
     "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
 }  # fmt: skip
 
