@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from helpers import run_command
 from study_helpers import QUESTIONS, STUDY, write
 from web_helpers import ROOM, SIZE
 
@@ -36,6 +37,20 @@ def test_a_dry_run_leaves_an_export_of_people_who_finish_leave_and_decline(folde
     assert all(row["client_time"] for row in csv.DictReader((out / "actions.csv").open()))
     with pytest.raises(StudyError, match="choose another folder"):
         dry_run(study, out, 1, **options)
+
+
+def test_the_command_builds_real_rooms_and_its_data_are_read_by_the_next_command(tmp_path, monkeypatch, capsys):
+    text = STUDY.replace('"seek"', '"hide"').replace("repeats = 9", 'scenes = ["foyer-7"]\ngoals = ["Bread"]')
+    (tmp_path / "study.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    code, printed, _ = run_command(
+        monkeypatch, capsys, "dry-run", "--study", "study.toml", "--participants", "1", "--size", "112"
+    )
+    assert code == 0 and json.loads(printed)["finished"] == 1
+    arguments = ("human", "--study", "find", "--data", "out/dry-run/play.db", "--out", "data")
+    assert run_command(monkeypatch, capsys, *arguments)[0] == 0
+    for name in export.FILES:
+        assert (tmp_path / "data" / name).read_bytes() == (tmp_path / "out" / "dry-run" / name).read_bytes()
 
 
 def test_simulated_people_hide_things_too(folder):

@@ -142,7 +142,7 @@ def human(study: str, data: Path = Path("out/play.db"), out: Path | None = None)
         for name in FILES:
             write_atomically(out / name, "".join(export_file(data, study, name)))
         err.print(f"wrote {', '.join(FILES)} to {out}", soft_wrap=True)
-    table = Table(*(rows[0] if rows else ["no trials yet"]))
+    table = Table(*(rows[0] if rows else ["no searches yet"]))
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     err.print(table)
