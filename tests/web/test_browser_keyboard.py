@@ -38,7 +38,7 @@ def test_a_seeker_opens_the_drawer_and_finds_the_object_by_keyboard_alone(page, 
 def test_what_can_be_opened_is_opened_with_its_buttons_too(page, site):
     start_trial(page, site[1])
     press(page, "w", "w", "w")
-    page.get_by_role("button", name="Next thing").click()
+    page.get_by_role("button", name="Next to open").click()
     expect(page.locator(".lit")).to_be_visible()
     page.get_by_role("button", name="Open it").click()
     wait_for_steps(page, 4)

@@ -10,7 +10,7 @@ const PADS = [
     actions: ["MoveHandUp", "MoveHandAhead", "MoveHandDown", "MoveHandLeft", "MoveHandBack", "MoveHandRight"] },
   { name: "turns", title: "Turn it", columns: 3,
     actions: ["RotateHand|+Z", "RotateHand|+X", "RotateHand|-Z", "RotateHand|-Y", "RotateHand|-X", "RotateHand|+Y"] },
-  { name: "open", title: "Open", columns: 2, actions: ["NextOpenable", "OpenChosen"] },
+  { name: "open", title: "", columns: 2, actions: ["NextOpenable", "OpenChosen"] },
   { name: "rest", title: "", columns: 2,
     actions: ["ClaimVisible", "HideHere", "DropObject", "ReadyForSeeker", "Skip", "CloseObjects", "PickUp", "Walk",
               "GiveUp"] },
@@ -78,7 +78,10 @@ export class Controls {
     const button = element("button", { type: "button", className: tone ?? "", "data-do": name });
     if (sign) button.append(element("span", { className: "sign", "aria-hidden": "true" }, sign));
     button.append(element("span", { className: "label" }, label));
-    if (keys.length) button.append(element("kbd", {}, keys.map(keyLabel).join(" ")));
+    if (keys.length) {
+      button.append(element("kbd", { "aria-hidden": "true" }, keys.map(keyLabel).join(" ")));
+      button.setAttribute("aria-keyshortcuts", keys.map((key) => (key === " " ? "Space" : key)).join(" "));
+    }
     // A mouse click must not move the focus, or the space bar would press this button instead of playing.
     button.addEventListener("mousedown", (event) => event.preventDefault());
     button.addEventListener("click", () => this.act(name));

@@ -3,12 +3,14 @@
 import { element } from "./dom.js";
 
 const TOLERANCE = 5 / 224; // Of the picture's side, by which a click may miss a thing, as on the server.
-const FILL = [255, 214, 64, 70];
-const EDGE = [255, 214, 64, 245];
+const SIZE = 448; // Pixels of the canvas, which smooths the labels.
+const COLOR = [255, 214, 64, 255];
+const LINE = 3;
+const TINT = 0.25;
 
 export class Openables {
   constructor() {
-    this.canvas = element("canvas", { className: "lit", width: 1, height: 1, "aria-hidden": "true" });
+    this.canvas = element("canvas", { className: "lit", width: SIZE, height: SIZE, "aria-hidden": "true" });
     this.clear();
   }
 
@@ -28,7 +30,6 @@ export class Openables {
     const labels = await inflate(openables.labels);
     if (number !== this.received) return;
     Object.assign(this, { labels, size: openables.size, things: openables.things });
-    this.canvas.width = this.canvas.height = this.size;
     this.light(null);
   }
 
@@ -54,16 +55,23 @@ export class Openables {
     this.canvas.hidden = number === null;
     this.canvas.dataset.thing = number === null ? "" : this.things[number].name;
     if (number === null) return;
-    const { size, labels } = this;
+    const { size, labels, canvas } = this;
+    const mask = new OffscreenCanvas(size, size);
     const image = new ImageData(size, size);
-    const isThing = (k) => labels[k] === number + 1;
-    for (let k = 0; k < labels.length; k += 1) {
-      if (!isThing(k)) continue;
-      const column = k % size;
-      const inner = column > 0 && column < size - 1 && isThing(k - 1) && isThing(k + 1) && isThing(k - size) && isThing(k + size);
-      image.data.set(inner ? FILL : EDGE, 4 * k);
-    }
-    this.canvas.getContext("2d").putImageData(image, 0, 0);
+    for (let k = 0; k < labels.length; k += 1) if (labels[k] === number + 1) image.data.set(COLOR, 4 * k);
+    mask.getContext("2d").putImageData(image, 0, 0);
+    // A line around it: the mask drawn in all directions, less the mask itself; then a tint on it.
+    const context = canvas.getContext("2d");
+    const draw = (dx = 0, dy = 0) => context.drawImage(mask, dx, dy, canvas.width, canvas.height);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    for (let turn = 0; turn < 16; turn += 1) draw(LINE * Math.cos(turn * Math.PI / 8), LINE * Math.sin(turn * Math.PI / 8));
+    context.globalCompositeOperation = "destination-out";
+    draw();
+    context.globalCompositeOperation = "destination-over";
+    context.globalAlpha = TINT;
+    draw();
+    context.globalAlpha = 1;
+    context.globalCompositeOperation = "source-over";
   }
 
   /** Lights up the next thing that opens, from left to right, or the previous one; returns it, with words about it. */

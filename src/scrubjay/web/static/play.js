@@ -78,6 +78,7 @@ function play(trial) {
 function finished(result, { kind }) {
   browserStorage.set("trial", null); // Coming back later starts a new game.
   const { found, record, score } = result;
+  const scores = addScore(kind, score);
   const seeking = kind === "seek";
   const title = seeking ? (found ? "Found!" : "Given up") : found ? "The seeker found it" : "The seeker did not find it";
   const again = element("button", { type: "button", className: "primary" }, "Play again");
@@ -86,7 +87,7 @@ function finished(result, { kind }) {
   return dialog(title, "",
     element("p", { className: "score" }, element("strong", {}, score), " of 100 points"),
     ...(seeking ? describeSearch(result) : describeHiding(result)).map((text) => element("p", {}, text)),
-    element("p", {}, tally(kind, addScore(kind, score))),
+    scores.games > 1 ? element("p", {}, tally(kind, scores)) : "",
     element("div", { className: "row" }, again, watch));
 }
 

@@ -15,7 +15,7 @@ export function describeSearch({ found, steps, games, beaten }) {
 /** What a hider is told: how the seeker fared, and how that compares with other hiders. */
 export function describeHiding({ found, steps, search, games, beaten, scripted }) {
   const sought = found ? `It was found after ${count(search, "step")}` : `Nobody found it in ${count(search, "step")}`;
-  const lines = [`${sought}. You took ${steps} to hide it.`];
+  const lines = [`${sought}. You took ${count(steps, "step")} to hide it.`];
   const scripts = Object.entries(scripted).map(([name, length]) => `${SCRIPTS[name]} after ${length}`);
   if (scripts.length) lines.push(`On average this seeker finds ${scripts.join(" and ")}.`);
   if (games) lines.push(`Better hidden than in ${beaten} of ${othersLabel(games)} with this seeker.`);

@@ -12,10 +12,13 @@ const parameters = Object.fromEntries(new URLSearchParams(location.search));
 /** Where the browser keeps the participant's token: one per link with its parameters. */
 const storageKey = `study.${name}${location.search}`;
 const KEYS = {
-  seek: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "CloseObjects", "ClaimVisible"],
-  hide: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "CloseObjects", "HideHere",
-         "DropObject", "PickUp", "Walk", "ReadyForSeeker"],
+  seek: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "NextOpenable", "OpenChosen",
+         "CloseObjects", "ClaimVisible"],
+  hide: ["MoveAhead", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "Crouch", "NextOpenable", "OpenChosen",
+         "CloseObjects", "HideHere", "DropObject", "PickUp", "Walk", "ReadyForSeeker"],
 };
+/** What keys do, where it differs from the button's label. */
+const KEY_LABELS = { Crouch: "Crouch or stand up", NextOpenable: "Choose the next thing to open", OpenChosen: "Open the chosen thing" };
 /** Headings for people who cannot take part, by error code. */
 const REFUSALS = { preview: "Preview", refused: "You cannot take part" };
 /** What people who do not agree are asked to do. */
@@ -165,7 +168,7 @@ function submitForm({ url, fields }) {
 function keyTable(kind) {
   const rows = KEYS[kind].map((action) => element("tr", {},
     element("td", {}, ...ACTIONS[action].keys.flatMap((key) => [element("kbd", {}, keyLabel(key)), " "])),
-    element("td", {}, action === "Crouch" ? "Crouch or stand up" : ACTIONS[action].label)));
+    element("td", {}, KEY_LABELS[action] ?? ACTIONS[action].label)));
   const click = element("tr", {}, element("td", {}, "Click or tap"), element("td", {}, "Open the thing clicked"));
   return element("details", { className: "keys", open: true }, element("summary", {}, "Keys and buttons"),
     element("table", {}, ...rows, click));

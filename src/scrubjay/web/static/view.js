@@ -26,10 +26,12 @@ export class View {
       if (point(x, y)) this.mark(x, y);
     });
     this.canvas.addEventListener("pointermove", (event) => {
+      if (!event.movementX && !event.movementY) return; // The page moved, not the pointer: what a key chose stays lit.
       this.pointer = event.pointerType === "touch" ? null : this.fractions(event);
       this.lightUnderPointer();
     });
     this.canvas.addEventListener("pointerleave", () => {
+      if (!this.pointer) return;
       this.pointer = null;
       this.lightUnderPointer();
     });

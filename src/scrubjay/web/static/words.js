@@ -9,7 +9,7 @@ export const ACTIONS = {
   RotateRight: { label: "Turn right", sign: "↷", keys: ["e", "ArrowRight"] },
   Stand: { label: "Stand up", sign: "⤒", keys: ["c"] },
   Crouch: { label: "Crouch", sign: "⤓", keys: ["c"] },
-  NextOpenable: { label: "Next thing", keys: ["n"] },
+  NextOpenable: { label: "Next to open", keys: ["n"] },
   OpenChosen: { label: "Open it", keys: ["m"] },
   CloseObjects: { label: "Close nearby", keys: ["x"] },
   ClaimVisible: { label: "I see it!", keys: [" "], tone: "primary" },
