@@ -46,6 +46,7 @@ _IMAGE_SIZE = int, _is_image_size, "a multiple of 7, the cells of a side"
 Positive = Annotated[int, _bounded(*_POSITIVE)]
 PositiveOrNone = Annotated[int | None, _bounded(*_POSITIVE, optional=True)]
 Natural = Annotated[int, _bounded(int, lambda value: value >= 0, "0 or more")]
+Port = Annotated[int, _bounded(int, lambda value: 0 <= value < 2**16, "0 to 65535")]
 PositiveFloat = Annotated[float, _bounded(*_POSITIVE_FLOAT)]
 PositiveFloatOrNone = Annotated[float | None, _bounded(*_POSITIVE_FLOAT, optional=True)]
 ImageSize = Annotated[int, _bounded(*_IMAGE_SIZE)]

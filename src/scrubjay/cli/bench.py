@@ -183,12 +183,12 @@ def learning(
 
 
 def server(
-    participants: int = 100,
-    seconds: float = 600.0,
-    pause: float = 1.0,
-    idle: int = 0,
-    half_sent: int = 0,
-    size: int = 224,
+    participants: Positive = 100,
+    seconds: PositiveFloat = 600.0,
+    pause: PositiveFloat = 1.0,
+    idle: Natural = 0,
+    half_sent: Natural = 0,
+    size: ImageSize = 224,
 ) -> None:
     """Benchmarks the web server with simulated participants in a study: latencies, losses, memory. Prints JSON.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from scrubjay.cli.arguments import ImageSize, Natural, Positive, PositiveFloat
+from scrubjay.cli.arguments import ImageSize, Natural, Port, Positive, PositiveFloat
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
@@ -16,15 +16,15 @@ def serve(
     studies: tuple[Path, ...] = (),
     records: tuple[Path, ...] = (),
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: Port = 8000,
     hosts: tuple[str, ...] = (),
     agents: tuple[Path, ...] = (),
     released: bool = True,
-    size: int = 224,
+    size: ImageSize = 224,
     renderer: Renderer = "auto",
     only_studies: bool = False,
-    connections_per_client: int = 1000,
-    play_size: int = 448,
+    connections_per_client: Positive = 1000,
+    play_size: ImageSize = 448,
 ) -> None:
     """Serves the web pages on which people hide, seek, watch games and take part in studies.
 
@@ -73,13 +73,13 @@ def serve(
 
 
 def participants(
-    count: int = 40,
-    seconds: float = 120.0,
+    count: Positive = 40,
+    seconds: PositiveFloat = 120.0,
     url: str = "http://127.0.0.1:8000",
     study: str = "",
-    pause: float = 1.0,
-    idle: int = 0,
-    half_sent: int = 0,
+    pause: PositiveFloat = 1.0,
+    idle: Natural = 0,
+    half_sent: Natural = 0,
 ) -> None:
     """Load-tests a server with simulated participants and prints latencies and errors as JSON.
 
