@@ -65,12 +65,15 @@ def test_nothing_acknowledged_is_lost_on_a_full_disk_and_games_continue_when_the
         body = dict(role="seek", scene="hut", goal="Bread", opponent="somewhere")
         status, answer = request(url, "/api/play", body)
         assert status == 503 and answer["error"] == "storage" and "cannot save" in answer["message"]
+        token = (tmp_path / "play.db.admin-token").read_text().strip()
+        assert "play.db cannot be written: " in request(url, "/api/admin/progress", token=token)[1]["problem"]
         before = len(report.latencies)
         time.sleep(1)
         assert len(report.latencies) == before
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         wait_for_answers(load, report, before + 20)
         load.join()
+        assert request(url, "/api/admin/progress", token=token)[1]["problem"] is None
         os.kill(process.pid, signal.SIGKILL)
         log = process.stderr.read().decode().splitlines()
     assert len(report.latencies) > before

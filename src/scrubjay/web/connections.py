@@ -125,7 +125,7 @@ class LimitedProtocol(H11Protocol):
 
     def _close_oldest(self, connections: Iterable[Any]) -> None:
         """Closes the connection that has waited longest for a request, or this one."""
-        log.warning("too many connections, some are closed (of %s, for one)", _address(self))
+        log.warning("too many connections: those that wait longest are closed (the latest is from %s)", _address(self))
         waiting = [other for other in connections if getattr(other, "waiting_since", None) and other is not self]
         oldest = min(waiting, key=lambda other: other.waiting_since, default=self)
         oldest._close(TOO_MANY)

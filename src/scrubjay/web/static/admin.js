@@ -24,9 +24,10 @@ async function refresh() {
   byId("leave").hidden = !token;
   if (!token) return;
   try {
-    show(await getJson("/api/admin/progress", token));
+    const progress = await getJson("/api/admin/progress", token);
+    show(progress);
     tabStorage.set("admin", token);
-    showError(byId("error"), null);
+    showError(byId("error"), progress.problem);
   } catch (error) {
     showError(byId("error"), error);
     if (error.status === 401 || error.status === 403) {
