@@ -80,6 +80,11 @@ def test_rooms_without_placements_are_refused(world):
             sample(world, PlacementEpisodes(given), 1)
     with pytest.raises(PlacementError, match="no placements of a Knife in hut"):
         sample(world, PlacementEpisodes([CUPS], ["Knife"]), 1)
+    with pytest.raises(
+        PlacementError, match="placements of a Cup in hut were made when that room was another: make the"
+    ):
+        sample(world, PlacementEpisodes([replace(CUPS, room="0" * 64)]), 1)
+    sample(world, PlacementEpisodes([replace(CUPS, room=world.rooms[0].room.digest)]), 1)
     with pytest.raises(PlacementError, match="2 openables, the placement asks for 7"):
         sample(world, PlacementEpisodes([replace(CUPS, placements=(replace(INSIDE, open=(7,)),))]), 1)
     with pytest.raises(PlacementError, match="given twice"):

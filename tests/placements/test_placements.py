@@ -72,6 +72,10 @@ def test_playing_the_actions_hits_the_target(chest, made):
             assert tuple(pose.tolist()) == given.pose and tuple(np.flatnonzero(is_open).tolist()) == given.open
 
 
+def test_files_name_the_room_that_they_were_made_in(chest, made):
+    assert {placements.room for placements in made} == {chest.room.digest}
+
+
 def test_an_object_at_its_resting_pose_hits_the_target(chest, made):
     for placements in made:
         given = placements.placements
@@ -182,9 +186,9 @@ def _first(data: dict, **values) -> dict:
 
 
 BROKEN = {
-    "version 99": (lambda data: {**data, "version": 99}, "version 1"),
-    "no version": (lambda data: {key: data[key] for key in data if key != "version"}, "version 1"),
-    "a list": (lambda data: [data], "version 1"),
+    "version 99": (lambda data: {**data, "version": 99}, "version 2"),
+    "no version": (lambda data: {key: data[key] for key in data if key != "version"}, "version 2"),
+    "a list": (lambda data: [data], "version 2"),
     "no digest": (lambda data: {key: data[key] for key in data if key != "sha256"}, "edited"),
     "an edited target": (lambda data: _first(data, target=[1, 3, 5]), "edited"),
     "an edited scene": (lambda data: {**data, "scene": "FloorPlan1"}, "edited"),

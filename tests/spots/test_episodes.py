@@ -103,6 +103,10 @@ def test_rooms_without_spots_are_refused(chest):
             sample(chest, SpotEpisodes(spots), 1)
     with pytest.raises(SpotError, match="no hard hiding spots of a Cup in hut"):
         sample(chest, SpotEpisodes([in_chest(easy=(ON_FLOOR,))], ["Cup"], ["hard"]), 1)
+    other = replace(in_chest(easy=(ON_FLOOR,)), room="0" * 64)
+    with pytest.raises(SpotError, match="hiding spots of a Cup in hut were made when that room was another: make the"):
+        sample(chest, SpotEpisodes([other]), 1)
+    sample(chest, SpotEpisodes([replace(other, room=chest.room.digest)]), 1)
     with pytest.raises(SpotError, match="2 openables, the spot asks for 3"):
         sample(chest, SpotEpisodes([in_chest(easy=(replace(ON_FLOOR, open=(3,)),))]), 1)
     with pytest.raises(SpotError, match=r"unknown difficulties \['absurd'\]"):

@@ -59,10 +59,11 @@ def example_spots(**changes) -> Spots:
 
 
 def test_spots_are_at_rest(kitchen, spots_in_kitchen):
-    """Dropped again they stay in place, inside the room."""
+    """They stay in place for two seconds, and if dropped again, inside the room."""
     physics = Physics(kitchen)
     for spot in spots_in_kitchen:
         after = physics.drop(situation(kitchen, spot))
+        assert physics.rests(situation(kitchen, spot)), spot
         assert np.linalg.norm(after.pose[:3] - spot.pose[:3]) < 0.01, spot
         assert within(kitchen.room.outline, np.array(spot.pose[:2]))
         assert 0 < spot.pose[2] < kitchen.room.height

@@ -10,6 +10,7 @@ import torch
 
 from scrubjay.agent.config import SMALL
 from scrubjay.game.actions import NUMBERS
+from scrubjay.rooms.generate import split, type_of
 from scrubjay.study.dynamic_experiments import rotation_examples
 from scrubjay.study.dynamic_probe import draw_repetitions
 from scrubjay.study.rotation_data import SCALES, RotationScale, make_rotation_data
@@ -106,5 +107,7 @@ def test_the_interval_has_scenes_as_clusters():
     assert float(read["difference"]) == pytest.approx(0.15)
 
 
-def test_the_papers_scale_has_a_hundred_scenes():
-    assert len(SCALES["paper"].names()) == 100
+def test_the_papers_scale_has_forty_train_and_ten_test_scenes_of_whole_games():
+    names = SCALES["paper"].names()
+    assert [split(name) for name in names].count("train") == 40 and [split(name) for name in names].count("test") == 10
+    assert len(set(names)) == 50 and {type_of(name) for name in names} == {"kitchen", "living_room"}

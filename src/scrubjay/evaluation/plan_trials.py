@@ -121,7 +121,7 @@ class PlannedTrials:
                         yield from ((label, hider, spec) for spec in specs)
                         continue
                     for number, spec in enumerate(specs):
-                        spots = load_needed_spots(self.spots, scene, spec.goal).spots[hider]
+                        spots = load_needed_spots(self.spots, scene, spec.goal, room.room).spots[hider]
                         if number // len(GOALS) < len(spots):  # Each spot once, as in the paper.
                             yield label, "", search_in_spot(room, spec, spots[number // len(GOALS)])
 

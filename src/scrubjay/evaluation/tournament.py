@@ -22,9 +22,9 @@ from scrubjay.evaluation.trials import (
 )
 from scrubjay.game.stages import LIMITS
 from scrubjay.rooms.generate import SCENES, make_room
-from scrubjay.rooms.room import GOALS
+from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.spots.spots import DIFFICULTIES, Spots, load_spots, spots_path
+from scrubjay.spots.spots import DIFFICULTIES, FILES, Spots, load_spots, spots_path
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,15 @@ def check_plan(plan: TournamentPlan, hiders: Players, seekers: Players) -> None:
             load_needed_spots(plan.spots, scene, goal)
 
 
-def load_needed_spots(folder: Path | None, scene: str, goal: str) -> Spots:
-    """Reads spots; SpotError says how to make them."""
+def load_needed_spots(folder: Path | None, scene: str, goal: str, room: Room | None = None) -> Spots:
+    """Reads spots; SpotError says how to make them, also if they are of another version of the room."""
     if folder is None or not (path := spots_path(folder, scene, goal)).exists():
         where = f"in {folder}" if folder else "without a folder of spots"
         raise SpotError(f"there are no spots of a {goal} in {scene} {where}: make them with `scrubjay spots {scene}`")
-    return load_spots(path, scene, goal)
+    spots = load_spots(path, scene, goal)
+    if room is not None:
+        FILES.check_room(spots, room)
+    return spots
 
 
 def _missing_spots(folder: Path | None, scenes: tuple[str, ...], goals: tuple[str, ...]) -> str:
@@ -133,7 +136,7 @@ def _trials_in(plan: TournamentPlan, room: CompiledRoom) -> list[Trial]:
         for number, spec in enumerate(specs):
             if hider not in DIFFICULTIES:
                 trials.append(Trial(hider, Match(scene, hider, "", spec), hider))
-            elif spots := load_needed_spots(plan.spots, scene, spec.goal).spots[hider]:
+            elif spots := load_needed_spots(plan.spots, scene, spec.goal, room.room).spots[hider]:
                 spot = spots[number // len(GOALS) % len(spots)]
                 trials.append(Trial(hider, Match(scene, hider, "", search_in_spot(room, spec, spot))))
     return trials

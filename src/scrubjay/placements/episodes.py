@@ -13,7 +13,7 @@ import numpy as np
 
 from scrubjay.errors import PlacementError
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.placements.placements import Placement, Placements
+from scrubjay.placements.placements import FILES, Placement, Placements
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.world import World
 
@@ -45,6 +45,8 @@ class PlacementEpisodes:
         """By scene: goal objects, and their nonempty placements by modality."""
         self._count: Counter[int] = Counter()
         """Episodes sampled so far in each world."""
+        self._unchecked: dict[str, list[Placements]] = {}
+        """By scene, until a room of it is played in."""
         seen: set[tuple[str, str]] = set()
         for of_room in placements:
             if (of_room.scene, of_room.goal) in seen:
@@ -54,13 +56,16 @@ class PlacementEpisodes:
             by_modality = [some for some in usable if some]
             if of_room.goal in self.goals and by_modality:
                 self._placements.setdefault(of_room.scene, []).append((of_room.goal, by_modality))
+                self._unchecked.setdefault(of_room.scene, []).append(of_room)
 
     def __call__(self, world: World, number: int) -> EpisodeSpec:
-        """The next episode in world `number`; PlacementError if its room has no placements, or lacks openables."""
+        """The next episode in world `number`; PlacementError if its room has none, or is another."""
         room = world.rooms[world.room_of[number]]
         scene = room.room.scene
         if scene not in self._placements:
             raise PlacementError(f"there are no placements of a {' or '.join(self.goals)} in {scene}")
+        for of_room in self._unchecked.pop(scene, []):
+            FILES.check_room(of_room, room.room)
         rng = np.random.default_rng([self.seed, number, self._count[number]])
         by_goal = self._placements[scene]
         goal, by_modality = by_goal[rng.integers(len(by_goal))]

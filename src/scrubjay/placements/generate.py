@@ -55,8 +55,6 @@ LAY_DOWN, QUARTER = HAND_TURNS.index("+X"), 3
 """The turn of 30 degrees that lays an object down, and how often it is repeated."""
 MIN_PIXELS = 80
 """Pixels that an object must have at 224, many more than the game's 10, so that small images agree."""
-REST_TOLERANCE = 0.005
-"""Meters that a resting object may move when it is dropped again."""
 CONTAINED = MODALITIES.index("contained in")
 MOVE_ACTIONS = [action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVES]
 DROP_ACTION = action_index("DropObject")
@@ -77,7 +75,7 @@ def make_placements(scene: str | CompiledRoom, goal: str, count: int = COUNT, se
     if not any(search.found):
         raise PlacementError(f"{compiled.room.scene}: nowhere to put a {goal} from {search.places} places")
     placements = tuple(placement for found in search.found for placement in found)
-    return Placements(compiled.room.scene, goal, search.drops, placements)
+    return Placements(compiled.room.scene, goal, search.drops, placements, compiled.room.digest)
 
 
 def _check(goal: str, count: int) -> None:
@@ -234,13 +232,11 @@ class _Search:
             )
 
     def _rests(self, worlds: np.ndarray) -> np.ndarray:
-        """Where objects stay when they are dropped again from where they are, (B,) bool."""
-        before, self.world.state = self.world.state, self.world.state.copy()
-        self.world.state.held |= worlds
-        self.world.drop(worlds)
-        moved = np.linalg.norm(self.world.state.pose[:, :3] - before.pose[:, :3], axis=1)
-        self.world.state = before
-        return worlds & (moved < REST_TOLERANCE)
+        """Which objects stay where they are, (B,) bool."""
+        rests, openables = worlds.copy(), len(self.physics.compiled.openables)
+        for b in np.flatnonzero(worlds).tolist():
+            rests[b] = self.physics.rests(physics_state(self.world.state, b, openables))
+        return rests
 
 
 def make_placement_files(

@@ -18,7 +18,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.rooms.room_files import RoomFiles
 from scrubjay.sim.cells import CELLS
 
-VERSION = 1
+VERSION = 2
 MAX_ACTIONS = int(LIMITS[Stage.OM])
 Cell = Annotated[int, Field(ge=0, lt=CELLS)]
 Target = tuple[Annotated[int, Field(ge=0, lt=len(MODALITIES))], Cell, Cell]
@@ -68,6 +68,8 @@ class Placements:
     drops: Annotated[int, Field(gt=0)]
     """How many drops these were chosen from."""
     placements: tuple[Placement, ...]
+    room: str = ""
+    """The digest of the room that they were made in, if it is known."""
 
     def by_modality(self) -> tuple[tuple[Placement, ...], ...]:
         """Those on top, contained and behind."""

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scrubjay.errors import ScrubjayError, explain, reason
 from scrubjay.files import write_atomically
-from scrubjay.rooms.room import GOALS
+from scrubjay.rooms.room import GOALS, Room
 
 
 class OfRoom(Protocol):
@@ -25,6 +25,8 @@ class OfRoom(Protocol):
     def scene(self) -> str: ...
     @property
     def goal(self) -> str: ...
+    @property
+    def room(self) -> str: ...
 
 
 T = TypeVar("T", bound=OfRoom)
@@ -77,6 +79,12 @@ class RoomFiles(Generic[T]):
     def load_all(self, folder: str | os.PathLike[str], scenes: Sequence[str], goals: Sequence[str] = GOALS) -> list[T]:
         """Reads the files of rooms and goal objects; the error names a missing or broken one."""
         return [self.load(self.path(folder, scene, goal), scene, goal) for scene in scenes for goal in goals]
+
+    def check_room(self, content: T, room: Room) -> None:
+        """Raises an error if a file's content was made in another version of its room."""
+        if content.room and content.room != room.digest:
+            what = f"{self.what} of a {content.goal} in {content.scene}"
+            raise self.error(f"{what} were made when that room was another: make the file again")
 
     @cached_property
     def _adapter(self) -> TypeAdapter[T]:

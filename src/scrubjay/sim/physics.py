@@ -42,6 +42,8 @@ MIN_MOVE, MIN_TURN = 0.001, 0.001
 MAX_FALL_SPEED = 8.0
 """m/s; a fall from the ceiling is slower."""
 OPENING_SECONDS = 0.8
+WATCH_SECONDS, MAX_CREEP = 2.0, 0.002
+"""An object at rest moves less than so many meters in this time."""
 PUSH_CHUNK = 5
 """Engine steps between two updates of a push's force."""
 STALL_STEPS = 25
@@ -280,6 +282,16 @@ class Physics:
             if np.linalg.norm(pose[:3] - start) > MAX_CORRECTION:
                 return None
         return None
+
+    def rests(self, now: PhysicsState) -> bool:
+        """Does a dropped object stay where it is for WATCH_SECONDS?
+
+        Settling ends after 0.1 s without motion; an object that creeps may fall much later.
+        """
+        goal = self.load(now)
+        assert goal is not None and not now.held
+        mujoco.mj_step(self.model, self.data, round(WATCH_SECONDS / TIMESTEP))
+        return bool(np.linalg.norm(self._pose(goal)[:3] - now.pose[:3]) < MAX_CREEP)
 
     def _settle(self, now: PhysicsState, goal: Goal) -> np.ndarray:
         """Simulates until the object has not moved for 0.1 s, or for MAX_SECONDS."""

@@ -18,7 +18,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
-from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots
+from scrubjay.spots.spots import DIFFICULTIES, FILES, Spot, Spots
 
 
 class SpotEpisodes:
@@ -41,6 +41,8 @@ class SpotEpisodes:
         """Nonempty spots by scene, goal object and difficulty."""
         self._count: Counter[int] = Counter()
         """Episodes sampled so far in each world."""
+        self._unchecked: dict[str, list[Spots]] = {}
+        """By scene, until a room of it is played in."""
         seen: set[tuple[str, str]] = set()
         for of_room in spots:
             if (of_room.scene, of_room.goal) in seen:
@@ -49,13 +51,16 @@ class SpotEpisodes:
             by_difficulty = [of_room.spots[name] for name in self.difficulties if of_room.spots[name]]
             if of_room.goal in self.goals and by_difficulty:
                 self._spots.setdefault(of_room.scene, []).append(by_difficulty)
+                self._unchecked.setdefault(of_room.scene, []).append(of_room)
 
     def __call__(self, world: World, number: int) -> EpisodeSpec:
-        """The next episode in world `number`; SpotError if its room has no spots, or lacks a spot's openables."""
+        """The next episode in world `number`; SpotError if its room has none, or is another."""
         room = world.rooms[world.room_of[number]]
         if room.room.scene not in self._spots:
             what = f"{' or '.join(self.difficulties)} hiding spots of a {' or '.join(self.goals)}"
             raise SpotError(f"there are no {what} in {room.room.scene}")
+        for of_room in self._unchecked.pop(room.room.scene, []):
+            FILES.check_room(of_room, room.room)
         rng = np.random.default_rng([self.seed, number, self._count[number]])
         by_goal = self._spots[room.room.scene]
         by_difficulty = by_goal[rng.integers(len(by_goal))]

@@ -30,7 +30,7 @@ from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.processes import make_missing_files
 from scrubjay.spots.areas import DROP, Area, areas_of, within
 
-VERSION = 1
+VERSION = 2
 EASY, MEDIUM, HARD = DIFFICULTIES = ("easy", "medium", "hard")
 SpotKind = Literal["on", "in", "floor"]
 KINDS = get_args(SpotKind)
@@ -46,8 +46,6 @@ is seen from nowhere: were it a fifth of all spots, both percentiles would be 0 
 HARD_PERCENTILE, MEDIUM_PERCENTILE, MEDIUM_SHARE = 5, 20, 0.15
 LYING_SHARE = 0.3
 """How often the object is laid on its side: a plunger fits into few places upright."""
-REST_TOLERANCE = 0.005
-"""Meters that a resting object may move when it is dropped again."""
 UP = np.array([0.0, 0, 1])
 
 
@@ -89,6 +87,8 @@ class Spots:
     """How many candidates these were chosen from."""
     spots: dict[str, tuple[Spot, ...]]
     """By difficulty."""
+    room: str = ""
+    """The digest of the room that they were made in, if it is known."""
 
 
 def make_spots(scene: str | CompiledRoom, goal: str, candidates: int = CANDIDATES, seed: int = 0) -> Spots:
@@ -105,7 +105,7 @@ def make_spots(scene: str | CompiledRoom, goal: str, candidates: int = CANDIDATE
     for name, some in numbers.items():
         drawn = np.sort(rng.choice(some, min(count, len(some)), replace=False))
         kept[name] = tuple(spots[number] for number in drawn)
-    return Spots(compiled.room.scene, goal, len(spots), kept)
+    return Spots(compiled.room.scene, goal, len(spots), kept, compiled.room.digest)
 
 
 def _check(goal: str, candidates: int) -> None:
@@ -167,8 +167,7 @@ def _settle(physics: Physics, goal: str, area: Area, rng: np.random.Generator) -
             now = now and physics.move_openable(now, number, False)
     if now is None or not within(compiled.room.outline, now.pose[:2]):
         return None
-    again = physics.drop(now)
-    return now if np.linalg.norm(again.pose[:3] - now.pose[:3]) < REST_TOLERANCE else None
+    return now if physics.rests(now) else None
 
 
 def _spot_of(physics: Physics, grid: Grid, now: PhysicsState) -> Spot | None:

@@ -36,6 +36,7 @@ from scrubjay.spots.episodes import free_positions, search_episode
 from scrubjay.spots.spots import (
     CANDIDATES,
     EASY,
+    FILES,
     Spot,
     load_spot_files,
     make_spot_files,
@@ -122,6 +123,8 @@ def make_rotation_data(
                 if not (path := spots_path(where, name, goal)).exists():
                     save_spots(make_spots(room, goal, scale.candidates), path)
         files = load_spot_files(where, [name], scale.goals)
+        for each in files:
+            FILES.check_room(each, room.room)
         easy = [spot for each in files for spot in each.spots[EASY][: scale.spots]]
         key = [seed, SCENES.index(name)]
         with World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
