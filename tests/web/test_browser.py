@@ -191,7 +191,8 @@ def test_the_older_of_two_tabs_says_so_and_can_take_the_game_back(page, site):
 
 def test_practice_ends_when_the_participant_wants(page, site):
     _, url = site
-    page.goto(f"{url}/study/find?PROLIFIC_PID=a&STUDY_ID=b&SESSION_ID=c")
+    person = page.context.browser.browser_type.name  # Another one in each browser.
+    page.goto(f"{url}/study/find?PROLIFIC_PID={person}&STUDY_ID=b&SESSION_ID=c")
     page.get_by_role("button", name="I agree").click()
     page.get_by_role("button", name="Practice", exact=True).click()
     expect(page.locator(".top .where")).to_have_text("Practice")

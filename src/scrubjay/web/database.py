@@ -84,14 +84,14 @@ class Database:
 
     def _prepare(self, path: Path, writable: bool) -> None:
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
-        empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if writable and empty:
+        tables = {row["name"] for row in self.db.execute("SELECT name FROM sqlite_master")}
+        if writable and not tables:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif not version or not tables >= {"studies", "participants", "trials", "steps"}:
+            raise DatabaseError(f"{path}: not a Scrubjay database")
         elif version > VERSION:
             raise DatabaseError(f"{path}: written by a newer Scrubjay (version {version} of the database)")
-        elif not version:
-            raise DatabaseError(f"{path}: not a Scrubjay database")
         elif version < VERSION and not writable:
             raise DatabaseError(f"{path}: written by an older Scrubjay: start `scrubjay serve --data {path}` once")
         elif version < VERSION:
