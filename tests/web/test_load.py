@@ -11,8 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from web_helpers import free_port, make_settings, playing, request, server_process
 
+from scrubjay.bench.server import measure
 from scrubjay.game.actions import NUMBERS
 from scrubjay.web.database import Database
 from scrubjay.web.load_test import LoadReport, run_load_test
@@ -25,10 +27,10 @@ def can_mount() -> bool:
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def test_simulated_participants_play_without_errors(tmp_path):
+def test_simulated_participants_play_without_errors_beside_idle_and_half_sent_connections(tmp_path):
     with running(make_settings(tmp_path)) as (_, url):
         report = LoadReport()
-        summary = run_load_test(6, 4, url, pause=0.25, report=report)
+        summary = run_load_test(6, 4, url, pause=0.25, report=report, idle=10, half_sent=10)
         assert summary["errors"] == 0, report.errors
         assert summary["answers"] > 20 and 0 < summary["p50_ms"] <= summary["p99_ms"]
 
@@ -115,6 +117,15 @@ def test_a_small_disk_fills_up_in_the_middle_of_a_study(tmp_path, study_file):
     check_stored(tmp_path / "copy", report)
     assert "cannot be written: database or disk is full" in log and "can be written again" in log
     assert len(log.splitlines()) <= 6, log
+
+
+@pytest.mark.slow
+def test_the_benchmark_loses_nothing():
+    result = measure(5, 15, 0.5, 10, 10, 112, Console(stderr=True))
+    assert result["errors"] == result["lost_steps"] == 0 and result["answers"] > 40
+    assert 0 < result["p50_ms"] <= result["p99_ms"] and 0 < result["cores_server"] < 4
+    first, last = result["host_mib_first_last"]
+    assert first > 0 and last <= result["host_mib_most"]
 
 
 @pytest.mark.slow
