@@ -7,23 +7,30 @@ BIN := .venv/bin
 setup: .venv/.installed
 
 .venv/.installed: requirements.lock pyproject.toml
+	@echo "Setting up .venv with the packages of requirements.lock: a few minutes, once"
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock
+	@echo "Installing Scrubjay itself"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $@
+	@touch $@
 
-# The released agent plays at once, if it is here. Trains for about two minutes, from scratch each time, then studies in about one what the agent's encoder sees. One thread:
-# with two, small networks are many times slower on a busy machine.
+UNSEEN := FloorPlan21 FloorPlan22 FloorPlan221 FloorPlan222 FloorPlan321 FloorPlan322 FloorPlan421 FloorPlan422
+# The released agent plays at once, if it is here. The others are trained from scratch each time. One thread: with two, small
+# networks are many times slower on a busy machine.
 demo: export OMP_NUM_THREADS = 1
 demo: setup
-	rm -rf out/demo/run out/demo/study out/demo/released
+	@rm -rf out/demo/run out/demo/study out/demo/released out/demo/agent out/demo/evaluation.jsonl
 	@$(BIN)/scrubjay demo --released --out out/demo
-	$(BIN)/scrubjay train demo --out out/demo/run > /dev/null
-	$(BIN)/scrubjay watch out/demo/run --out out/demo/agent > /dev/null
-	$(BIN)/scrubjay study static --encoders ours@out/demo/run random efficientnet-lite0 --scale mini --out out/demo/study > /dev/null
-	$(BIN)/scrubjay demo --out out/demo > /dev/null
-	@echo "Done: open out/demo/index.html (a game), which links to rooms, the agent (out/demo/agent/index.html) and a study of its"
-	@echo "encoder (out/demo/study/index.html)."
+	@echo "1/5  Training a small agent to explore two rooms: about two minutes"
+	@$(BIN)/scrubjay train demo --out out/demo/run > /dev/null
+	@echo "2/5  Measuring it, and random play, in eight rooms that it has never seen"
+	@$(BIN)/scrubjay evaluate out/demo/run --task explore --against random --games 1 --scenes $(UNSEEN) > out/demo/evaluation.jsonl
+	@echo "3/5  Drawing what it does and why"
+	@$(BIN)/scrubjay watch out/demo/run --out out/demo/agent > /dev/null
+	@echo "4/5  Studying what its encoder sees: about a minute"
+	@$(BIN)/scrubjay study static --encoders ours@out/demo/run random efficientnet-lite0 --scale mini --out out/demo/study > /dev/null
+	@echo "5/5  Playing and drawing a game"
+	@$(BIN)/scrubjay demo --out out/demo
 
 # One process per core, each of one thread: with two, small networks are many times slower on a busy machine.
 test test-all: export OMP_NUM_THREADS = 1

@@ -70,6 +70,16 @@ def test_the_commands_of_a_page_parse(page, capsys):
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_makefiles_commands_parse(capsys):
+    """`make demo` runs them one after another."""
+    text = (ROOT / "Makefile").read_text()
+    variables = dict(re.findall(r"^(\w+) :?= (.*)$", text, re.M))
+    commands = re.findall(r"^\t@?\$\(BIN\)/(scrubjay [^>\n]+)", text, re.M)
+    assert len(commands) >= 6
+    for command in commands:
+        parse(words_of(re.sub(r"\$\((\w+)\)", lambda name: variables[name[1]], command)))
+
+
 def test_there_are_commands_to_parse():
     assert len(fenced(ROOT / "README.md")) >= 8 and sum(len(fenced(page)) for page in PAGES) >= 40
     assert sum(len(quoted(page)) for page in PAGES) >= 40

@@ -67,6 +67,8 @@ def test_rooms_as_json(tmp_path):
         (["bench", "world", "--rooms", "-3"], "--rooms: 1 or more, not -3"),
         (["bench", "scaling", "--device", "cpu", "--seconds", "0"], "--seconds: a number above 0, not 0"),
         (["bench", "endurance", "--interval", "-1"], "--interval: a number above 0, not -1"),
+        (["participants", "--count", "0"], "--count: 1 or more, not 0"),
+        (["bench", "server", "--pause", "-1"], "--pause: a number above 0, not -1"),
         (["bench", "game", "--steps", "0"], "--steps: 1 or more, not 0"),
         (["bench", "game", "--games", "7"], "games: one or more in each of the 8 rooms, not 7 in all"),
         (["bench", "agent", "--games", "0"], "--games: 1 or more, not 0"),
@@ -172,7 +174,11 @@ def test_the_demo_plays_a_game_and_hides_an_object(tmp_path):
     rooms = (tmp_path / "demo" / "rooms.html").read_text()
     assert "contained in Drawer" in rooms
     assert "Closed: 0 of its" in rooms
-    assert "A game of Cache" in (tmp_path / "demo" / "index.html").read_text()
+    assert "A game of Cache" in (tmp_path / "demo" / "game.html").read_text()
+    first = (tmp_path / "demo" / "index.html").read_text()
+    assert "Cache is hide and seek with an object" in first and "FloorPlan201, a living room" in first
+    assert set(re.findall(r'href="(.*?)"', first)) == {"game.html", "game.mp4", "rooms.html"}, "only what is there"
+    assert "What was learned" not in first, "nothing was trained"
     assert "demo/index.html" in done.stdout
 
 

@@ -100,7 +100,7 @@ def test_a_released_agent_plays_is_watched_and_measured(command, tmp_path, monke
     (record,) = load_records(tmp_path / "out" / "play" / "record.json")
     assert record.players == {"hider": DEFAULT, "seeker": DEFAULT}
     trace = agent_trace.trace_agent
-    monkeypatch.setattr(agent_trace, "trace_agent", lambda *args: trace(*args, limits=SHORT))
+    monkeypatch.setattr(agent_trace, "trace_agent", lambda *args: trace(*args[:5], limits=SHORT))
     assert command("watch", DEFAULT, *small)[0] == 0
     page = (tmp_path / "out" / "watch" / "index.html").read_text()
     assert f"{DEFAULT}: A small agent. 0 steps in 0 GPU minutes." in page
@@ -122,7 +122,7 @@ def test_it_is_evaluated_on_the_task_that_is_named(command, monkeypatch):
 
 def test_weights_without_a_run_are_watched_too(command, tmp_path, monkeypatch):
     trace = agent_trace.trace_agent
-    monkeypatch.setattr(agent_trace, "trace_agent", lambda *args: trace(*args, limits=SHORT))
+    monkeypatch.setattr(agent_trace, "trace_agent", lambda *args: trace(*args[:5], limits=SHORT))
     save_agent(Agent(SMALL), tmp_path / "weights")
     assert command("watch", "weights", "--scene", "FloorPlan401", "--goal", "Plunger")[0] == 0
     assert "without the run that trained them" in (tmp_path / "out" / "watch" / "index.html").read_text()

@@ -15,12 +15,21 @@ from scrubjay.agent.perspective import Uniforms
 from scrubjay.cli import training
 from scrubjay.errors import RoomError, RunError
 from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
+from scrubjay.game.stages import LIMITS as GAME_LIMITS
 from scrubjay.sim.pose import AgentPose
 from scrubjay.training.config import PRESETS
 from scrubjay.training.run import Progress, Run
 from scrubjay.viz import agent_trace
 from scrubjay.viz.agent_charts import PlanBackground, attention_by_position, separate
-from scrubjay.viz.agent_page import attention_steps, candidate_rows, describe_training, outcome_name, write_agent_page
+from scrubjay.viz.agent_page import (
+    attention_steps,
+    candidate_rows,
+    describe_training,
+    limits_of,
+    outcome_name,
+    trained_stages,
+    write_agent_page,
+)
 from scrubjay.viz.agent_trace import (
     AgentTrace,
     attention_weights,
@@ -29,7 +38,7 @@ from scrubjay.viz.agent_trace import (
     to_room_frame,
     trace_agent,
 )
-from scrubjay.viz.episode import Episode, replay_episode
+from scrubjay.viz.episode import STAGES, Episode, replay_episode
 
 SCENE, LIMITS = "FloorPlan401", np.array([24, 1, 4, 6, 12])
 DEMO = replace(PRESETS["demo"], agent=SMALL)
@@ -189,11 +198,38 @@ def test_the_page_has_the_whole_game(trace, episode, tmp_path):
         assert frame["action"] == step.action and frame["failed"] == (not step.success)
         assert (frame["probability"] is None) == (step.stage == Stage.PS)
         assert all(0 <= share <= 100 for share in frame["player"])
-        assert [name for name, _ in frame["likely"]] == [NAMES[i] for i in np.argsort(-step.probabilities)][
+        assert [name for name, *_ in frame["likely"]] == [NAMES[i] for i in np.argsort(-step.probabilities)][
             : len(frame["likely"])
         ]
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert len(headings) == 8 and "Attention over the map" in headings
+
+
+def test_stages_that_were_not_trained_are_left_out(trace, episode, agent, tmp_path):
+    run = Run.begin(tmp_path / "run", DEMO)
+    run.save(agent, {}, Progress())
+    run.close()
+    stages = trained_stages(run.folder)
+    assert stages == (Stage.EM,) and trained_stages("scrubjay-paper") == tuple(Stage)
+    assert limits_of(stages).tolist() == [GAME_LIMITS[0], 1, 1, 1, 1] and (limits_of(tuple(Stage)) == GAME_LIMITS).all()
+    write_agent_page(trace, episode, "", tmp_path / "index.html", stages)
+    page = (tmp_path / "index.html").read_text()
+    frames = json.loads(re.search(r"const frames = (.*);\n", page).group(1))
+    assert [frame["step"] for frame in frames] == list(range(1, len(trace.steps_in(Stage.EM)) + 1))
+    assert {frame["stage"] for frame in frames} == {"Exploration and mapping"}
+    assert not re.search(r"[a-z]\|", "".join(frame["words"] + frame["likely"][0][2] for frame in frames))
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings == ["Step by step", "Value and entropy", "Paths", "Attention over the map"]
+    assert re.findall(r"<tr><th>(.*?)</th>", page) == ["Coverage", "Coverage+", "Opened"]
+    assert page.count("The path, from the square to the red dot") == 2, "in the picture's text too"
+    assert "Violet" not in page and "Seeking" not in page
+
+
+@pytest.mark.parametrize("stage", [Stage.OM, Stage.S])
+def test_a_page_of_one_later_stage_can_be_written(trace, episode, stage, tmp_path):
+    write_agent_page(trace, episode, "", tmp_path / "index.html", (stage,))
+    frames = json.loads(re.search(r"const frames = (.*);\n", (tmp_path / "index.html").read_text()).group(1))
+    assert {frame["stage"] for frame in frames} == {STAGES[stage].title}
 
 
 def test_attention_is_shown_in_each_stage_that_has_a_map(trace):

@@ -14,10 +14,10 @@ from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
 def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto", released: bool = False) -> None:
-    """Builds rooms, plays a scripted game and writes illustrated pages.
+    """Builds rooms, plays a scripted game and writes illustrated pages; the first one says what a run there learned.
 
     Args:
-        out: Output folder.
+        out: Output folder; `make demo` puts a run, its evaluation and a study of its encoder there first.
         renderer: The renderer.
         released: Only let the released agent play, if it is here; the demo's page links to its page.
     """
@@ -27,8 +27,8 @@ def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto", released: bo
         page = write_released(out, renderer, err)
         print(f"Done: open {page} (the released agent's game) in a browser." if page else "No released agent is here.")
         return
-    game, rooms = write_demo(out, renderer, err)
-    print(f"Done: open {game} (a game) and {rooms} (rooms) in a browser.")
+    page, _ = write_demo(out, renderer, err)
+    print(f"Done: open {page} in a browser.")
 
 
 def play(

@@ -82,7 +82,9 @@ def watch(
     renderer: Renderer = "auto",
     trust_code: bool = False,
 ) -> None:
-    """Plays a whole game with a run's agent as hider and seeker, and writes a page of what it does and why.
+    """Plays a game with a run's agent as hider and seeker, and writes a page of what it does and why.
+
+    The page of a run that trained one stage shows that one.
 
     Args:
         run: The folder of a run, whose newest checkpoint plays, or of weights; or a released agent's name.
@@ -94,19 +96,25 @@ def watch(
         trust_code: Allow a run whose encoder is python:... to import that code.
     """
     from scrubjay.game.record import save_records
-    from scrubjay.viz.agent_page import load_described_agent, write_agent_page
+    from scrubjay.viz.agent_page import (
+        describe_game,
+        limits_of,
+        load_described_agent,
+        trained_stages,
+        write_agent_page,
+    )
     from scrubjay.viz.agent_trace import trace_agent
     from scrubjay.viz.episode import replay_episode
-    from scrubjay.viz.episode_page import summarize
 
     agent, training = load_described_agent(run, trust_code)
+    stages = trained_stages(run)
     with err.status(f"the agent plays in {scene}"):
-        trace = trace_agent(agent, scene, goal, seed, renderer)
+        trace = trace_agent(agent, scene, goal, seed, renderer, limits_of(stages))
     save_records([trace.record], out / "record.json")
     with err.status("drawing"):
         episode = replay_episode(trace.record, renderer)
-        write_agent_page(trace, episode, training, out / "index.html")
-    print(summarize(episode))
+        write_agent_page(trace, episode, training, out / "index.html", stages)
+    print(describe_game(episode, stages))
     print(out / "index.html")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
 from scrubjay.agent.weights import CONFIG_FILE
 from scrubjay.files import write_atomically
 from scrubjay.game.actions import MODALITIES, NAMES, Stage, target_of
+from scrubjay.game.stages import LIMITS
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.run import CONFIG, Progress, newest
+from scrubjay.training.run import CONFIG, Progress, newest, read_config
 from scrubjay.viz.agent_charts import (
     PIXEL_RATIO,
     attention_by_position,
@@ -28,9 +31,10 @@ from scrubjay.viz.agent_charts import (
     value_chart,
 )
 from scrubjay.viz.agent_trace import AgentTrace, HidingDecision, TraceStep, load_run_agent
-from scrubjay.viz.episode import STAGES, Episode, select_steps
-from scrubjay.viz.episode_page import describe_metrics, plan_percent, summarize
-from scrubjay.viz.floorplan import draw_floorplan
+from scrubjay.viz.captions import caption, choice_words
+from scrubjay.viz.episode import STAGES, Episode, most_detailed, select_steps
+from scrubjay.viz.episode_page import STAGE_METRICS, describe_metrics, plan_percent, summarize
+from scrubjay.viz.floorplan import FloorPlan
 from scrubjay.viz.page import Figure, color_bands, encode_frame, load_template
 from scrubjay.viz.paths import PLAN_SIZE, hand_chart, path_plan
 
@@ -44,30 +48,75 @@ TRAINED_STAGE = {"explore": Stage.EM, "manipulate": Stage.OM, "seek": Stage.S}
 """The only stage that runs of these tasks train."""
 
 
-def write_agent_page(trace: AgentTrace, episode: Episode, training: str, path: str | os.PathLike[str]) -> None:
-    """Writes the page of a trace; `episode` is the replay of its record, `training` says how the agent was trained."""
-    shown = [step.number for step in select_steps(episode.steps, MAX_FRAMES)]
+def write_agent_page(
+    trace: AgentTrace,
+    episode: Episode,
+    training: str,
+    path: str | os.PathLike[str],
+    stages: Collection[Stage] = tuple(Stage),
+) -> None:
+    """Writes the page of a trace; `episode` is the replay of its record, `training` says how the agent was trained.
+
+    Only these stages are shown: those that were trained.
+    """
+    steps = episode.steps_in(*stages) or episode.steps
+    shown = [step.number for step in select_steps(steps, MAX_FRAMES)]
+    part = replace(trace, steps=trace.steps_in(*stages) or trace.steps)
     write_atomically(path, load_template("agent_page.html").render(
-        title=f"Inside the agent: {episode.record.goal} in {episode.record.scene}",
-        facts=summarize(episode),
+        title=f"Inside the agent: {episode.record.goal} in {episode.record.scene}" if len(stages) > 1 else
+              f"Inside the agent: {STAGES[next(iter(stages))].title.lower()} in {episode.record.scene}",
+        facts=describe_game(episode, stages),
         training=training,
-        metrics=describe_metrics(episode),
+        stages=[stage.name for stage in stages],
+        first=shown.index(most_detailed([episode.steps[number] for number in shown]).number),
+        metrics=describe_metrics(episode, [name for stage in stages for name in STAGE_METRICS[stage]]),
         scale=PIXEL_RATIO,
         frames=[_frame(episode, trace.steps[number], number) for number in shown],
-        total=len(trace.steps),
+        total=len(steps),
         bands=color_bands(STAGES[trace.steps[number].stage].color for number in shown),
-        map=Figure(draw_floorplan(episode.compiled, episode.grid, size=PLAN_SIZE), "the agent on the floor plan"),
-        value_and_entropy=value_chart(trace),
-        legend=[(STAGES[stage].title, STAGES[stage].color) for stage in Stage if trace.steps_in(stage)],
-        paths=[path_plan(episode, seeker) for seeker in (False, True)],
-        attention=attention_chart(episode, attention_steps(trace)),
+        map=Figure(FloorPlan(episode.compiled, episode.grid, PLAN_SIZE, numbered=False).picture, "the floor plan"),
+        value_and_entropy=value_chart(part),
+        legend=[(STAGES[stage].title, STAGES[stage].color) for stage in Stage if part.steps_in(stage)],
+        paths=[path_plan(episode, seeker, set(stages) != {Stage.EM})
+               for seeker, stage in ((False, Stage.EM), (True, Stage.S)) if stage in stages],
+        attention=attention_chart(episode, attended) if (attended := attention_steps(part)) else None,
+        **_hiding_charts(trace, episode) if Stage.PS in stages else {},
+        **_manipulation_charts(trace, episode) if Stage.OM in stages else {},
+    ))  # fmt: skip
+
+
+def describe_game(episode: Episode, stages: Collection[Stage] = tuple(Stage)) -> str:
+    """A sentence about a game, or about the stages of it that count."""
+    if len(stages) > 1:
+        return summarize(episode)
+    (stage,) = stages
+    steps = len(episode.steps_in(stage))
+    return f"{STAGES[stage].title} in {episode.record.scene}: {steps} steps, rendered with {episode.renderer}."
+
+
+def trained_stages(folder: str | os.PathLike[str]) -> tuple[Stage, ...]:
+    """The stages that a run trains; all of them for weights without a run, which may know any."""
+    config = Path(folder) / CONFIG
+    task = read_config(folder).task if config.exists() else ""
+    return (TRAINED_STAGE[task],) if task in TRAINED_STAGE else tuple(Stage)
+
+
+def limits_of(stages: Collection[Stage]) -> np.ndarray:
+    """Steps of each stage in a game that shows these: after exploring nothing needs to be played if it is all."""
+    exploring_only = set(stages) == {Stage.EM}
+    return np.where(np.arange(len(Stage)) > Stage.EM, 1, LIMITS) if exploring_only else LIMITS
+
+
+def _hiding_charts(trace: AgentTrace, episode: Episode) -> dict[str, Any]:
+    return dict(
         scores=score_chart(episode, trace.hiding),
         candidates=candidate_rows(trace.hiding),
         rollouts=rollouts_chart(episode, trace.hiding),
-        hittable=hittable_chart(trace),
-        manipulation=manipulation_chart(trace),
-        hand=hand_chart(episode),
-    ))  # fmt: skip
+    )
+
+
+def _manipulation_charts(trace: AgentTrace, episode: Episode) -> dict[str, Any]:
+    return dict(hittable=hittable_chart(trace), manipulation=manipulation_chart(trace), hand=hand_chart(episode))
 
 
 def describe_training(training: TrainConfig, progress: Progress) -> str:
@@ -79,7 +128,7 @@ def describe_training(training: TrainConfig, progress: Progress) -> str:
         f"{progress.games:,} finished games in {progress.seconds / 60:.1f} minutes."
     )
     if training.task in TRAINED_STAGE:
-        text += f" It trains {STAGES[TRAINED_STAGE[training.task]].title.lower()} only; the other stages are untrained."
+        text += f" It trains {STAGES[TRAINED_STAGE[training.task]].title.lower()} only."
     return text
 
 
@@ -100,7 +149,8 @@ def load_described_agent(folder: str | os.PathLike[str], trust_code: bool = Fals
 def attention_steps(trace: AgentTrace) -> list[TraceStep]:
     """Steps whose attention is shown: halfway through and at the end of exploring, hiding, halfway through seeking."""
     exploring, hiding, seeking = (trace.steps_in(stage) for stage in (Stage.EM, Stage.OH, Stage.S))
-    return [exploring[len(exploring) // 2], exploring[-1], *hiding[:1], *seeking[len(seeking) // 2 :][:1]]
+    halfway = [steps[len(steps) // 2 :][:1] for steps in (exploring, seeking)]
+    return [*halfway[0], *exploring[-1:], *hiding[:1], *halfway[1]]
 
 
 def candidate_rows(hiding: HidingDecision) -> list[dict[str, Any]]:
@@ -147,8 +197,9 @@ def _frame(episode: Episode, step: TraceStep, number: int) -> dict[str, Any]:
     return dict(
         image=encode_frame(step.picture),
         step=number + 1, stage=style.title, color=style.color, action=step.action, failed=not step.success,
+        words=caption(episode, episode.steps[number]),
         probability=_finite(100 * step.probability, 1), value=_finite(step.value, 3), entropy=_finite(step.entropy, 3),
-        likely=[[NAMES[i], round(100 * float(step.probabilities[i]), 1)] for i in likely],
+        likely=[[NAMES[i], round(100 * float(step.probabilities[i]), 1), choice_words(NAMES[i])] for i in likely],
         player=plan_percent(episode, *step.agent_pose[:2]), turn=round(step.agent_pose.rotation, 1),
         attended=[[*plan_percent(episode, *positions[i]), round(float(weights[i] / weights.max()), 2)] for i in most],
         unattended=round(100 * float(1 - weights.sum())),

@@ -50,6 +50,19 @@ def action_words(action: str, success: bool, goal: str) -> str:
     return VERBS[kind][0 if success else 1].format(goal=goal.lower(), where=where)
 
 
+def choice_words(action: str) -> str:
+    """An action that a policy may choose, in words, with the cell of the image that it is about."""
+    kind, _, argument = action.partition("|")
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower().replace(" at", "")
+    if kind == "PlaceAt":
+        modality, row, column = argument.split(",")
+        return f"place {WHERE[int(modality)]} row {row}, column {column}"
+    if kind == "OpenAt":
+        row, column = argument.split(",")
+        return f"open row {row}, column {column}"
+    return f"{words} {argument}".strip()
+
+
 def words_of(name: str) -> str:
     """A type's or thing's name in words: `ShowerDoor_2` as `shower door`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.split("_")[0]).lower()

@@ -1,4 +1,4 @@
-"""The demo: the page of a whole game, and a page of rooms, a walk and an object hidden in a drawer."""
+"""The demo: its first page, the page of a whole game, and a page of rooms, a walk and an object hidden in a drawer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from scrubjay.sim.pose import AgentPose, hand_directions
 from scrubjay.sim.world import MOVES, World
 from scrubjay.viz.agent_page import load_described_agent, write_agent_page
 from scrubjay.viz.agent_trace import trace_agent
-from scrubjay.viz.episode import replay_episode
+from scrubjay.viz.episode import Episode, replay_episode
 from scrubjay.viz.episode_page import summarize, write_episode_page
-from scrubjay.viz.floorplan import draw_floorplan
+from scrubjay.viz.floorplan import FloorPlan
+from scrubjay.viz.overview import write_overview
 from scrubjay.viz.page import Figure, Section, write_page
 from scrubjay.viz.picture import render_dollhouse
+from scrubjay.viz.rooms import words_of_type
 from scrubjay.viz.video import write_video
 
 ROOMS = ("FloorPlan1", "FloorPlan201", "FloorPlan301", "FloorPlan401", "FloorPlan501")
@@ -38,27 +40,28 @@ LINKS = {
     "The agent that was trained": "agent/index.html",
     "What its encoder sees, a small study": "study/index.html",
 }
-"""Pages of `make demo`, relative to the game's page, which links to those that are there."""
+"""Pages of `make demo`, relative to its first one, which links to those that are there."""
 
 
 def write_demo(out: Path, renderer: str, console: Console) -> tuple[Path, Path]:
-    """Writes the demo's two pages, of the game and of the rooms, and returns their paths."""
-    # The game's page links to the others.
-    rooms = write_rooms(out, renderer, console)
-    return write_game(out, renderer, console), rooms
+    """Writes the demo's pages, and returns the paths of the first one and of the rooms'."""
+    figures = draw_rooms(renderer, console)
+    rooms = write_rooms(out, figures, renderer, console)
+    episode = write_game(out, renderer, console)
+    links = {text: href for text, href in LINKS.items() if (out / href).exists()}
+    return write_overview(out, episode, figures, links, renderer), rooms
 
 
-def write_game(out: Path, renderer: str, console: Console) -> Path:
-    """Plays a whole game and writes its record, its video and its page."""
+def write_game(out: Path, renderer: str, console: Console) -> Episode:
+    """Plays a whole game, writes its record, its video and its page, and returns it."""
     console.print(f"playing in {SCENE}: {HIDER} hides a {GOAL.lower()}, {SEEKER} seeks it")
     record = play(HIDER, SEEKER, SCENE, GOAL, seed=SEED, renderer=renderer)
     save_records([record], out / "record.json")
     episode = replay_episode(record, renderer)
     console.print(summarize(episode))
     write_video(episode, out / "game.mp4")
-    links = {text: href for text, href in LINKS.items() if (out / href).exists()}
-    write_episode_page(episode, out / "index.html", "game.mp4", links)
-    return out / "index.html"
+    write_episode_page(episode, out / "game.html", "game.mp4", {"The demo": "index.html"})
+    return episode
 
 
 def write_released(out: Path, renderer: str, console: Console) -> Path | None:
@@ -75,10 +78,19 @@ def write_released(out: Path, renderer: str, console: Console) -> Path | None:
     return out / "released" / "index.html"
 
 
-def write_rooms(out: Path, renderer: str, console: Console) -> Path:
-    """Builds rooms, walks through one, hides an object there, and writes the page."""
+def draw_rooms(renderer: str, console: Console) -> list[Figure]:
+    """A room of each type from above."""
     console.print("building a room of each type")
-    rooms = [Figure(render_dollhouse(compile_room(make_room(scene)), 300, renderer), scene) for scene in ROOMS]
+    figures = []
+    for scene in ROOMS:
+        room = make_room(scene)
+        picture = render_dollhouse(compile_room(room), 300, renderer)
+        figures.append(Figure(picture, f"{scene}, a {words_of_type(room.type)}"))
+    return figures
+
+
+def write_rooms(out: Path, rooms: list[Figure], renderer: str, console: Console) -> Path:
+    """Walks through a room, hides an object there, and writes the page."""
     with World([SCENE], renderer=renderer) as world:
         console.print(f"walking through {SCENE}, rendered with {world.renderer.name}")
         drawer, pose = _select_drawer(world)
@@ -87,7 +99,9 @@ def write_rooms(out: Path, renderer: str, console: Console) -> Path:
         console.print(f"hiding a {GOAL.lower()} in {world.rooms[0].things[world.rooms[0].openables[drawer].thing]}")
         hiding = _hide(world, drawer)
         facts = f"{len(path) - 1} actions on the path. Rendered with {world.renderer.name}."
-        plan = Figure(draw_floorplan(world.rooms[0], world.reachable[0], path), "The path to the drawer.")
+        drawing = FloorPlan(world.rooms[0], world.reachable[0], 400, numbered=False)
+        drawing.path(path)
+        plan = Figure(drawing.picture, "The path to the drawer. Orange: what opens. Green: where an agent can stand.")
     page = out / "rooms.html"
     write_page(page, "Scrubjay: interactive rooms", facts, [
         Section("Rooms", "One of each type, generated from a seed.", rooms),

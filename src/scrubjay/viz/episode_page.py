@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,14 @@ METRICS = {
     "false_claims": "failed claims of the seeker",
 }
 """What the paper's metrics mean, for the page."""
+STAGE_METRICS = {
+    Stage.EM: ("coverage", "coverage_plus", "opened"),
+    Stage.PS: (),
+    Stage.OH: ("placed", "visible_from", "bfs_found", "bfs_steps"),
+    Stage.OM: ("hit_target",),
+    Stage.S: ("found", "steps", "false_claims"),
+}
+"""The metrics that a stage decides."""
 BINARY, COUNTS = ("placed", "bfs_found", "found"), ("steps", "false_claims")
 
 
@@ -77,13 +85,13 @@ def summarize(episode: Episode) -> str:
     return f"{', '.join(clauses)}. {len(episode.steps)} steps, rendered with {episode.renderer}."
 
 
-def describe_metrics(episode: Episode) -> list[tuple[str, str, str]]:
-    """Name, value and meaning of each of the paper's metrics that the game has."""
+def describe_metrics(episode: Episode, names: Collection[str] = tuple(METRICS)) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each of the paper's metrics that the game has, of those named."""
     values = score(episode.record, episode.compiled).to_dict()
     return [
         (name.replace("_plus", "+").replace("_", " ").replace("bfs", "BFS"), _format(name, values[name]), meaning)
         for name, meaning in METRICS.items()
-        if name in values
+        if name in values and name in names
     ]
 
 

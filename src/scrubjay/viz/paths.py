@@ -24,13 +24,15 @@ def path_of(episode: Episode, seeker: bool) -> list[AgentPose]:
     return [episode.start, *(step.agent_pose for step in episode.steps_in(Stage.S if seeker else Stage.EM))]
 
 
-def path_plan(episode: Episode, seeker: bool) -> Figure:
-    """One player's path, its start, and where the object ended up."""
+def path_plan(episode: Episode, seeker: bool, hidden: bool = True) -> Figure:
+    """One player's path, its start, and where the object ended up, if one was to be hidden."""
     plan, path = FloorPlan(episode.compiled, episode.grid, PLAN_SIZE, numbered=False), path_of(episode, seeker)
     plan.path(path)
-    if not seeker:
+    if hidden and not seeker:
         mark_hiding_pose(plan, episode, path[-1])
     plan.square(episode.start)
+    if not hidden:
+        return Figure(plan.picture, "The path, from the square to the red dot.")
     mark_object(plan, episode)
     caption = (
         "The seeker's path, from the square to the red dot. Blue: where the object ended up."
