@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import hut
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from web_helpers import ROOM, SIZE, START, center_of, take
@@ -11,6 +12,7 @@ from web_helpers import ROOM, SIZE, START, center_of, take
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import replay as replay_record
+from scrubjay.sim.compile import compile_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.web import pointing
@@ -198,3 +200,9 @@ def test_labels_mark_the_pixels_of_openables_and_an_open_one_no_longer_opens(wor
         assert ((labels == number) == (ids == ROOM.things.index(thing))).all()
     trial.step(pointing.open_action_at(trial, openables[0].x, openables[0].y))
     assert [openable.opens for openable in pointing.openables_in_view(trial)[1] if openable.name == "drawer"] == [False]
+
+
+def test_where_nothing_opens_no_pixel_is_labelled():
+    with World([compile_room(hut())], size=SIZE) as bare:
+        labels, openables = pointing.openables_in_view(Trial(bare, SEEKING, SEEK, {}))
+    assert not labels.any() and openables == []

@@ -28,8 +28,8 @@ CLEARANCE = 0.03
 MAX_HAND_MOVES = 24
 MIN_GAIN = 0.02
 """Meters by which a hand move must reduce the cost."""
-LABELS_SIZE = 112
-"""The most pixels along a side of the labels that are sent to the page."""
+LABELS_SIZE, MAX_LABEL = 112, 255
+"""The most pixels along a side of the labels that are sent to the page, and the largest label."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,23 @@ def openables_in_view(trial: Trial) -> tuple[np.ndarray, list[Openable]]:
     stride = max(1, world.size // LABELS_SIZE)
     table = world.openable_of_thing[0].cpu().numpy()
     at_pixel = table[view.ids[0, ::stride, ::stride].cpu().numpy().astype(int)]
-    opens = set(_cells_that_open(trial)[2].tolist())
+    rows, columns = np.nonzero(at_pixel >= 0)
+    owner = at_pixel[rows, columns]
+    counts = np.bincount(owner)
+    center = [np.bincount(owner, index) / np.maximum(counts, 1) for index in (rows, columns)]
+    away = np.hypot(rows - center[0][owner], columns - center[1][owner])
+    opens, compiled = set(_cells_that_open(trial)[2].tolist()), world.rooms[0]
     seen = []
-    for openable in np.unique(at_pixel[at_pixel >= 0]).tolist():
-        rows, columns = np.nonzero(at_pixel == openable)
-        middle = np.hypot(rows - np.median(rows), columns - np.median(columns)).argmin()
-        x, y = ((index[middle] * stride + 0.5) / world.size for index in (columns, rows))
-        compiled = world.rooms[0]
+    for openable in np.flatnonzero(counts).tolist():
+        own = np.flatnonzero(owner == openable)
+        middle = own[away[own].argmin()]
+        x, y = (round((float(index[middle]) * stride + 0.5) / world.size, 4) for index in (columns, rows))
         name = _in_words(compiled.room.things[compiled.openables[openable].thing].type)
-        seen.append((openable, Openable(name, round(float(x), 4), round(float(y), 4), openable in opens)))
-    seen.sort(key=lambda entry: (entry[1].x, entry[1].y))
-    labels = np.zeros(at_pixel.shape, np.uint8)
-    for number, (openable, _) in enumerate(seen[:255], 1):
-        labels[at_pixel == openable] = number
-    return labels, [entry for _, entry in seen[:255]]
+        seen.append((openable, Openable(name, x, y, openable in opens)))
+    seen = sorted(seen, key=lambda entry: (entry[1].x, entry[1].y))[:MAX_LABEL]
+    label = np.zeros(len(compiled.openables) + 1, np.uint8)  # The last is that of -1, of pixels without an openable.
+    label[[openable for openable, _ in seen]] = np.arange(1, len(seen) + 1)
+    return label[at_pixel], [entry for _, entry in seen]
 
 
 def _in_words(type: str) -> str:

@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -439,7 +439,7 @@ def _openables(trial: Trial) -> dict[str, Any]:
     """
     labels, things = pointing.openables_in_view(trial)
     deflated = base64.b64encode(zlib.compress(labels.tobytes(), 1)).decode()
-    return {"size": len(labels), "labels": deflated, "things": [asdict(thing) for thing in things]}
+    return {"size": len(labels), "labels": deflated, "things": [vars(thing) for thing in things]}
 
 
 def _notice(taken: list[tuple[str, bool]]) -> str:
