@@ -24,14 +24,10 @@ def run(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_importing_the_package_loads_no_engine_and_takes_less_than_0_3_seconds():
-    code = (
-        "import sys, time; start = time.perf_counter(); import scrubjay; took = time.perf_counter() - start;"
-        "print(took, *{'torch', 'mujoco', 'gymnasium', 'numpy', 'warp'} & set(sys.modules))"
-    )
-    fastest = min((run(code).split() for _ in range(3)), key=lambda words: float(words[0]))
-    assert len(fastest) == 1, f"imported: {fastest[1:]}"
-    assert float(fastest[0]) < 0.3
+def test_importing_the_package_loads_no_engine():
+    """Nor anything else that takes long; `scrubjay bench ratios` compares the times."""
+    heavy = {"torch", "mujoco", "gymnasium", "numpy", "warp", "pydantic", "scipy", "PIL", "tyro"}
+    assert run(f"import sys, scrubjay; print(*{heavy} & set(sys.modules))") == ""
 
 
 @pytest.mark.parametrize("imports", ["import gymnasium, scrubjay", "import scrubjay, gymnasium"])

@@ -1,7 +1,8 @@
-"""Benchmarks: world, scaling, endurance, game, agent, step, learning, server."""
+"""Benchmarks: world, scaling, endurance, game, ratios, agent, step, learning, server."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -83,6 +84,20 @@ def game(games: Positive = 1024, rooms: Positive = 8, steps: Positive = 200) -> 
     if games < rooms:
         raise ValueError(f"games: one or more in each of the {rooms} rooms, not {games} in all")
     print_json(measure(games, rooms, steps, err))
+
+
+def ratios(rooms: Positive = 150) -> None:
+    """Compares times that must stay small with others on the same machine; exits with 1 if a ratio is too large.
+
+    Args:
+        rooms: Number of fixed rooms that are made.
+    """
+    from scrubjay.bench.ratios import measure
+
+    figures = measure(rooms, err)
+    print_json(figures)
+    if figures["too_large"]:
+        sys.exit(1)
 
 
 def agent(

@@ -39,8 +39,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     web.dry_run, web.human,
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
-    bench.world, bench.scaling, bench.endurance, bench.game, bench.agent, bench.step, bench.learning,
-    bench.server,
+    bench.world, bench.scaling, bench.endurance, bench.game, bench.ratios, bench.agent, bench.step,
+    bench.learning, bench.server,
 )  # fmt: skip
 
 DESCRIPTION = (
