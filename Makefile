@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all check lint format docs bench clean
+.PHONY: setup demo test test-all check lint format docs bench mutants clean
 
 setup: .venv/.installed
 
@@ -55,6 +55,11 @@ format: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "Done: open out/site/index.html."
+
+# Small faults in the rules, the losses and the physics: which ones do tests notice? Half an hour; writes results/mutants.md.
+mutants: export OMP_NUM_THREADS = 1
+mutants: setup
+	$(BIN)/python scripts/mutants.py
 
 bench: setup
 	$(BIN)/scrubjay bench world

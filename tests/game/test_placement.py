@@ -1,9 +1,12 @@
-"""Placements, on pixel counts written by hand."""
+"""Placements, on pixel counts written by hand, and on those of objects in a drawer and before it."""
 
 import numpy as np
 import pytest
 
-from scrubjay.game.placement import fullest_target, hits, modality_counts, placed
+from scrubjay.game.placement import dropped_counts, fullest_target, hits, modality_counts, placed
+from scrubjay.rooms.room import GOALS
+from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.world import World
 
 
 def counts(seen: dict, alone: dict, contained: bool) -> np.ndarray:
@@ -65,3 +68,22 @@ def test_a_tie_between_modalities_is_decided_for_contained():
 def test_rows_outside_the_image_are_no_neighbors():
     edge = counts({}, {(0, 0): 40}, True)
     assert placed(edge, target(1, 0, 0)) and placed(edge, target(1, 1, 0)) and not placed(edge, target(1, 6, 0))
+
+
+@pytest.mark.parametrize("size", [112, 224])
+def test_the_pixels_of_dropped_objects_in_an_open_and_a_closed_drawer_and_before_it(chest, size):
+    """Four worlds; the object of the last one, on the floor, is not asked for."""
+    in_drawer, on_floor = [0.0, 1.25, 0.72, 1, 0, 0, 0], [0.0, 0.7, 0.05, 1, 0, 0, 0]
+    with World([chest], 4, size=size) as world:
+        for b in range(4):
+            world.set_agent_pose(b, AgentPose(0.0, 0.25, 0.0, True))
+        world.state.goal[:] = GOALS.index("Tomato")
+        world.state.pose[:] = in_drawer, [*in_drawer[:1], 1.7, *in_drawer[2:]], on_floor, on_floor
+        world.state.open[0, 0] = True
+        found = dropped_counts(world, np.array([True, True, True, False]))
+        assert found.shape == (3, 3, 7, 7)
+        on_top, contained, behind = found.sum((2, 3)).T
+        seen, alone = ((224 / size) ** 2 * mask.sum((1, 2)).numpy() for mask in world.goal_pixels())
+    assert (alone >= seen).all() and 0 < seen[0] <= alone[0] and seen[1] == 0 < alone[1] and seen[2] > 0
+    assert on_top == pytest.approx(seen[:3]) and (on_top + behind) == pytest.approx(alone[:3])
+    assert contained == pytest.approx([alone[0], alone[1], 0]), "the one on the floor is in nothing"

@@ -67,7 +67,12 @@ def test_a_record_replays_bit_exactly(records, kitchen):
         assert stages == record.stages()
 
 
-def test_records_round_trip_through_a_file(records, tmp_path):
+def two_records(short: dict) -> list[Record]:
+    return [Record.from_dict(short), replace(Record.from_dict(short), players={"hider": "me"})]
+
+
+def test_records_round_trip_through_a_file(short, tmp_path):
+    records = two_records(short)
     save_records(records, tmp_path / "games.jsonl")
     assert load_records(tmp_path / "games.jsonl") == records
 
@@ -165,8 +170,8 @@ def test_a_rooms_digest_changes_with_every_part_and_not_with_a_file(tmp_path):
     assert load_room(tmp_path / "hut.json").digest == hut().digest, "its lengths are whole numbers"
 
 
-def test_a_file_with_a_cut_off_last_line_keeps_its_good_records(records, tmp_path):
-    path = tmp_path / "games.jsonl"
+def test_a_file_with_a_cut_off_last_line_keeps_its_good_records(short, tmp_path):
+    path, records = tmp_path / "games.jsonl", two_records(short)
     save_records(records, path)
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.warns(UserWarning, match=r"games.jsonl, line 2: not JSON, perhaps truncated.*the 1 before it"):
@@ -176,8 +181,8 @@ def test_a_file_with_a_cut_off_last_line_keeps_its_good_records(records, tmp_pat
         load_records(path)
 
 
-def test_the_lines_of_a_file_are_read_one_by_one(records, tmp_path):
-    path = tmp_path / "games.jsonl"
+def test_the_lines_of_a_file_are_read_one_by_one(short, tmp_path):
+    path, records = tmp_path / "games.jsonl", two_records(short)
     save_records(records, path)
     first, second = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([first, b"\x93\xff", b'{"version": 9}', second, b""]))
@@ -230,10 +235,9 @@ def test_a_binary_or_empty_file_is_named(tmp_path):
         (lambda data: data | {"actions": ["Fly"] * len(data["actions"])}, "unknown action 'Fly'"),
     ],
 )
-def test_invalid_records_are_refused(records, tmp_path, change, message):
+def test_invalid_records_are_refused(short, tmp_path, change, message):
     path = tmp_path / "games.jsonl"
-    save_records(records[:1], path)
-    path.write_text(json.dumps(change(json.loads(path.read_text()))) + "\n")
+    path.write_text(json.dumps(change(short)) + "\n")
     with pytest.raises(RecordError, match=message):
         load_records(path)
     path.write_text("no JSON\n")

@@ -30,10 +30,10 @@ def test_self_prediction_is_a_softmax_over_the_episode():
 
 
 def test_a_cell_has_changed_if_a_tenth_of_its_features_did():
-    before = torch.zeros(2, 14, 14)
+    before = torch.linspace(-2, 2, 392).view(2, 14, 14)
     now = before.clone()
-    now[:, 3, 5] = 0.01
-    now[1, 0, 0] = 1e-4
+    now[:, 3, 5] += 0.01
+    now[1, 0, 0] += 1e-4
     changed = losses.changed_cells(before, now)
     assert changed.nonzero().tolist() == [[1, 2]], "one of four features is a quarter; the other differs too little"
 
