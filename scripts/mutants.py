@@ -4,8 +4,8 @@ Writes the share of noticed faults and a list of the others to results/mutants.m
 process that has imported the libraries but not the package, whose mutated module an import hook substitutes: no file is
 changed.
 
-    python scripts/mutants.py                     # a sample of 300 faults
-    python scripts/mutants.py --sample 0 rewards  # all faults in one module
+    python scripts/mutants.py                       # in random order, for half an hour
+    python scripts/mutants.py --minutes 600 rewards  # all faults in one module
 """
 
 from __future__ import annotations
@@ -161,6 +161,7 @@ def run_tests(arguments: tuple[str, ...], mutant: Mutant | None = None) -> bool:
 
 def import_libraries() -> None:
     """Imports what takes long, but nothing of the package, and starts no threads."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # They take longer than the tests.
     sys.path.insert(0, str(ROOT / "src"))
     for name in (
         "numpy",
@@ -181,6 +182,7 @@ def import_libraries() -> None:
 
 
 def write_report(path: Path, sample: list[Mutant], total: Counter[str], survivors: list[Mutant], seed: int) -> None:
+    """A table by module, and the faults that no test noticed."""
     tried, survived = Counter(mutant.module for mutant in sample), Counter(mutant.module for mutant in survivors)
     lines = [
         "# Mutants",
@@ -192,20 +194,23 @@ def write_report(path: Path, sample: list[Mutant], total: Counter[str], survivor
         "| Module | Faults | Tried | Noticed |",
         "| --- | --- | --- | --- |",
     ]
-    for module in tried:
+    for module in sorted(tried):
         share = 100 * (1 - survived[module] / tried[module])
         lines.append(f"| `{module}` | {total[module]} | {tried[module]} | {share:.0f} % |")
     share = 100 * (1 - len(survivors) / len(sample))
     lines += [f"| all | {sum(total.values())} | {len(sample)} | {share:.0f} % |", "", "Survivors:", ""]
-    lines += [f"- `{m.module.split('.')[-1]}`, line {m.line}: {' '.join(m.what.split())}" for m in survivors]
+    lines += [
+        f"- `{m.module.split('.')[-1]}`, line {m.line}: {' '.join(m.what.split())}"
+        for m in sorted(survivors, key=lambda m: m[:3])
+    ]
     path.write_text("\n".join(lines) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", choices=[*MODULES, []], help="by default all")
-    parser.add_argument("--sample", type=int, default=300, help="faults to try, 0 for all")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=30.0, help="no further fault is tried after that")
+    parser.add_argument("--seed", type=int, default=0, help="of the order")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "mutants.md")
     arguments = parser.parse_args()
     os.chdir(ROOT)
@@ -215,19 +220,21 @@ def main() -> None:
         if not run_tests(tests):
             sys.exit(f"the tests of {module} fail without any fault: {' '.join(tests)}")
     every = [mutant for module, _ in chosen for mutant in mutants(module)]
-    count = min(arguments.sample or len(every), len(every))
-    sample = [every[index] for index in sorted(random.Random(arguments.seed).sample(range(len(every)), count))]
-    tests_of, survivors, started = dict(chosen), [], time.monotonic()
-    for number, mutant in enumerate(sample, 1):
-        survived = run_tests(tests_of[mutant.module], mutant)
-        if survived:
+    total, tests_of, started = Counter(mutant.module for mutant in every), dict(chosen), time.monotonic()
+    random.Random(arguments.seed).shuffle(every)
+    tried: list[Mutant] = []
+    survivors: list[Mutant] = []
+    for mutant in every:
+        if (seconds := time.monotonic() - started) > 60 * arguments.minutes:
+            break
+        tried.append(mutant)
+        if run_tests(tests_of[mutant.module], mutant):
             survivors.append(mutant)
             print(f"survived: {mutant.module}, line {mutant.line}: {mutant.what}", flush=True)
-        if number % 20 == 0:
-            print(f"{number} of {count}, {time.monotonic() - started:.0f} s", flush=True)
-    total = Counter(mutant.module for mutant in every)
-    write_report(arguments.out, sample, total, survivors, arguments.seed)
-    print(f"{count - len(survivors)} of {count} faults were noticed: {arguments.out}")
+        if len(tried) % 20 == 0:
+            print(f"{len(tried)} of {len(every)}, {seconds:.0f} s", flush=True)
+    write_report(arguments.out, tried, total, survivors, arguments.seed)
+    print(f"{len(tried) - len(survivors)} of {len(tried)} faults were noticed: {arguments.out}")
 
 
 if __name__ == "__main__":

@@ -167,6 +167,8 @@ def test_recall_and_closing_by_hand():
     logits[0, 0, 5] = np.log(147)
     both = torch.ones(2, 1, dtype=torch.bool)
     assert losses.recall(logits, torch.tensor([[5], [-1]]), both).item() == pytest.approx(np.log((147 + 146) / 147))
+    logits[1, 0, 0] = np.log(147 * 3)
+    assert losses.recall(logits, torch.tensor([[-1], [0]]), both).item() == pytest.approx(np.log((3 * 147 + 146) / 441))
     assert losses.closing(logits_of(Stage.OH), YES, YES).item() == pytest.approx(np.log(200))
     assert losses.closing(logits_of(Stage.OH), NO, YES).item() == 0
 
@@ -191,6 +193,14 @@ def test_the_losses_of_s_by_hand():
     assert losses.imitation(logits_of(Stage.S), torch.tensor([[-1]]), YES).item() == 0
     assert losses.claiming(logits_of(Stage.S), YES, YES).item() == pytest.approx(np.log(58))
     assert losses.claiming(logits_of(Stage.S), NO, YES).item() == pytest.approx(-np.log(57 / 58), rel=1e-4)
+    certain = logits_of(Stage.S, ClaimVisible=90.0).requires_grad_()
+    loss = losses.claiming(certain, NO, YES)
+    loss.backward()
+    assert loss.item() == pytest.approx(-np.log(1e-6), rel=0.05) and certain.grad[certain > -torch.inf].isfinite().all()
+    assert losses.demonstration(logits_of(Stage.S, MoveAhead=np.log(2)), toward, YES).item() == pytest.approx(
+        np.log(59 / 2)
+    )
+    assert losses.demonstration(logits_of(Stage.S), toward, NO).item() == 0
 
 
 def test_steps_of_other_stages_have_no_gradient():
