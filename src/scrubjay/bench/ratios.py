@@ -6,16 +6,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 from scrubjay.bench.world import spread
 from scrubjay.game.visibility import visible_from
-from scrubjay.rooms.generate import SCENES, make_room
+from scrubjay.rooms.generate import SCENES
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
-from scrubjay.sim.compile import compile_room
 from scrubjay.sim.world import World
 from scrubjay.spots.spots import candidate_spots
 from scrubjay.study.record import machine
@@ -38,21 +38,21 @@ def measure(rooms: int, console: Console) -> dict:
     return {"ratios": ratios, "limits": LIMITS, "too_large": too_large, "machine": machine("cpu")}
 
 
-def _seconds(work: Callable[[], object], times: int = 1) -> float:
+def _seconds(work: Callable[..., object], *arguments: Any, times: int = 1) -> float:
     """CPU time of the fastest of some tries."""
     tries = []
     for _ in range(times):
         start = time.process_time()
-        work()
+        work(*arguments)
         tries.append(time.process_time() - start)
     return min(tries)
 
 
 def _slowest_room(scenes: tuple[str, ...]) -> float:
     """Making and compiling the slowest room to the median one; the slowest few are measured again."""
-    taken = {scene: _seconds(lambda scene=scene: compile_room(make_room(scene))) for scene in scenes}
+    taken = {scene: _seconds(build_room, scene) for scene in scenes}
     for scene in sorted(taken, key=taken.__getitem__)[-3:]:
-        taken[scene] = min(taken[scene], _seconds(lambda scene=scene: compile_room(make_room(scene)), 2))
+        taken[scene] = min(taken[scene], _seconds(build_room, scene, times=2))
     return max(taken.values()) / float(np.median(list(taken.values())))
 
 
@@ -63,15 +63,11 @@ def _visibility(scenes: list[str]) -> float:
         room = build_room(scene)
         grid, spot = room.floor.reachable(), candidate_spots(room, goal, 1, rng)[0]
         is_open, pose = spot.is_open(room), np.array(spot.pose)
-
-        def look(room=room, is_open=is_open, goal=goal, pose=pose, grid=grid) -> None:
-            visible_from(room, is_open, goal, pose, grid)
-
-        look()  # What is kept for a room is computed once.
-        alone += _seconds(look, 3)
+        visible_from(room, is_open, goal, pose, grid)  # What is kept for a room is computed once.
+        alone += _seconds(visible_from, room, is_open, goal, pose, grid, times=3)
         with World([room], 8) as world:
             world.view(("ids",))
-            rendered += _seconds(lambda world=world: world.view(("ids",)), 3) * len(grid)
+            rendered += _seconds(world.view, ("ids",), times=3) * len(grid)
     return alone / rendered
 
 
