@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -69,6 +70,7 @@ def openables_in_view(trial: Trial) -> tuple[np.ndarray, list[Openable]]:
     return label[at_pixel], [entry for _, entry in seen]
 
 
+@cache
 def _in_words(type: str) -> str:
     """A type's name in words: GarbageCan becomes garbage can."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type).lower()

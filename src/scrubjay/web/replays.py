@@ -26,7 +26,7 @@ from scrubjay.web.world_pool import WorldPool
 
 log = logging.getLogger("scrubjay.web")
 MAX_CACHED = 6
-"""Replays kept beside those in progress: about 8 MB each."""
+"""Replays kept beside those in progress: about 8 MB each, 20 MB at 448 pixels."""
 MAX_IN_PROGRESS = 8
 MAX_STEPS, MAX_IMAGE_SIZE = 5000, 448
 """Limits of uploaded records."""
