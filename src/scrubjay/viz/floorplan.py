@@ -37,6 +37,8 @@ class FloorPlan:
     ) -> None:
         """`size` is the longer edge in pixels. Openables that are not `reachable` are red."""
         self.compiled = compiled
+        self.labels: list[Box] = []
+        """Where the openables' numbers are, in pixels of the supersampled picture."""
         west, south, east, north = compiled.room.bounds
         self._scale = SUPERSAMPLING * size / (max(east - west, north - south) + 2 * MARGIN)
         self._origin = west - MARGIN, north + MARGIN
@@ -132,14 +134,17 @@ class FloorPlan:
         for number, openable in enumerate(self.compiled.openables):
             (x, y) = self._pixels([self.compiled.room.things[openable.thing].position[:2]])[0]
             left, top, right, bottom = font.getbbox(str(number))
-            width, height = right - left + 6 * SUPERSAMPLING, bottom - top + 2 * SUPERSAMPLING
+            width, height = right - left + 6 * SUPERSAMPLING, bottom - top + 6 * SUPERSAMPLING
             x, y = self._free_position(x, y, width, height, taken)
             taken.append(_box(x, y, width, height))
-            self._draw.text((x, y), str(number), fill=INK, font=font, anchor="mm")
+            self._draw.text(
+                (x, y), str(number), fill=INK, font=font, anchor="mm", stroke_width=2 * SUPERSAMPLING, stroke_fill=PAPER
+            )
+        self.labels = taken
 
     def _free_position(self, x: float, y: float, width: float, height: float, taken: list[Box]) -> tuple[float, float]:
         """The nearest of the label's positions around (x, y) that overlaps no other label and is in the picture."""
-        shifts = [(i * width * 0.55, j * height * 0.55) for i in range(-5, 6) for j in range(-5, 6)]
+        shifts = [(i * width * 0.55, j * height * 0.55) for i in range(-9, 10) for j in range(-9, 10)]
         for dx, dy in sorted(shifts, key=lambda shift: np.hypot(*shift)):
             box = _box(x + dx, y + dy, width, height)
             inside = min(box) >= 0 and box[2] <= self._image.width and box[3] <= self._image.height

@@ -20,10 +20,10 @@ from scrubjay.viz.storyboard import draw_storyboard
 RUN, EVALUATION, STUDY = "run", "evaluation.jsonl", "study/static.csv"
 """What the page reads if it is there: a run, what `scrubjay evaluate` printed about it, and a study of its encoder."""
 MEASURES = {
-    "coverage": "of the places to stand or crouch are visited",
-    "opened": "of the things that open are opened",
+    "coverage": "Places to stand or crouch that are visited",
+    "opened": "Things that open that are opened",
 }
-"""Measures of exploring, and what their percentages are of."""
+"""Measures of exploring, and what they are percentages of."""
 PLAYERS = {"agent": ("Your agent", BLUE), "random": ("Random play", SERIES[0])}
 
 

@@ -121,7 +121,7 @@ def _without_hanging(room: Room, towards_camera: np.ndarray) -> Room:
     hidden: set[str] = set()
     for thing in room.things:
         turned_away = facing_vector(thing.yaw) @ towards_camera < 0
-        hangs = thing.type in ON_WALLS or (thing.position[2] > ABOVE_HEADS and not thing.inside)
+        hangs = not thing.inside and (thing.type in ON_WALLS or thing.position[2] > ABOVE_HEADS)
         if thing.type == "CeilingLamp" or (turned_away and hangs) or thing.inside in hidden:
             hidden.add(thing.name)
     return replace(room, things=tuple(thing for thing in room.things if thing.name not in hidden))
