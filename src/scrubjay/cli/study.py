@@ -126,7 +126,7 @@ def static(
     from scrubjay.sim.render.make import check_device
     from scrubjay.study.encoders import load_encoder
     from scrubjay.study.record import StudyRecord
-    from scrubjay.study.static import SCALES, StaticStudy
+    from scrubjay.study.static import SCALES, StaticStudy, check_names
     from scrubjay.study.static_data import TASKS, StaticData
     from scrubjay.study.static_generate import SCALES as DATA_SCALES
     from scrubjay.study.static_generate import make_static_data
@@ -134,6 +134,7 @@ def static(
     from scrubjay.viz.static_study import write_static_page
 
     check_device(device)
+    check_names(encoders, tasks)
     loaded = [load_encoder(name, trust_code) for name in encoders]
     compared = control if control in encoders else None
     record = StudyRecord(out, "static", device, scale=scale, control=compared)
@@ -207,5 +208,7 @@ def report(studies: list[Path], out: Path = Path("out/study/report.html")) -> No
     from scrubjay.study.report import read_studies
     from scrubjay.viz.study_report import write_report
 
+    if not studies:
+        raise ValueError("studies: name at least one folder of results")
     write_report(out, read_studies(studies))
     print(out)

@@ -19,7 +19,7 @@ from typing import Annotated
 
 from pydantic import AliasChoices, ConfigDict, Field, TypeAdapter, ValidationError
 
-from scrubjay.errors import RoomError, explain
+from scrubjay.errors import RoomError, explain, reason
 from scrubjay.files import write_atomically
 
 GOALS = ("Bread", "Cup", "Knife", "Plunger", "Tomato")
@@ -133,7 +133,7 @@ def load_room(path: str | os.PathLike[str]) -> Room:
     try:
         data = json.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RoomError(f"{path}: not a room file: {error}") from error
+        raise RoomError(f"{path}: not a room file: {reason(error)}") from error
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise RoomError(f"{path}: not a room file of format {FORMAT}")
     try:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 import scrubjay
-from scrubjay.errors import DataError
+from scrubjay.errors import DataError, reason
 from scrubjay.files import write_atomically
 
 FILE = "study.json"
@@ -86,7 +86,9 @@ def read_record(folder: str | Path) -> dict[str, Any]:
             if not all(isinstance(value, float | int) for value in session["seconds"].values()):
                 raise TypeError("a session's seconds must be numbers")
         return {"facts": {}, **content}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise DataError(f"{path}: not the record of a study: {reason(error)}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: not the record of a study: {error!r}") from error
 
 

@@ -88,12 +88,9 @@ class StaticStudy:
         EncoderError or ProbeError if encoders, control, tasks or sizes are wrong.
         """
         names = [encoder.description.name for encoder in encoders]
-        if len(set(names)) < len(names) or not names:
-            raise EncoderError(f"encoders: at least one, each once, not {', '.join(names) or 'none'}")
+        check_names(names, tasks)
         if control is not None and control not in names:
             raise EncoderError(f"control: {control} is not among the encoders {', '.join(names)}")
-        if unknown := set(tasks) - set(TASKS):
-            raise ProbeError(f"tasks: unknown {', '.join(sorted(unknown))}; choose from {', '.join(TASKS)}")
         self.data, self.encoders, self.out, self.scale = data, list(encoders), Path(out), scale
         self.control, self.tasks, self.device = control, list(tasks), device
         self.sizes = sorted(set(sizes))
@@ -223,6 +220,14 @@ class StaticStudy:
             rotation=index["rotation"],
             loss=np.concatenate(list(losses.values())) + SMALLEST_LOSS,
         )
+
+
+def check_names(encoders: Sequence[str], tasks: Sequence[str]) -> None:
+    """An error unless there are encoders, each once, and the tasks exist."""
+    if len(set(encoders)) < len(encoders) or not encoders:
+        raise EncoderError(f"encoders: at least one, each once, not {', '.join(encoders) or 'none'}")
+    if unknown := set(tasks) - set(TASKS):
+        raise ProbeError(f"tasks: unknown {', '.join(sorted(unknown))}; choose from {', '.join(TASKS)}")
 
 
 def losses_file(task: str, decoder: str) -> str:

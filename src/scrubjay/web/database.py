@@ -65,7 +65,7 @@ class Database:
     def __init__(self, path: str | os.PathLike[str], writable: bool = False) -> None:
         self.path = path = Path(path)
         self._lock: int | None = None
-        if not writable and not path.exists():
+        if not writable and not path.is_file():
             raise DatabaseError(f"{path}: no such file")
         if writable:
             path.parent.mkdir(parents=True, exist_ok=True)
