@@ -186,6 +186,15 @@ def test_turning_with_an_object_keeps_it_in_the_hand(bare):
     assert then.pose[:3] == pytest.approx([HAND_AHEAD, 0, CAMERA_STANDING - HAND_BELOW])
 
 
+@pytest.mark.parametrize(("before", "after"), [(0.0, 90.0), (90.0, 180.0), (270.0, 0.0), (180.0, 90.0)])
+def test_turning_with_an_object_equals_taking_it_after_the_turn(bare, before, after):
+    then = bare.carry(held(bare, rotation=before, goal="Knife"), after, False)
+    fresh = held(bare, rotation=after, standing=False, goal="Knife")
+    assert (then.rotation, then.standing, then.held) == (after, False, True)
+    assert then.pose[:3] == pytest.approx(fresh.pose[:3])
+    assert abs(then.pose[3:] @ fresh.pose[3:]) == pytest.approx(1), "the same turn, of either sign"
+
+
 def test_turning_into_a_wall_with_an_object_fails(bare):
     now = move_repeatedly(bare, held(bare, x=1.5, rotation=0.0, goal="Bread"), NORTH, 3)
     assert bare.carry(now, 90.0, True) is None
