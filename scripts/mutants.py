@@ -29,7 +29,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 MODULES = {
-    "rewards": ("scrubjay.game.rewards", ("tests/game/test_rewards.py", "tests/game/test_step_rewards.py")),
+    "rewards": (
+        "scrubjay.game.rewards",
+        ("tests/game/test_rewards.py", "tests/game/test_step_rewards.py", "tests/training/test_hiding_reward.py"),
+    ),
     "losses": ("scrubjay.training.losses", ("tests/training/test_losses.py",)),
     "perspective_losses": ("scrubjay.training.perspective_losses", ("tests/training/test_losses.py",)),
     "placement": ("scrubjay.game.placement", ("tests/game/test_placement.py",)),

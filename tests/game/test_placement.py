@@ -68,6 +68,8 @@ def test_a_tie_between_modalities_is_decided_for_contained():
 def test_rows_outside_the_image_are_no_neighbors():
     edge = counts({}, {(0, 0): 40}, True)
     assert placed(edge, target(1, 0, 0)) and placed(edge, target(1, 1, 0)) and not placed(edge, target(1, 6, 0))
+    bottom = counts({}, {(6, 0): 40}, True)
+    assert placed(bottom, target(1, 6, 0)) and placed(bottom, target(1, 5, 0)) and not placed(bottom, target(1, 0, 0))
 
 
 @pytest.mark.parametrize("size", [112, 224])

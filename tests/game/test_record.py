@@ -147,6 +147,14 @@ def test_all_that_a_score_uses_is_compared_with_the_replay(short, chest, change,
             list(replay(Record.from_dict(changed), world))
 
 
+@pytest.mark.parametrize(("scene", "copies", "size"), [("hut", 2, SIZE), ("hut", 1, 28), ("shed", 1, SIZE)])
+def test_a_record_replays_in_a_world_of_its_room_alone_at_its_size(short, chest, scene, copies, size):
+    message = "a record of hut at 56 pixels replays in a world of that room alone"
+    rooms = [replace(chest.room, scene=scene)]
+    with World(rooms, copies, size=size) as world, pytest.raises(RecordError, match=message):
+        next(replay(Record.from_dict(short), world))
+
+
 def test_the_hash_is_of_results_poses_places_and_openings(short, chest):
     """Worked out from the steps of a replay, byte by byte."""
     digest = hashlib.sha256()

@@ -29,6 +29,16 @@ def test_self_prediction_is_a_softmax_over_the_episode():
     assert loss.item() == pytest.approx((first + second) / 2), "the last step's successor belongs to another episode"
 
 
+def test_self_prediction_goes_on_in_the_next_episode():
+    """Two episodes of two images: of each pair the first step has a successor, and either image is as likely."""
+    episode, every = torch.tensor([[0], [0], [1], [1]]), torch.ones(3, 1, dtype=torch.bool)
+    seen, expected = torch.zeros(4, 1, 4), torch.zeros(3, 1, 4)
+    assert losses.self_prediction(seen, expected, episode, every).item() == pytest.approx(np.log(2))
+    seen[3, 0, 0] = expected[2, 0, 0] = 2.0  # The last image is now e^2 times as likely as the one before.
+    likely = np.log(1 + np.exp(-2))
+    assert losses.self_prediction(seen, expected, episode, every).item() == pytest.approx((np.log(2) + likely) / 2)
+
+
 def test_a_cell_has_changed_if_a_tenth_of_its_features_did():
     before = torch.linspace(-2, 2, 392).view(2, 14, 14)
     now = before.clone()
