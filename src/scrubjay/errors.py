@@ -88,6 +88,10 @@ class DatabaseError(ScrubjayError, ValueError):
     """A file that is not a study database of this version."""
 
 
+class ThorError(ScrubjayError, RuntimeError):
+    """An installation for AI2-THOR's client that cannot be made, or a client that cannot be served."""
+
+
 def explain(error: ValidationError) -> str:
     """The first problem of a failed pydantic validation as one sentence, with the field's path."""
     problem = error.errors(include_url=False)[0]

@@ -26,6 +26,7 @@ from scrubjay.cli import (
     study_dynamic,
     study_natural,
     study_train,
+    thor,
     training,
     web,
 )
@@ -86,6 +87,14 @@ def _leaderboard() -> tyro.extras.SubcommandApp:
     return board
 
 
+def _thor() -> tyro.extras.SubcommandApp:
+    """The commands of `scrubjay thor`."""
+    commands = tyro.extras.SubcommandApp()
+    for command in (thor.install, thor.remove, thor.path):
+        commands.command(_deferred(command))
+    return commands
+
+
 def main() -> None:
     """Runs a command; a user's mistake and Ctrl-C are reported in one line, without a traceback."""
     words = sys.argv[1:]
@@ -129,6 +138,7 @@ def parse(words: list[str]) -> Callable[[], None]:
     app.command(measures, name="bench", help="Benchmarks of speed and memory.")
     app.command(_studies(), name="study", help="Experiments on what representations know.")
     app.command(_leaderboard(), name="leaderboard", help="Results of full-size studies, side by side.")
+    app.command(_thor(), name="thor", help="The engine behind AI2-THOR's client.")
     return app.cli(args=words, prog="scrubjay", description=DESCRIPTION)
 
 
