@@ -1,4 +1,4 @@
-"""The unmodified client in an environment of its own, with a home of its own, and a display where there is an X server."""
+"""The unmodified client in an environment and a home of its own, and a display where there is an X server."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import pytest
 
 import scrubjay
 
+pytestmark = pytest.mark.slow  # The client and its packages, 360 MB, are installed first.
 TESTS = Path(__file__).parents[1]
 SERVE = """
 import sys

@@ -107,7 +107,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(message=st.dictionaries(st.text(), values), kinds=st.lists(st.sampled_from(sorted(IMAGES)), unique=True))
 def test_any_event_and_any_action_survive_the_way(message, kinds, tmp_path_factory):
     client = Client(tmp_path_factory.mktemp("pipes"))

@@ -68,7 +68,7 @@ def test_the_folders_are_what_the_client_looks_for(home):
         assert os.access(path, os.X_OK)
         assert json.loads((path.parent / "metadata.json").read_text()) == {"server_types": ["FIFO", "WSGI"]}
     assert install(home, COMMIT) == executables  # Again, over our own.
-    assert sorted(path.name for path in (home / ".ai2thor").iterdir()) == [installation.RECORD, "releases"]
+    assert sorted(path.name for path in (home / ".ai2thor").iterdir()) == ["releases", installation.RECORD]
     assert [what for _, what in remove(home)] == ["removed", "removed"]
     assert not list(home.iterdir())
     assert remove(home) == []

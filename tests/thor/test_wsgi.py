@@ -46,7 +46,7 @@ def server():
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     server.forms, server.answers = [], []
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield server
     server.shutdown()

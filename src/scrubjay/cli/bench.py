@@ -1,4 +1,4 @@
-"""Benchmarks: world, scaling, endurance, game, ratios, agent, step, learning, server."""
+"""Benchmarks: world, scaling, endurance, game, ratios, agent, step, learning, server, thor."""
 
 from __future__ import annotations
 
@@ -218,3 +218,17 @@ def server(
     from scrubjay.bench.server import measure
 
     print_json(measure(participants, seconds, pause, idle, half_sent, size, err))
+
+
+def thor(python: Path | None = None, scene: str = "FloorPlan28", steps: Positive = 500) -> None:
+    """Benchmarks the engine behind AI2-THOR's client: steps per second and the time of each part, one JSON per line.
+
+    Args:
+        python: An interpreter that has the ai2thor package; by default this one.
+        scene: The scene.
+        steps: Measured steps.
+    """
+    from scrubjay.bench.thor import measure
+
+    for row in measure(python, scene, steps, err):
+        print_json(row)

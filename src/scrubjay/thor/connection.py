@@ -59,7 +59,7 @@ def plain(value: Any) -> Any:
 
 def image_bytes(image: np.ndarray) -> memoryview:
     """A picture as the client reads it, the bottom row first; no copy if the rows lie that way already."""
-    return memoryview(np.ascontiguousarray(image[::-1])).cast("B")
+    return np.ascontiguousarray(image[::-1]).data.cast("B")
 
 
 def parse_action(text: bytes | None) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class FifoConnection:
             from msgpack import Packer
         except ImportError as error:
             raise ThorError("the FIFO protocol needs msgpack: pip install 'scrubjay[thor]'") from error
-        self._pack = Packer(default=plain).pack
+        self._packer = Packer(default=plain)
         self._watch = Watch()
         self._server_pipe, self._client_pipe = server_pipe, client_pipe
         self._output: int | None = None
@@ -54,10 +54,14 @@ class FifoConnection:
         """Sends an event: its metadata, and its pictures kind by kind."""
         if self._output is None:
             self._output = self._open_for_writing(self._server_pipe)
-        fields = [(PATCH if event.patch else METADATA, memoryview(self._pack(event.message)))]
+        fields = [(PATCH if event.patch else METADATA, memoryview(self.pack(event.message)))]
         fields += [(IMAGES[kind], image_bytes(image)) for kind, images in event.images.items() for image in images]
         parts = [part for kind, body in fields for part in (memoryview(HEADER.pack(kind, len(body))), body)]
         self._write([*parts, memoryview(HEADER.pack(END, 0))])
+
+    def pack(self, message: dict[str, Any]) -> bytes:
+        """A message as msgpack."""
+        return self._packer.pack(message)
 
     def receive(self) -> dict[str, Any]:
         """The next action."""

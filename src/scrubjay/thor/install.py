@@ -37,10 +37,10 @@ START = (
 )
 
 
-def launcher(arguments: tuple[str, ...] = ()) -> str:
+def launcher(start: str = START, arguments: tuple[str, ...] = ()) -> str:
     """A script that starts the engine with this interpreter and this package, whatever the environment holds."""
     # -E: the client's PYTHONPATH is for the client's Python. -P: nor is the working directory ours.
-    command = [sys.executable, "-E", "-P", "-c", START, str(Path(scrubjay.__file__).parents[1]), *arguments]
+    command = [sys.executable, "-E", "-P", "-c", start, str(Path(scrubjay.__file__).parents[1]), *arguments]
     comment = "# Scrubjay's engine for AI2-THOR's client: see `scrubjay thor --help`."
     return f'#!/bin/sh\n{comment}\nexec {shlex.join(command)} "$@"\n'
 

@@ -1,7 +1,7 @@
 """One room with agents, loose things and cameras: what AI2-THOR's actions change and its metadata tells.
 
-Everything is in the room's frame (x east, y north, z up; yaws clockwise from north), in meters and degrees; `coordinates.py`
-converts from and to Unity's. An action either succeeds or raises ActionFailed and has changed nothing.
+Everything is in the room's frame (x east, y north, z up; yaws clockwise from north), in meters and degrees;
+`coordinates.py` converts from and to Unity's. An action either succeeds or raises ActionFailed and has changed nothing.
 """
 
 from __future__ import annotations
@@ -150,7 +150,9 @@ class Scene:
         """An agent's pictures: rgb, and depth, ids, normals if among the kinds."""
         raise NotImplementedError
 
-    def look_through(self, camera: int, kinds: Collection[str]) -> Pictures: ...
+    def look_through(self, camera: int, kinds: Collection[str]) -> Pictures:
+        """A camera's pictures."""
+        raise NotImplementedError
 
     def visible(self, agent: int, distance: float) -> set[int]:
         """Things in an agent's frame, within the distance of its vertical axis, and not covered by others."""
