@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from scrubjay.sim.compile import FIXED, GOAL, MOVING, CompiledRoom
 from scrubjay.sim.pose import FIELD_OF_VIEW, cameras
 from scrubjay.sim.state import State
+
+if TYPE_CHECKING:
+    import torch
 
 EVERYTHING = (FIXED, MOVING, GOAL)
 WITHOUT_OPENABLES = (FIXED, GOAL)

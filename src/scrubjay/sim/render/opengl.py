@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import mujoco
 import numpy as np
-import torch
 
 from scrubjay.errors import RendererError
 from scrubjay.sim.compile import SOLID, CompiledRoom
@@ -71,6 +70,8 @@ class OpenGLRenderer:
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
         check_fork()
+        import torch  # Late: AI2-THOR's clients wait for an engine, which renders without it.
+
         room_of = shot.room_of(len(self.rooms), self.copies)
         self._gl.make_current()
         count, size = len(room_of), self.size
