@@ -7,6 +7,7 @@ the floor: each part's rectangle when open, and those that it sweeps on its way.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,12 +115,15 @@ def _pad(groups: list[list[Rectangle]]) -> np.ndarray:
 class Floor:
     """A room's clearance map, and its openables' rectangles."""
 
-    def __init__(self, room: Room, shapes: tuple[Shape, ...]) -> None:
+    def __init__(self, room: Room, shapes: tuple[Shape, ...], moved: Collection[str] = ()) -> None:
+        """`moved` names things that are no longer where the room has them."""
         west, south, east, north = room.bounds
         self.origin = np.array([west, south])
         obstacles: list[Rectangle] = []
         open_parts, swept, reach_rectangles = [], [], []
         for thing, shape in zip(room.things, shapes, strict=True):
+            if thing.name in moved:
+                continue
             position, turn = frame(thing)
             obstacles += rectangles(shape, position, turn)
             for part in shape.moving:
@@ -185,25 +189,40 @@ class Floor:
         graph = sparse.coo_array((np.ones(edges.shape[1]), tuple(edges)), shape=(count, count)).tocsr()
         return Grid(start, angle, np.argwhere(here) + low, graph)
 
-    def positions(self, start, angle: float = 0.0) -> np.ndarray:
-        """The positions of `grid` in the room, (n, 2), without building its graph."""
-        if angle == 0:
+    def positions(
+        self, start, angle: float = 0.0, step: float = GRID, free: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> np.ndarray:
+        """The positions of `grid` in the room, (n, 2), without building its graph; for any step.
+
+        `free` says for points (..., 2) whether a body fits there, if more than the clearance map must be asked.
+        """
+        if angle == 0 and step == GRID and free is None:
             return self.grid(start).positions
         start = np.asarray(start, float)
-        region, low = self._reachable_region(start, angle)
-        return _cells_to_room(start, angle, np.argwhere(region[::2, ::2]) + low)
+        region, low = self._reachable_region(start, angle, step, free)
+        return _cells_to_room(start, angle, np.argwhere(region[::2, ::2]) + low, step)
 
-    def _reachable_region(self, start: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+    def _fits(self, points: np.ndarray) -> np.ndarray:
+        return self.clearance(points) >= BODY_RADIUS
+
+    def _reachable_region(
+        self,
+        start: np.ndarray,
+        angle: float,
+        step: float = GRID,
+        fits: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """What is connected to `start`, on a lattice of half steps, and the lattice coordinates of its first position.
 
         Even indices are positions, odd ones the midpoints of steps; where both indices are odd it is False.
         """
+        fits = fits or self._fits
         east = mesh.rotation("z", -angle)[:2, :2]
         corners = self.origin + np.array([[0, 0], [0, 1], [1, 0], [1, 1]]) * (np.array(self.map.shape) - 1) * MAP_PITCH
-        inside = ((corners - start) @ east) / GRID
+        inside = ((corners - start) @ east) / step
         low, high = np.floor(inside.min(axis=0)).astype(int), np.ceil(inside.max(axis=0)).astype(int)
         lattice = np.stack(np.meshgrid(*(np.arange(low[k], high[k] + 1) for k in (0, 1)), indexing="ij"), -1)
-        free = self.clearance(start + lattice * GRID @ east.T) >= BODY_RADIUS
+        free = fits(start + lattice * step @ east.T)
         if not (low <= 0).all() or not (high >= 0).all() or not free[tuple(-low)]:
             raise ValueError(f"no body can stand at ({start[0]:.2f}, {start[1]:.2f})")
         free_half_steps = np.zeros(2 * np.array(free.shape) - 1, bool)
@@ -212,7 +231,7 @@ class Floor:
         for (a, b), half, steps in zip(NEIGHBORS, np.eye(2) / 2, midpoints, strict=True):
             both = free[a] & free[b]
             middles = lattice[a][both] + half
-            steps[both] = self.clearance(start + middles * GRID @ east.T) >= BODY_RADIUS
+            steps[both] = fits(start + middles * step @ east.T)
         regions, _ = label(free_half_steps)
         return regions == regions[tuple(-2 * low)], low
 
@@ -292,6 +311,6 @@ class Grid:
         return path[::-1]
 
 
-def _cells_to_room(start: np.ndarray, angle: float, cells: np.ndarray) -> np.ndarray:
+def _cells_to_room(start: np.ndarray, angle: float, cells: np.ndarray, step: float = GRID) -> np.ndarray:
     """Converts lattice coordinates (n, 2) relative to a start to room coordinates (n, 2)."""
-    return start + cells * GRID @ mesh.rotation("z", -angle)[:2, :2].T
+    return start + cells * step @ mesh.rotation("z", -angle)[:2, :2].T

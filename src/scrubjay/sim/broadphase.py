@@ -52,7 +52,7 @@ class Broadphase:
             self.low[filled], self.high[filled], self.openable[filled] = one.low, one.high, one.openable
             for openable, passed in enumerate(one.swept):
                 self.swept[:, number, openable, : passed.shape[1]] = passed
-        self.radius = np.array([_radius(rooms[0], kind) for kind in GOALS])
+        self.radius = np.array([bounding_radius(rooms[0], kind) for kind in GOALS])
         """Of the goal objects' bounding spheres."""
 
     def clear(
@@ -72,9 +72,13 @@ class Broadphase:
 
     def untouched(self, room: np.ndarray, openable: np.ndarray, goal: np.ndarray, center: np.ndarray) -> np.ndarray:
         """Whether openables (b,) move without touching objects at (b, 3), (b,) bool. Resting on a part is touching."""
+        return self.apart(room, openable, self.radius[goal], center)
+
+    def apart(self, room: np.ndarray, openable: np.ndarray, radius: np.ndarray, center: np.ndarray) -> np.ndarray:
+        """As `untouched`, for anything within radii (b,)."""
         low, high = self.swept[:, room, openable]
         gap = np.maximum(np.maximum(low - center[:, None], center[:, None] - high), 0)
-        return np.linalg.norm(gap, axis=2).min(1) > self.radius[goal] + MARGIN
+        return np.linalg.norm(gap, axis=2).min(1) > radius + MARGIN
 
 
 @cached_per_room
@@ -124,8 +128,8 @@ def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.
     return np.einsum("nij,nj->ni", np.abs(data.geom_xmat[geoms].reshape(-1, 3, 3)), size)
 
 
-def _radius(room: CompiledRoom, kind: str) -> float:
-    """Of the sphere about a goal object's center that bounds its solids, plus a millimeter."""
+def bounding_radius(room: CompiledRoom, kind: str) -> float:
+    """Of the sphere about a free body's center that bounds its solids, plus a millimeter."""
     model = room.model
     geoms = room.goals[kind].geoms
     capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE

@@ -8,10 +8,11 @@ held.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import mujoco
@@ -20,7 +21,7 @@ import numpy as np
 from scrubjay.rooms import catalog
 from scrubjay.rooms.catalog import mesh, shell
 from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape
-from scrubjay.rooms.floor import MAP_PITCH, Floor, frame
+from scrubjay.rooms.floor import MAP_PITCH, Floor, frame, part_frame
 from scrubjay.rooms.materials import materials
 from scrubjay.rooms.room import GOALS, Room, Thing
 
@@ -63,8 +64,22 @@ class Openable:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """Where a thing that was moved is now fixed, with everything closed."""
+
+    position: np.ndarray
+    """Of the middle of its box's bottom, (3,)."""
+    turn: np.ndarray
+    """Its rotation matrix, (3, 3)."""
+    body: str = "world"
+    """The name of the moving part that it lies in."""
+    openness: float = 0.0
+    """The fraction by which it is open itself."""
+
+
+@dataclass(frozen=True)
 class Goal:
-    """A goal object's free body."""
+    """The free body of a goal object, or of another thing that is loose."""
 
     thing: int
     body: int
@@ -101,6 +116,7 @@ class CompiledRoom:
     """Each geom's thing, (ngeom,)."""
     openables: tuple[Openable, ...]
     goals: dict[str, Goal]
+    """The free bodies by the type of the goal object, or the name of another thing."""
     volumes: Volumes
     floor: Floor
 
@@ -141,34 +157,79 @@ def compile_room(room: Room) -> CompiledRoom:
     return _Compiler(room).compile()
 
 
+def compile_moved(
+    compiled: CompiledRoom,
+    placements: Mapping[int, Placement],
+    left_out: Collection[int] = (),
+    free: int | None = None,
+    mass: float = 0.5,
+    openness: float = 0.0,
+    riders: Mapping[int, Placement] = MappingProxyType({}),
+) -> CompiledRoom:
+    """The physics of a room, without surfaces, in which things by id were moved or left out, and one may be free.
+
+    That one is a body like a goal object's, under its own name, with `riders` on it, placed relative to its center.
+    What was moved has no joints of its own, so the openables are those that were not.
+    """
+    compiler = _Compiler(compiled.room, compiled)
+    compiler.placements, compiler.left_out = placements, {*left_out, *placements, *riders}
+    if free is None:
+        return compiler.compile()
+    compiler.left_out.add(free)
+    return compiler.compile(lambda: compiler.loose(free, mass, openness, riders))
+
+
+class _Loose(NamedTuple):
+    """A free body before it has ids: as in `Goal`."""
+
+    name: str
+    thing: int
+    mass: float
+    middle: float
+
+
 class _Compiler:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Room, drawn: CompiledRoom | None = None) -> None:
+        """With a room that was drawn already, compiles its solids alone."""
         self.room = room
         self.spec = _empty_spec(room)
+        self.has_surfaces = drawn is None
         self.thing_of_geom: dict[str, int] = {}
         self.bodies_of: dict[int, list[str]] = {}
         self.volumes: list[tuple[int, str, np.ndarray, np.ndarray, np.ndarray]] = []
-        self.shapes = tuple(catalog.shape_of(thing, room) for thing in room.things)
+        self.shapes = drawn.shapes if drawn else tuple(catalog.shape_of(thing, room) for thing in room.things)
+        self.placements: Mapping[int, Placement] = {}
+        self.left_out: set[int] = set()
+        """Ids of things that are not drawn where the room has them."""
         # Things in a drawer move with it; a drawer's first moving part is its box.
         self.carriers: dict[str, tuple[mujoco.MjsBody, str]] = {}
         self.materials: set[str] = set()
-        self.floor = Floor(room, self.shapes)
+        self.floor = drawn.floor if drawn else Floor(room, self.shapes)
 
-    def compile(self) -> CompiledRoom:
+    def compile(self, add_loose: Callable[[], _Loose] | None = None) -> CompiledRoom:
         world = self.spec.worldbody
         for index, (thing, shape) in enumerate(zip(self.room.things, self.shapes, strict=True)):
+            if index in self.left_out:
+                continue
             position, turn = frame(thing)
             body, name = self.carriers.get(thing.inside, (world, "world"))
             self._draw(body, name, index, shape, position, turn, MOVING if name != "world" else FIXED)
             for part in shape.moving:
                 self._moving(index, thing, part, position, turn)
-        goals = [self._goal(len(self.room.things) + i, kind) for i, kind in enumerate(GOALS)]
+        for index, placement in self.placements.items():
+            body = world if placement.body == "world" else self.spec.body(placement.body)
+            self._draw_rigid(body, placement.body, index, placement, FIXED if placement.body == "world" else MOVING)
+        loose = [self._goal(len(self.room.things) + i, kind) for i, kind in enumerate(GOALS)]
+        if add_loose:
+            loose.append(add_loose())
         model = self.spec.compile()
-        return self._read(model, goals)
+        return self._read(model, loose)
 
-    def _draw(self, body, body_name: str, index: int, part: Drawn, position, turn, group: int) -> None:
+    def _draw(
+        self, body, body_name: str, index: int, part: Drawn, position, turn, group: int, contains: bool = True
+    ) -> None:
         """Adds a part's surfaces, solids and spaces to a body in the room's frame."""
-        for number, (material, meshes) in enumerate(part.surfaces.items()):
+        for number, (material, meshes) in enumerate(part.surfaces.items() if self.has_surfaces else ()):
             self._material(material)
             whole = mesh.concatenate(meshes)
             name = f"{body_name}/{index}/{number}"
@@ -194,8 +255,15 @@ class _Compiler:
             if group == GOAL:
                 # Rolling and torsional friction, or a tomato never stops; stiff contacts, or a knife sinks in.
                 geom.condim, geom.priority, geom.friction, geom.solref = 6, 1, [0.8, 0.01, 0.002], [0.01, 1.0]
-        for space in part.spaces:
+        for space in part.spaces if contains else ():
             self.volumes.append((index, body_name, turn @ space.position + position, turn, space.half))
+
+    def _draw_rigid(self, body, body_name: str, index: int, placement: Placement, group: int) -> None:
+        """Adds a thing with its moving parts as they are."""
+        self._draw(body, body_name, index, self.shapes[index], placement.position, placement.turn, group)
+        for number, part in enumerate(self.shapes[index].moving):
+            at = part_frame(part, placement.openness, placement.position, placement.turn)
+            self._draw(body, f"{body_name}/part{number}", index, part, *at, group, contains=False)
 
     def _moving(self, index: int, thing: Thing, part: Moving, position, turn) -> None:
         name = f"moving{index}.{len(self.bodies_of.setdefault(index, []))}"
@@ -212,19 +280,32 @@ class _Compiler:
         if part.joint == "slide":
             self.carriers.setdefault(thing.name, (body, name))
 
-    def _goal(self, index: int, kind: str) -> str:
-        width, depth, height, mass = GOAL_BOXES[kind]
-        shape = catalog.draw(kind, (width, depth, height), np.random.default_rng(GOALS.index(kind)), {}, {})
-        middle = np.array([0, 0, -height / 2])
-        body = self.spec.worldbody.add_body(name=kind, pos=[2.0 * GOALS.index(kind), 0, PARKED_HEIGHT])
-        body.add_freejoint(name=kind).damping = [0.002] * 3
+    def _goal(self, index: int, kind: str) -> _Loose:
+        *size, mass = GOAL_BOXES[kind]
+        sides = np.array(size)
+        shape = catalog.draw(kind, tuple(size), np.random.default_rng(GOALS.index(kind)), {}, {})
+        body = self._free_body(kind, sides, mass, GOALS.index(kind))
+        self._draw(body, kind, index, shape, np.array([0, 0, -size[2] / 2]), np.eye(3), GOAL)
+        return _Loose(kind, index, mass, size[2] / 2)
+
+    def loose(self, index: int, mass: float, openness: float, riders: Mapping[int, Placement]) -> _Loose:
+        thing = self.room.things[index]
+        body = self._free_body(thing.name, np.array(thing.size), mass, len(GOALS))
+        middle = Placement(np.array([0, 0, -thing.size[2] / 2]), np.eye(3), openness=openness)
+        self._draw_rigid(body, thing.name, index, middle, GOAL)
+        for rider, placement in riders.items():
+            self._draw_rigid(body, thing.name, rider, placement, GOAL)
+        return _Loose(thing.name, index, mass, thing.size[2] / 2)
+
+    def _free_body(self, name: str, sides: np.ndarray, mass: float, number: int) -> mujoco.MjsBody:
+        """An empty body with a free joint about the center of a box, parked above the room."""
+        body = self.spec.worldbody.add_body(name=name, pos=[2.0 * number, 0, PARKED_HEIGHT])
+        body.add_freejoint(name=name).damping = [0.002] * 3
         body.explicitinertial = True
-        sides = np.array([width, depth, height])
         body.mass, body.ipos = mass, [0, 0, 0]
         # A knife's true inertia about its blade is so small that contacts would spin it forever.
         body.inertia = np.maximum(mass / 12 * (sides @ sides - sides**2), mass * MIN_GYRATION_RADIUS**2)
-        self._draw(body, kind, index, shape, middle, np.eye(3), GOAL)
-        return kind
+        return body
 
     def _material(self, material: str) -> None:
         if material in self.materials:
@@ -259,7 +340,7 @@ class _Compiler:
         kind = mujoco.mjtTexture.mjTEXTURE_2D
         self.spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=3).data = pixels.tobytes()
 
-    def _read(self, model: mujoco.MjModel, kinds: list[str]) -> CompiledRoom:
+    def _read(self, model: mujoco.MjModel, loose: list[_Loose]) -> CompiledRoom:
         """Looks up ids and addresses in the compiled model."""
         geom_thing = np.array([self.thing_of_geom[model.geom(i).name] for i in range(model.ngeom)], np.int32)
         openables = []
@@ -269,19 +350,19 @@ class _Compiler:
             bodies = [model.body(name).id for name in names]
             openables.append(Openable(index, model.jnt_qposadr[joints], np.array(travel), np.array(bodies)))
         goals = {}
-        for i, kind in enumerate(kinds):
-            body, joint = model.body(kind).id, model.joint(kind).id
+        for one in loose:
+            body, joint = model.body(one.name).id, model.joint(one.name).id
             geoms = np.flatnonzero((model.geom_bodyid == body) & (model.geom_group == SOLID))
             qpos, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-            _, _, height, mass = GOAL_BOXES[kind]
-            goals[kind] = Goal(len(self.room.things) + i, body, qpos, dof, mass, geoms, height / 2)
-        of_room = [v for v in self.volumes if v[0] < len(self.room.things)]
+            goals[one.name] = Goal(one.thing, body, qpos, dof, one.mass, geoms, one.middle)
+        free = {one.thing for one in loose}
+        of_room = [v for v in self.volumes if v[0] not in free]
         volumes = Volumes(
             np.array([v[0] for v in of_room], int), np.array([model.body(v[1]).id for v in of_room], int),
             np.array([v[2] for v in of_room]).reshape(-1, 3), np.array([v[3] for v in of_room]).reshape(-1, 3, 3),
             np.array([v[4] for v in of_room]).reshape(-1, 3),
         )  # fmt: skip
-        things = (*(thing.name for thing in self.room.things), *kinds)
+        things = (*(thing.name for thing in self.room.things), *GOALS)
         return CompiledRoom(
             self.room, model, self.shapes, things, geom_thing, tuple(openables), goals, volumes, self.floor
         )

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 
-from scrubjay.rooms.directions import facing_vector
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import SWEEP_SAMPLES, axis_rotation
-from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import TIMESTEP, CompiledRoom, Goal
-from scrubjay.sim.pose import REACH, cameras, in_view, reach
+from scrubjay.sim.pose import FIELD_OF_VIEW, PITCH, REACH, cameras, in_view, reach
 
 HAND_AHEAD, HAND_BELOW = 0.38, 0.16
 """Meters from the camera to the hand's default position."""
@@ -25,6 +24,8 @@ HAND_TURN = 30.0
 """Degrees."""
 SWEEP_STEP = 0.01
 """Meters between collision tests along a hand movement."""
+WALK_STEP = 0.05
+"""Meters between collision tests along a walk."""
 PUSH_ACCELERATION = 10.0
 """m/s2; the force is scaled by the object's mass."""
 MAX_PUSH_SPEED = 1.0
@@ -32,7 +33,7 @@ MAX_PUSH_SPEED = 1.0
 MAX_SECONDS = 4.0
 """Simulated time limit of a push, and of settling."""
 MAX_DRIFT = 0.1
-"""Sideways drift that ends a push, as a fraction of HAND_STEP."""
+"""Sideways drift that ends a push, as a fraction of its length."""
 MAX_PENETRATION = 0.001
 """Meters; deeper contacts are collisions."""
 MAX_CORRECTION = 0.03
@@ -59,21 +60,29 @@ class PhysicsState:
     rotation: float
     standing: bool
     open: np.ndarray
-    """Per openable, (n,) bool."""
+    """Per openable, (n,): bool, or the fraction by which it is open."""
     goal: str
-    """The goal object's type; empty if the room has none."""
+    """The goal object's type, or another free body's name; empty if the room has none."""
     pose: np.ndarray
     """The goal object's center and quaternion, (7,)."""
     held: bool
+    pitch: float = PITCH
+    """Degrees by which the camera looks down."""
+    field_of_view: float = FIELD_OF_VIEW
+    aspect: float = 1.0
+    """The view's width over its height."""
+    reach: float = REACH
+    """Meters; the hand of an agent with infinite reach also leaves the view."""
 
     @property
     def camera(self) -> tuple[np.ndarray, np.ndarray]:
-        return cameras(self.position, np.asarray(self.rotation), np.asarray(self.standing))
+        return cameras(self.position, np.asarray(self.rotation), np.asarray(self.standing), self.pitch)
 
 
 def within_hands_reach(now: PhysicsState, camera: tuple[np.ndarray, np.ndarray], points: np.ndarray) -> np.ndarray:
     """Whether points (..., 3) are within reach and in the camera's view."""
-    return (reach(now.position, points) <= REACH) & in_view(*camera, points)
+    near = reach(now.position, points) <= now.reach
+    return near & (in_view(*camera, points, now.field_of_view, now.aspect) | (now.reach == np.inf))
 
 
 class Physics:
@@ -88,13 +97,13 @@ class Physics:
         """Sets the engine to a state, at rest; returns the goal object's body, if there is one."""
         data = self.data
         mujoco.mj_resetData(self.model, data)
-        number = GOALS.index(now.goal) if now.goal else -1
-        data.qpos[:] = self.compiled.qpos(now.open[None], np.array([number]), now.pose[None])[0]
+        data.qpos[:] = self.compiled.qpos(now.open[None], np.array([-1]), now.pose[None])[0]
         for goal in self.compiled.goals.values():
             self._set_lift(goal, True)
         if not now.goal:
             return None
         goal = self.compiled.goals[now.goal]
+        self._pose(goal)[:] = now.pose
         self._set_lift(goal, now.held)
         return goal
 
@@ -103,41 +112,75 @@ class Physics:
         goal = self.load(now)
         assert goal is not None
         eye, _ = now.camera
-        facing = facing_vector(now.rotation)
+        facing, up = np.array([*facing_vector(now.rotation), 0.0]), np.array([0.0, 0, 1])
+        if now.pitch != PITCH:  # The hand goes up and down with the camera.
+            tilt = axis_rotation(np.cross(facing, up), np.radians(PITCH - now.pitch))
+            facing, up = tilt @ facing, tilt @ up
         quat = np.zeros(4)
         mujoco.mju_axisAngle2Quat(quat, np.array([0.0, 0, 1]), -np.radians(now.rotation))
         for below in (HAND_BELOW, 0.05, 0.3, 0.45):
             for out in np.arange(HAND_AHEAD, 0.01, -0.04):
-                pose = np.concatenate([eye[:2] + facing * out, [eye[2] - below], quat])
+                pose = np.concatenate([eye + facing * out - up * below, quat])
                 if not self.collides(goal, pose):
                     return replace(now, pose=pose, held=True)
         return None
 
-    def carry(self, now: PhysicsState, rotation: float, standing: bool) -> PhysicsState | None:
-        """Turns, stands up or crouches with the held object; None if it would collide."""
+    def carry(
+        self,
+        now: PhysicsState,
+        rotation: float,
+        standing: bool,
+        pitch: float | None = None,
+        position: np.ndarray | None = None,
+        force: bool = False,
+    ) -> PhysicsState | None:
+        """Turns, stands up or crouches with the held object, or takes it elsewhere; None if it would collide there.
+
+        With `force`, it may.
+        """
         goal = self.load(now)
         assert goal is not None
-        then = replace(now, rotation=rotation, standing=standing)
+        then = replace(now, rotation=rotation, standing=standing, pitch=now.pitch if pitch is None else pitch,
+                       position=now.position if position is None else position)  # fmt: skip
         (eye, _), (new_eye, _) = now.camera, then.camera
-        turn = axis_rotation(np.array([0.0, 0, 1]), -np.radians(then.rotation - now.rotation))
+        up = np.array([0.0, 0, 1])
+        turn = axis_rotation(up, -np.radians(then.rotation - now.rotation))
         quat = np.zeros(4)
-        mujoco.mju_axisAngle2Quat(quat, np.array([0.0, 0, 1]), -np.radians(then.rotation - now.rotation))
+        mujoco.mju_axisAngle2Quat(quat, up, -np.radians(then.rotation - now.rotation))
         mujoco.mju_mulQuat(turned := np.zeros(4), quat, now.pose[3:])
-        pose = np.concatenate([new_eye + turn @ (now.pose[:3] - eye), turned])
-        return None if self.collides(goal, pose) else replace(then, pose=pose)
+        offset = turn @ (now.pose[:3] - eye)
+        if then.pitch != now.pitch:
+            right, angle = np.array([*right_vector(then.rotation), 0.0]), np.radians(now.pitch - then.pitch)
+            offset = axis_rotation(right, angle) @ offset
+            mujoco.mju_axisAngle2Quat(quat, right, angle)
+            mujoco.mju_mulQuat(turned, quat, turned.copy())
+        pose = np.concatenate([new_eye + offset, turned])
+        return None if not force and self.collides(goal, pose) else replace(then, pose=pose)
 
-    def move_hand(self, now: PhysicsState, direction: np.ndarray) -> PhysicsState | None:
-        """Moves the held object 0.1 m along a unit vector: swept through free space, then pushed on from a contact."""
+    def walk(self, now: PhysicsState, offset: np.ndarray) -> PhysicsState | None:
+        """Walks along (2,) with the held object; None if that would collide on the way."""
         goal = self.load(now)
         assert goal is not None
         pose = now.pose.copy()
-        points = now.pose[:3] + np.arange(1, round(HAND_STEP / SWEEP_STEP) + 1)[:, None] * SWEEP_STEP * direction
+        for share in np.linspace(0, 1, max(int(np.ceil(np.linalg.norm(offset) / WALK_STEP)), 1) + 1)[1:]:
+            pose[:2] = now.pose[:2] + share * offset
+            if self.collides(goal, pose):
+                return None
+        return replace(now, position=now.position + offset, pose=pose)
+
+    def move_hand(self, now: PhysicsState, direction: np.ndarray, length: float = HAND_STEP) -> PhysicsState | None:
+        """Moves the held object along a unit vector: swept through free space, then pushed on from a contact."""
+        goal = self.load(now)
+        assert goal is not None
+        pose = now.pose.copy()
+        steps = np.minimum(np.arange(1, int(np.ceil(length / SWEEP_STEP - 1e-9)) + 1) * SWEEP_STEP, length)
+        points = now.pose[:3] + steps[:, None] * direction
         for point, reachable in zip(points, within_hands_reach(now, now.camera, points), strict=True):
             next_pose = np.concatenate([point, pose[3:]])
             if not reachable:
                 break
             if self.collides(goal, next_pose):
-                return self._finish_move(now, goal, self._push(now, goal, pose, direction))
+                return self._finish_move(now, goal, self._push(now, goal, pose, direction, length))
             pose = next_pose
         return self._finish_move(now, goal, pose)
 
@@ -154,16 +197,24 @@ class Physics:
 
     def drop(self, now: PhysicsState) -> PhysicsState:
         """Releases the held object and simulates until it rests."""
+        return self.throw(now, np.zeros(3))
+
+    def throw(self, now: PhysicsState, velocity: np.ndarray) -> PhysicsState:
+        """Releases the held object with a velocity (3,) and simulates until it rests."""
         goal = self.load(now)
         assert goal is not None
         self._set_lift(goal, False)
+        self._velocity(goal)[:3] = velocity
         return replace(now, pose=self._settle(now, goal), held=False)
 
-    def move_openable(self, now: PhysicsState, number: int, to_open: bool) -> PhysicsState | None:
-        """Opens or closes an openable. A held object can block it; a loose one rides along or is pushed aside."""
+    def move_openable(self, now: PhysicsState, number: int, openness: float) -> PhysicsState | None:
+        """Opens or closes an openable, or moves it to a fraction of its travel.
+
+        A held object can block it; a loose one rides along or is pushed aside.
+        """
         openable = self.compiled.openables[number]
-        after = now.open.copy()
-        after[number] = to_open
+        after, start, change = now.open.copy(), float(now.open[number]), float(openness) - float(now.open[number])
+        after[number] = openness
         then = replace(now, open=after)
         if not now.goal or not self._can_touch(now, number):
             return then
@@ -171,12 +222,11 @@ class Physics:
         assert goal is not None
         if now.held:
             for k in range(1, SWEEP_SAMPLES + 1):
-                fraction = k / SWEEP_SAMPLES if to_open else 1 - k / SWEEP_SAMPLES
-                self.data.qpos[openable.qpos] = openable.travel * fraction
+                self.data.qpos[openable.qpos] = openable.travel * (start + change * k / SWEEP_SAMPLES)
                 if self.collides(goal, now.pose):
                     return None
             return then
-        return self._move_with_object(now, then, goal, number, to_open)
+        return self._move_with_object(now, then, goal, number, change)
 
     def close(self, now: PhysicsState, openables: np.ndarray) -> PhysicsState | None:
         """Closes the given openables (n,) bool, skipping those that are blocked; None if none can close."""
@@ -184,6 +234,12 @@ class Physics:
         for number in np.flatnonzero(openables):
             now = self.move_openable(now, int(number), False) or now
         return now if now is not start else None
+
+    def fits(self, now: PhysicsState, pose: np.ndarray) -> bool:
+        """Would the object collide with nothing in a pose?"""
+        goal = self.load(now)
+        assert goal is not None
+        return not self.collides(goal, pose)
 
     def contains(self, now: PhysicsState) -> int:
         """The id of the thing with the smallest volume around the goal object's center, -1 for none."""
@@ -223,7 +279,9 @@ class Physics:
         contacts = self._contacts(goal, pose)
         return bool(len(contacts.dist)) and contacts.dist.min() < -MAX_PENETRATION
 
-    def _push(self, now: PhysicsState, goal: Goal, pose: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    def _push(
+        self, now: PhysicsState, goal: Goal, pose: np.ndarray, direction: np.ndarray, length: float
+    ) -> np.ndarray:
         """Pushes the object on from the end of its sweep, until one of the paper's end conditions or a stall."""
         data, start, camera = self.data, now.pose[:3], now.camera
         self._pose(goal)[:] = pose
@@ -243,11 +301,11 @@ class Physics:
             along = float(direction @ offset)
             if (
                 not within_hands_reach(now, camera, here[:3])
-                or np.linalg.norm(offset - along * direction) > MAX_DRIFT * HAND_STEP
+                or np.linalg.norm(offset - along * direction) > MAX_DRIFT * length
             ):
                 break
             last = here.copy()
-            if along >= HAND_STEP:
+            if along >= length:
                 break
             stalled = 0 if along > best + MIN_MOVE else stalled + PUSH_CHUNK
             best = max(best, along)
@@ -323,14 +381,14 @@ class Physics:
         return bool(np.linalg.norm(now.pose[:3] - middle) < radius)
 
     def _move_with_object(
-        self, now: PhysicsState, then: PhysicsState, goal: Goal, number: int, to_open: bool
+        self, now: PhysicsState, then: PhysicsState, goal: Goal, number: int, change: float
     ) -> PhysicsState | None:
         """Simulates the part at constant speed together with the loose object; None if that would be crushed."""
         openable = self.compiled.openables[number]
         joints = [self.model.jnt_dofadr[self.model.body_jntadr[body]] for body in openable.bodies]
-        self.data.qvel[joints] = openable.travel * (1 if to_open else -1) / OPENING_SECONDS
+        self.data.qvel[joints] = openable.travel * change / OPENING_SECONDS
         mujoco.mj_step(self.model, self.data, round(OPENING_SECONDS / TIMESTEP))
-        self.data.qpos[openable.qpos] = openable.travel * to_open
+        self.data.qpos[openable.qpos] = openable.travel * float(then.open[number])
         self.data.qvel[joints] = 0
         pose = self._settle(then, goal)
         mujoco.mju_subQuat(turn := np.zeros(3), pose[3:], now.pose[3:])

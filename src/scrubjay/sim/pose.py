@@ -31,13 +31,15 @@ class AgentPose(NamedTuple):
     standing: bool
 
 
-def cameras(position: np.ndarray, rotation: np.ndarray, standing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cameras(
+    position: np.ndarray, rotation: np.ndarray, standing: np.ndarray, pitch: float = PITCH
+) -> tuple[np.ndarray, np.ndarray]:
     """Eye positions (..., 3) and matrices (..., 3, 3) whose columns are the camera's right, up and backward axes."""
     height = np.where(standing, CAMERA_STANDING, CAMERA_CROUCHING)
     eye = np.concatenate([position, height[..., None]], -1)
     facing = facing_vector(rotation)
     right = np.concatenate([right_vector(rotation), np.zeros_like(height)[..., None]], -1)
-    down, level = np.sin(np.radians(PITCH)), np.cos(np.radians(PITCH))
+    down, level = np.sin(np.radians(pitch)), np.cos(np.radians(pitch))
     look = np.concatenate([facing * level, np.full_like(height, -down)[..., None]], -1)
     up = np.concatenate([facing * down, np.full_like(height, level)[..., None]], -1)
     return eye, np.stack([right, up, -look], -1)
@@ -57,9 +59,11 @@ def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:
     return np.linalg.norm(point[..., :2] - position, axis=-1)
 
 
-def in_view(eye: np.ndarray, matrix: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Whether points (..., 3) are inside the camera's square frustum."""
+def in_view(
+    eye: np.ndarray, matrix: np.ndarray, point: np.ndarray, field_of_view: float = FIELD_OF_VIEW, aspect: float = 1.0
+) -> np.ndarray:
+    """Whether points (..., 3) are inside the camera's frustum; the field of view is vertical."""
     local = np.einsum("...ji,...j->...i", matrix, point - eye)
-    edge = np.tan(np.radians(FIELD_OF_VIEW / 2))
+    edge = np.tan(np.radians(field_of_view / 2))
     depth = -local[..., 2]
-    return (depth > 0) & (np.abs(local[..., 0]) <= edge * depth) & (np.abs(local[..., 1]) <= edge * depth)
+    return (depth > 0) & (np.abs(local[..., 0]) <= edge * aspect * depth) & (np.abs(local[..., 1]) <= edge * depth)

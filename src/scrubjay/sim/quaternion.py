@@ -29,3 +29,15 @@ def matrix_from_quat(quaternions: np.ndarray) -> np.ndarray:
         [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
     ]
     return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """A pose (..., 7), center and quaternion, that is given in the frame of another."""
+    center = outer[..., :3] + np.einsum("...ij,...j->...i", matrix_from_quat(outer[..., 3:]), inner[..., :3])
+    return np.concatenate([center, quat_mul(outer[..., 3:], inner[..., 3:])], -1)
+
+
+def inverse(pose: np.ndarray) -> np.ndarray:
+    """The pose (..., 7) that, composed with this one, gives the identity."""
+    turned = pose[..., 3:] * [1, -1, -1, -1]
+    return np.concatenate([-np.einsum("...ij,...j->...i", matrix_from_quat(turned), pose[..., :3]), turned], -1)

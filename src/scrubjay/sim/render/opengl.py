@@ -11,6 +11,7 @@ import numpy as np
 
 from scrubjay.errors import RendererError
 from scrubjay.sim.compile import SOLID, CompiledRoom
+from scrubjay.sim.pose import FIELD_OF_VIEW
 from scrubjay.sim.render.base import EVERYTHING, Shot, View
 
 LEFT_OUT = 5
@@ -31,7 +32,7 @@ def check_fork() -> None:
         )
 
 
-def _context(size: int):
+def make_context(width: int, height: int):
     """An off-screen OpenGL context, hardware or software. Imports late: the import itself opens the display."""
     global _process
     check_fork()
@@ -42,7 +43,7 @@ def _context(size: int):
                 from mujoco.egl import GLContext
             else:
                 from mujoco.osmesa import GLContext
-            context = GLContext(size, size)
+            context = GLContext(width, height)
             context.make_current()
             _process = os.getpid()
             return backend, context
@@ -62,11 +63,11 @@ class OpenGLRenderer:
         self, rooms: Sequence[CompiledRoom], copies: int, size: int = 224, cull_backfaces: bool = False
     ) -> None:
         self.rooms, self.copies, self.size = rooms, copies, size
-        backend, self._gl = _context(size)
+        backend, self._gl = make_context(size, size)
         self.name = f"OpenGL ({backend})"
-        self._loaded: list[_RoomContext | None] = [None] * len(rooms)
+        self._loaded: list[RoomContext | None] = [None] * len(rooms)
         self._cull_backfaces = cull_backfaces
-        self._rays = pixel_rays(size)
+        self._rays = pixel_rays(size, size)
 
     def draw(self, shot: Shot, kinds: Sequence[str], groups: Sequence[int] = EVERYTHING) -> View:
         check_fork()
@@ -113,37 +114,57 @@ class OpenGLRenderer:
         self._loaded = []
         self._gl.free()
 
-    def _room(self, number: int) -> _RoomContext:
+    def _room(self, number: int) -> RoomContext:
         """Loads a room when it is first rendered."""
         loaded = self._loaded[number]
         if loaded is None:
-            loaded = self._loaded[number] = _RoomContext(self.rooms[number], self.size, self._cull_backfaces)
+            loaded = self._loaded[number] = RoomContext(self.rooms[number], self.size, self.size, self._cull_backfaces)
         return loaded
 
 
-class _RoomContext:
-    """One room's scene in the OpenGL context."""
+class RoomContext:
+    """One room's scene in the OpenGL context that is current."""
 
-    def __init__(self, compiled: CompiledRoom, size: int, cull_backfaces: bool) -> None:
+    def __init__(
+        self,
+        compiled: CompiledRoom,
+        width: int,
+        height: int,
+        cull_backfaces: bool = False,
+        data: mujoco.MjData | None = None,
+    ) -> None:
+        """Draws `data` as it is, or data of its own."""
         self.compiled, self.model = compiled, compiled.model
-        self.data = mujoco.MjData(self.model)
-        mujoco.mj_forward(self.model, self.data)
+        self.data = data or mujoco.MjData(self.model)
+        if data is None:
+            mujoco.mj_forward(self.model, self.data)
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 8)
         self.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = False
         self.scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
         self.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
-        self.model.vis.global_.offwidth = self.model.vis.global_.offheight = size
+        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = width, height
         self.model.vis.quality.shadowsize = 0  # A shadow map of the default size takes 64 MiB per room.
         self.context = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_50)
         self.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self.option = mujoco.MjvOption()
         self.camera = mujoco.MjvCamera()
         self.camera.type, self.camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, 0
-        self.rect = mujoco.MjrRect(0, 0, size, size)
-        self.pixels = np.empty((size, size, 3), np.uint8)
-        self.z = np.empty((size, size), np.float32)
+        self._set_size(width, height)
         self._thing_of_segment: dict[tuple[int, ...], np.ndarray] = {}
         self._complete = True
+
+    def _set_size(self, width: int, height: int) -> None:
+        self.rect = mujoco.MjrRect(0, 0, width, height)
+        self.pixels = np.empty((height, width, 3), np.uint8)
+        self.z = np.empty((height, width), np.float32)
+
+    def resize(self, width: int, height: int) -> None:
+        mujoco.mjr_resizeOffscreen(width, height, self.context)
+        self._set_size(width, height)
+
+    def regroup(self) -> None:
+        """Call this after the model's geom groups were changed."""
+        self._thing_of_segment.clear()
 
     @contextmanager
     def without(self, left_out: np.ndarray | None) -> Iterator[None]:
@@ -166,8 +187,22 @@ class _RoomContext:
         data, one = self.data, slice(world, world + 1)
         data.qpos[:] = self.compiled.qpos(shot.open[one], shot.goal[one], shot.pose[one])[0]
         mujoco.mj_kinematics(self.model, data)
-        data.cam_xpos[0], data.cam_xmat[0] = shot.eye[world], shot.matrix[world].ravel()
-        self.model.cam_fovy[0] = shot.field_of_view
+        self.point(shot.eye[world], shot.matrix[world], shot.field_of_view, groups)
+
+    def point(
+        self,
+        eye: np.ndarray,
+        matrix: np.ndarray,
+        field_of_view: float,
+        groups: Sequence[int] = EVERYTHING,
+        orthographic: bool = False,
+    ) -> None:
+        """Points the camera at the data as it is. An orthographic camera's field of view is its height in meters."""
+        data, self.orthographic = self.data, orthographic
+        data.cam_xpos[0], data.cam_xmat[0] = eye, matrix.ravel()
+        projection = mujoco.mjtProjection
+        self.model.cam_projection[0] = projection.mjPROJ_ORTHOGRAPHIC if orthographic else projection.mjPROJ_PERSPECTIVE
+        self.model.cam_fovy[0] = field_of_view
         self.groups = tuple(groups)
         self.option.geomgroup[:] = [group in self.groups for group in range(6)]
         mujoco.mjv_updateScene(
@@ -189,8 +224,12 @@ class _RoomContext:
         mujoco.mjr_readPixels(self.pixels, self.z, self.rect, self.context)
         number = self.pixels[..., 0].astype(np.int32) | self.pixels[..., 1].astype(np.int32) << 8
         near, far = (self.model.stat.extent * z for z in (self.model.vis.map.znear, self.model.vis.map.zfar))
-        # The depth buffer is reversed: z = near (far - d) / (d (far - near)), so 1 is near and 0 is far.
-        meters = near * far / (near + self.z.astype(np.float64) * (far - near))
+        z = self.z.astype(np.float64)
+        if self.orthographic:
+            meters = far - z * (far - near)
+        else:
+            # The depth buffer is reversed: z = near (far - d) / (d (far - near)), so 1 is near and 0 is far.
+            meters = near * far / (near + z * (far - near))
         ids = self._things_by_segment()[number]
         return ids[::-1], np.where(ids < 0, 0, meters)[::-1]
 
@@ -216,8 +255,7 @@ class _RoomContext:
         )
         normal[geom < 0] = 0
         normal[(normal * directions).sum(1) > 0] *= -1
-        size = self.pixels.shape[0]
-        return normal.reshape(size, size, 3)
+        return normal.reshape(self.pixels.shape)
 
     def _things_by_segment(self) -> np.ndarray:
         """Thing ids by the scene's geom numbers; cached, since a set of groups always gives the same list of geoms."""
@@ -232,8 +270,9 @@ class _RoomContext:
         return table
 
 
-def pixel_rays(size: int) -> np.ndarray:
-    """Ray directions (size * size, 3) through the pixels' centers, in the camera's frame, for a 90° field of view."""
-    ticks = (np.arange(size) + 0.5) / size * 2 - 1
-    x, y = np.meshgrid(ticks, -ticks)
+def pixel_rays(width: int, height: int, field_of_view: float = FIELD_OF_VIEW) -> np.ndarray:
+    """Ray directions (height * width, 3) through the pixels' centers, in the camera's frame, one meter along its axis."""
+    edge = np.tan(np.radians(field_of_view / 2))
+    ticks = [(np.arange(count) + 0.5) / count * 2 - 1 for count in (width, height)]
+    x, y = np.meshgrid(ticks[0] * edge * width / height, -ticks[1] * edge)
     return np.stack([x, y, -np.ones_like(x)], -1).reshape(-1, 3)

@@ -1,0 +1,91 @@
+"""Draws a scene from agents' eyes and free cameras, with OpenGL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import mujoco
+import numpy as np
+
+from scrubjay.rooms.floor import axis_rotation
+from scrubjay.sim.pose import cameras
+from scrubjay.sim.render.base import EVERYTHING
+from scrubjay.sim.render.opengl import RoomContext, check_fork, make_context, pixel_rays
+from scrubjay.thor.scene_state import Pictures, SceneAgent, SceneCamera
+from scrubjay.thor.things import Things
+
+
+def agent_camera(agent: SceneAgent) -> tuple[np.ndarray, np.ndarray]:
+    """An agent's eye (3,), and its camera's right, up and backward axes as columns (3, 3)."""
+    return cameras(agent.position, np.asarray(agent.rotation), np.asarray(agent.standing), agent.horizon)
+
+
+def free_camera(camera: SceneCamera) -> tuple[np.ndarray, np.ndarray]:
+    """As `agent_camera`. Unity rolls first, then pitches, then yaws; a positive roll lifts the right side."""
+    pitch, yaw, roll = camera.rotation
+    _, matrix = cameras(camera.position[:2], np.asarray(yaw), np.asarray(True), float(pitch))
+    return camera.position, axis_rotation(matrix[:, 2], np.radians(roll)) @ matrix
+
+
+class SceneRenderer:
+    """One scene's meshes and textures in an OpenGL context of its own."""
+
+    def __init__(self, things: Things, width: int, height: int) -> None:
+        self.things, self.width, self.height = things, width, height
+        _, self._gl = make_context(width, height)
+        self._room = RoomContext(things.compiled, width, height, data=things.data)
+        self._left_out: frozenset[int] = frozenset()
+
+    def resize(self, width: int, height: int) -> None:
+        check_fork()
+        self._gl.make_current()
+        self._room.resize(width, height)
+        self.width, self.height = width, height
+
+    def see(self, agent: SceneAgent, kinds: Collection[str]) -> Pictures:
+        return self._draw(*agent_camera(agent), agent.field_of_view, kinds)
+
+    def look_through(self, camera: SceneCamera, kinds: Collection[str]) -> Pictures:
+        """As `see`; walls and ceiling do not hide the room from a camera outside of it."""
+        orthographic = camera.orthographic_size is not None
+        extent = 2 * camera.orthographic_size if camera.orthographic_size is not None else camera.field_of_view
+        return self._draw(*free_camera(camera), extent, kinds, orthographic, cull_backfaces=True)
+
+    def _draw(
+        self,
+        eye: np.ndarray,
+        matrix: np.ndarray,
+        extent: float,
+        kinds: Collection[str],
+        orthographic: bool = False,
+        cull_backfaces: bool = False,
+    ) -> Pictures:
+        check_fork()
+        self._gl.make_current()
+        room = self._room
+        self.things.update()
+        if self.things.left_out != self._left_out:
+            self._left_out = self.things.left_out
+            room.regroup()
+        room.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
+        room.point(eye, matrix, extent, orthographic=orthographic)
+        rgb = room.colors().copy()
+        ids = depth = normals = None
+        if "ids" in kinds or "depth" in kinds:
+            ids, depth = room.ids_and_depth()
+        if "normals" in kinds:
+            normals = self._normals(eye, matrix, extent, orthographic)
+        return Pictures(rgb, np.float32(depth) if "depth" in kinds else None, ids if "ids" in kinds else None, normals)
+
+    def _normals(self, eye: np.ndarray, matrix: np.ndarray, extent: float, orthographic: bool) -> np.ndarray:
+        if orthographic:
+            # Rays of one origin cannot be parallel: from so far away they are, to a hundredth of a degree.
+            eye = eye + matrix[:, 2] * 1e4
+            extent = 2 * np.degrees(np.arctan(extent / 2e4))
+        rays = pixel_rays(self.width, self.height, extent)
+        return self._room.normals(rays, eye, matrix, EVERYTHING).astype(np.float32)
+
+    def close(self) -> None:
+        self._gl.make_current()
+        self._room.context.free()
+        self._gl.free()

@@ -1,0 +1,132 @@
+"""What agents see, by rays to points on the things' surfaces."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from scrubjay.sim.compile import SOLID
+from scrubjay.sim.pose import in_view, reach
+from scrubjay.sim.render.opengl import LEFT_OUT
+from scrubjay.thor.cameras import agent_camera
+from scrubjay.thor.receptacles import Receptacles
+from scrubjay.thor.scene_state import SceneAgent
+from scrubjay.thor.things import Things
+
+SPACING = 0.15
+"""Meters between the points on large surfaces, roughly."""
+MIN_POINTS, MAX_POINTS = 32, 800
+"""Points on each thing."""
+ROUNDS = (2, 8, 24, 72)
+"""So many points of each thing are tried; only things that were not seen yet go on to the next round."""
+TOLERANCE = 1e-3
+"""Meters; a ray that ends so near to a point has met it."""
+GROUPS = np.array([group not in (SOLID, LEFT_OUT) for group in range(6)], np.uint8)
+
+
+class Sight:
+    """Points on the surfaces of a scene's things, in an order in which each part of the list covers the thing."""
+
+    def __init__(self, things: Things, receptacles: Receptacles) -> None:
+        self.things, self.receptacles = things, receptacles
+        geom, local, thing = [], [], []
+        for index in range(len(things.names)):
+            of_thing, points = _sample(things.model, things.geoms(index), np.random.default_rng(index))
+            geom.append(of_thing)
+            local.append(points)
+            thing.append(np.full(len(points), index))
+        self._geom, self._local = np.concatenate(geom), np.concatenate(local)
+        self._thing = np.concatenate(thing)
+        self._version, self._points = -1, np.zeros_like(self._local)
+        self._layout: object = None
+        self._in_closed: list[int] = []
+
+    def visible(self, agent: SceneAgent, distance: float, aspect: float) -> set[int]:
+        """Things of which an agent sees a point within a distance of its vertical axis."""
+        things = self.things
+        things.update()
+        self._update()
+        eye, matrix = agent_camera(agent)
+        points = self._points
+        near = np.flatnonzero(reach(agent.position, points) <= distance)
+        near = near[in_view(eye, matrix, points[near], agent.field_of_view, aspect)]
+        near = near[~np.isin(self._thing[near], [*things.left_out, *self._enclosed()])]
+        seen: set[int] = set()
+        tried = 0
+        # The order of a point among those of its thing that are near, so that small and large things take turns.
+        rank = _ranks(self._thing[near])
+        for until in ROUNDS:
+            now = near[(rank >= tried) & (rank < until)]
+            if tried:
+                now = now[~np.isin(self._thing[now], list(seen))]
+            if not len(now):
+                break
+            seen |= self._hits(eye, now)
+            tried = until
+        return seen
+
+    def ray(self, eye: np.ndarray, direction: np.ndarray) -> tuple[int, np.ndarray] | None:
+        """The first thing that a ray meets, and where."""
+        self.things.update()
+        geom = np.full(1, -1, np.int32)
+        distance = mujoco.mj_ray(self.things.model, self.things.data, eye, direction, GROUPS, 1, -1, geom)
+        if geom[0] < 0:
+            return None
+        return int(self.things.compiled.geom_thing[geom[0]]), eye + distance * direction
+
+    def _hits(self, eye: np.ndarray, chosen: np.ndarray) -> set[int]:
+        """The things whose points (n,), by number, no other thing hides."""
+        count = len(chosen)
+        rays = self._points[chosen] - eye
+        geom, distance = np.empty(count, np.int32), np.empty(count)
+        mujoco.mj_multiRay(
+            self.things.model, self.things.data, eye, rays.ravel(), GROUPS, True, -1, geom, distance, None, count, 1e3
+        )
+        of_ray = self.things.compiled.geom_thing[geom]
+        beyond = distance >= 1 - TOLERANCE / np.maximum(np.linalg.norm(rays, axis=1), TOLERANCE)
+        met = (geom < 0) | beyond | (of_ray == self._thing[chosen])
+        return set(self._thing[chosen[met]].tolist())
+
+    def _enclosed(self) -> list[int]:
+        """Things in closed ones, which nobody needs to look for."""
+        if self._layout != self.things.layout:
+            self._layout = self.things.layout
+            self._in_closed = [thing for thing in self.things.mass if self.receptacles.enclosed(thing)]
+        return self._in_closed
+
+    def _update(self) -> None:
+        """Moves the points with the geoms that they are on."""
+        if self._version == self.things.version:
+            return
+        self._version = self.things.version
+        data = self.things.data
+        turn = data.geom_xmat[self._geom].reshape(-1, 3, 3)
+        self._points = data.geom_xpos[self._geom] + np.einsum("nij,nj->ni", turn, self._local)
+
+
+def _ranks(groups: np.ndarray) -> np.ndarray:
+    """How many of the same group come before each element of a sorted array (n,)."""
+    first = np.searchsorted(groups, groups)
+    return np.arange(len(groups)) - first
+
+
+def _sample(model: mujoco.MjModel, geoms: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Geoms (k,) and points (k, 3) in their frames, spread evenly over the geoms' triangles and shuffled."""
+    triangles, owners = [], []
+    for geom in geoms:
+        mesh = model.geom_dataid[geom]
+        vertices = model.mesh_vert[model.mesh_vertadr[mesh] :][: model.mesh_vertnum[mesh]]
+        faces = model.mesh_face[model.mesh_faceadr[mesh] :][: model.mesh_facenum[mesh]]
+        triangles.append(vertices[faces].astype(float))
+        owners.append(np.full(len(faces), geom))
+    if not triangles:
+        return np.zeros(0, int), np.zeros((0, 3))
+    corners, owner = np.concatenate(triangles), np.concatenate(owners)
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
+    count = int(np.clip(area.sum() / SPACING**2, MIN_POINTS, MAX_POINTS))
+    ends = np.cumsum(area)
+    at = np.minimum(np.searchsorted(ends, (np.arange(count) + rng.random(count)) / count * ends[-1]), len(area) - 1)
+    u, v = np.sqrt(rng.random(count)), rng.random(count)
+    weights = np.stack([1 - u, u * (1 - v), u * v], 1)
+    shuffled = rng.permutation(count)
+    return owner[at][shuffled], np.einsum("nk,nkj->nj", weights, corners[at])[shuffled]
