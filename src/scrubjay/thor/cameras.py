@@ -10,7 +10,7 @@ import numpy as np
 from scrubjay.rooms.floor import axis_rotation
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.render.base import EVERYTHING
-from scrubjay.sim.render.opengl import RoomContext, check_fork, make_context, pixel_rays
+from scrubjay.sim.render.opengl import LEFT_OUT, RoomContext, check_fork, make_context, pixel_rays
 from scrubjay.thor.scene_state import Pictures, SceneAgent, SceneCamera
 from scrubjay.thor.things import Things
 
@@ -73,17 +73,31 @@ class SceneRenderer:
         ids = depth = normals = None
         if "ids" in kinds or "depth" in kinds:
             ids, depth = room.ids_and_depth()
+            depth = depth.astype(np.float32)
         if "normals" in kinds:
             normals = self._normals(eye, matrix, extent, orthographic)
-        return Pictures(rgb, np.float32(depth) if "depth" in kinds else None, ids if "ids" in kinds else None, normals)
+        return Pictures(rgb, depth if "depth" in kinds else None, ids if "ids" in kinds else None, normals)
 
     def _normals(self, eye: np.ndarray, matrix: np.ndarray, extent: float, orthographic: bool) -> np.ndarray:
+        groups = self.things.model.geom_group
+        before = groups.copy()
+        groups[self._in_front(eye)] = LEFT_OUT
         if orthographic:
             # Rays of one origin cannot be parallel: from so far away they are, to a hundredth of a degree.
             eye = eye + matrix[:, 2] * 1e4
             extent = 2 * np.degrees(np.arctan(extent / 2e4))
         rays = pixel_rays(self.width, self.height, extent)
-        return self._room.normals(rays, eye, matrix, EVERYTHING).astype(np.float32)
+        normals = self._room.normals(rays, eye, matrix, EVERYTHING).astype(np.float32)
+        groups[:] = before
+        return normals
+
+    def _in_front(self, eye: np.ndarray) -> np.ndarray:
+        """The geoms of walls or ceiling that are between a camera outside and the room; rays know no front and back."""
+        west, south, east, north = self.things.room.bounds
+        beside = not (west <= eye[0] <= east and south <= eye[1] <= north)
+        gone = [kind for kind, outside in (("Wall", beside), ("Ceiling", eye[2] > self.things.room.height)) if outside]
+        things = [k for k, kind in enumerate(self.things.types) if kind in gone]
+        return np.concatenate([np.zeros(0, int), *(self.things.geoms(thing) for thing in things)])
 
     def close(self) -> None:
         self._gl.make_current()

@@ -1,7 +1,7 @@
 """The physics of a scene in which any loose thing may be the one that moves.
 
-One thing is free at a time. All others are fixed where they are, in a model of solids that is compiled when another thing
-becomes free. For a goal object, with nothing else moved, it is the model of a world.
+One thing is free at a time. All others are fixed where they are, in a model of solids that is compiled when another
+thing becomes free. For a goal object, with nothing else moved, it is the model of a world.
 """
 
 from __future__ import annotations

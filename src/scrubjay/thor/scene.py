@@ -1,7 +1,7 @@
 """One room with agents, loose things and cameras: what AI2-THOR's actions change and its metadata tells.
 
-Everything is in the room's frame (x east, y north, z up; yaws clockwise from north), in meters and degrees; `coordinates.py`
-converts from and to Unity's. An action either succeeds or raises ActionFailed and has changed nothing.
+Everything is in the room's frame (x east, y north, z up; yaws clockwise from north), in meters and degrees;
+`coordinates.py` converts from and to Unity's. An action either succeeds or raises ActionFailed and has changed nothing.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = ["ActionFailed", "Pictures", "Scene", "SceneAgent", "SceneCamera"]
 class Scene:
     """A room by name (`FloorPlan28` is iTHOR's, by its table) or as data, with agents in it.
 
-    The five goal objects have their shapes and masses of the game. Those that the room lacks are the last of the things,
-    under their types' names, and absent at first.
+    Things are numbered; numbers stay until the scene is made anew. Things of the five goal types have the shapes and
+    masses of the game's. The last five are the game's own, named by their types and absent until they are picked up.
     """
 
     reach = REACH
@@ -161,7 +161,7 @@ class Scene:
             self._hands.throw(self.agents[agent], newtons)
 
     def put(self, agent: int, receptacle: int, force: bool = False, stationary: bool = True) -> None:
-        """Puts the held thing into or onto a receptacle, where it fits. It rests in any case: `stationary` is nothing more."""
+        """Puts the held thing into or onto a receptacle, where it fits and rests; it is stationary in any case."""
         if self.openness(receptacle) == 0:
             raise ActionFailed(f"{self.things[receptacle]} is closed")
         self._must_see(agent, receptacle, force)
@@ -234,7 +234,7 @@ class Scene:
         self.agents[agent].field_of_view = degrees
 
     def retexture(self, seed: int | None, kinds: Sequence[str] | None = None) -> None:
-        """Other materials from the catalog, the same for the same seed, on things of all types or of some; None: its own."""
+        """Other materials from the catalog, the same for the same seed, for all types or some; None brings its own back."""
         self._redraw(self.room if seed is None else _restyled(self.room, seed, kinds))
 
     def close(self) -> None:

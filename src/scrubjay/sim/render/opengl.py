@@ -14,6 +14,8 @@ from scrubjay.sim.compile import SOLID, CompiledRoom
 from scrubjay.sim.pose import FIELD_OF_VIEW
 from scrubjay.sim.render.base import EVERYTHING, Shot, View
 
+FARTHEST = 1e5
+"""Meters; rays end there."""
 LEFT_OUT = 5
 """The group of geoms that are left out; no view asks for it."""
 
@@ -251,7 +253,7 @@ class RoomContext:
             distance,
             normal.ravel(),
             count,
-            100.0,
+            FARTHEST,
         )
         normal[geom < 0] = 0
         normal[(normal * directions).sum(1) > 0] *= -1
@@ -271,7 +273,7 @@ class RoomContext:
 
 
 def pixel_rays(width: int, height: int, field_of_view: float = FIELD_OF_VIEW) -> np.ndarray:
-    """Ray directions (height * width, 3) through the pixels' centers, in the camera's frame, one meter along its axis."""
+    """Ray directions (height * width, 3) through the pixels' centers, in the camera's frame: a meter along its axis."""
     edge = np.tan(np.radians(field_of_view / 2))
     ticks = [(np.arange(count) + 0.5) / count * 2 - 1 for count in (width, height)]
     x, y = np.meshgrid(ticks[0] * edge * width / height, -ticks[1] * edge)
