@@ -234,7 +234,7 @@ class Scene:
         self.agents[agent].field_of_view = degrees
 
     def retexture(self, seed: int | None, kinds: Sequence[str] | None = None) -> None:
-        """Other materials from the catalog, the same for the same seed, for all types or some; None brings its own back."""
+        """Other materials from the catalog, the same for the same seed, for all types or some; None: its own."""
         self._redraw(self.room if seed is None else _restyled(self.room, seed, kinds))
 
     def close(self) -> None:
