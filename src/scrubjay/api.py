@@ -28,6 +28,7 @@ from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import HiderAndSeeker, Player
 from scrubjay.players.by_name import HIDERS, SEEKERS, make_hider, make_seeker
 from scrubjay.rooms.room import Room
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.render.make import check_device
@@ -101,7 +102,7 @@ def play(
     return record
 
 
-def replay(record: Record, world: World | None = None) -> Iterator[tuple[CacheGame, StepResult]]:
+def replay(record: Record, world: BaseWorld | None = None) -> Iterator[tuple[CacheGame, StepResult]]:
     """Replays a record bit-exactly, yielding the game and the result of each step; RecordError at the first difference.
 
     `world` is a world of the record's room alone, at its image size; it is built if there is none.

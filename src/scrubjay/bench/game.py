@@ -13,6 +13,7 @@ from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
 from scrubjay.game.stages import LIMITS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
 from scrubjay.study.record import machine
@@ -28,7 +29,7 @@ def measure(games: int, rooms: int, steps: int, console: Console) -> dict:
         draws = rng.choice(WALKS, (2, steps, len(world)))
         random_episodes = RandomEpisodes()
 
-        def sampler(world: World, number: int) -> EpisodeSpec:
+        def sampler(world: BaseWorld, number: int) -> EpisodeSpec:
             """Half of the games explore, half seek."""
             spec = random_episodes(world, number)
             if number % 2:

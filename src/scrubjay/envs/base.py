@@ -18,8 +18,8 @@ from scrubjay.game.episode import EpisodeSampler
 from scrubjay.game.observation import NO_ACTION
 from scrubjay.rooms.floor import GRID
 from scrubjay.rooms.room import Room
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.world import World
 
 Reward = Callable[[CacheGame, StepResult], np.ndarray]
 """Rewards (B,) of a step. Finished games have been reset already; the StepResult says how they ended."""
@@ -36,7 +36,7 @@ def found(game: CacheGame, result: StepResult) -> np.ndarray:
     return result.found.astype(float)
 
 
-def place_bound(world: World) -> int:
+def place_bound(world: BaseWorld) -> int:
     """The most steps right and ahead in observations: `PLACE_BOUND`, or more for a larger room of one's own."""
     corners = np.array([room.room.bounds for room in world.rooms])
     across = np.linalg.norm(corners[:, 2:] - corners[:, :2], axis=1).max() / GRID
@@ -64,7 +64,7 @@ def _remake(kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return kind(*args, **kwargs)
 
 
-def check_open(world: World) -> None:
+def check_open(world: BaseWorld) -> None:
     """ClosedEnvironmentError if an environment's world is closed."""
     if world.closed:
         raise gymnasium.error.ClosedEnvironmentError("the environment is closed: make a new one")
@@ -81,7 +81,7 @@ class EnvGame(CacheGame):
     """A `CacheGame` that gives observations, and keeps the final ones of finished games."""
 
     def __init__(
-        self, world: World, sampler: EpisodeSampler, tensors: bool, keep_final_obs: bool, forgiving: bool
+        self, world: BaseWorld, sampler: EpisodeSampler, tensors: bool, keep_final_obs: bool, forgiving: bool
     ) -> None:
         """`tensors` leaves images on the renderer's device; without `keep_final_obs` no final image is rendered."""
         self.tensors, self.keep_final_obs = tensors, keep_final_obs
@@ -144,7 +144,7 @@ class SingleEnv(Remade, gymnasium.Env):
     """One game in a world of its own, which the environment closes."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's own declaration)
-    world: World
+    world: BaseWorld
     _obs: dict[str, Any]
     """The last observation."""
 
@@ -160,7 +160,7 @@ class SingleEnv(Remade, gymnasium.Env):
 class VectorEnv(Remade, gymnasium.vector.VectorEnv):
     """B games of one world, which the environment closes; a finished game is reset in the same step."""
 
-    def __init__(self, world: World, observation_space: spaces.Space, action_space: spaces.Space) -> None:
+    def __init__(self, world: BaseWorld, observation_space: spaces.Space, action_space: spaces.Space) -> None:
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
         self.world, self.num_envs = world, len(world)
         self.single_observation_space, self.single_action_space = observation_space, action_space

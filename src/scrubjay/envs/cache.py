@@ -36,24 +36,25 @@ from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.observation import NO_ACTION
 from scrubjay.rooms.room import GOALS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.world import World
 
 HIDER, SEEKER = "hider", "seeker"
 
 
-def place_space(world: World) -> spaces.MultiDiscrete:
+def place_space(world: BaseWorld) -> spaces.MultiDiscrete:
     """Relative places: steps right and ahead, quarter turns, standing."""
     most = place_bound(world)
     return spaces.MultiDiscrete([2 * most + 1, 2 * most + 1, 4, 2], start=[-most, -most, 0, 0])
 
 
-def action_space(world: World) -> spaces.Dict:
+def action_space(world: BaseWorld) -> spaces.Dict:
     """The action space of one game."""
     return spaces.Dict({"action": spaces.Discrete(NO_ACTION + 1), "place": place_space(world)})
 
 
-def observation_space(world: World) -> spaces.Dict:
+def observation_space(world: BaseWorld) -> spaces.Dict:
     """The observation space of one game."""
     return spaces.Dict(
         {
@@ -81,7 +82,7 @@ class CacheVectorEnv(VectorEnv):
 
     def __init__(
         self,
-        world: World,
+        world: BaseWorld,
         reward: Reward = found,
         goals: tuple[str, ...] = GOALS,
         turned: bool = False,
@@ -120,7 +121,7 @@ class CacheEnv(SingleEnv):
 
     def __init__(
         self,
-        world: World,
+        world: BaseWorld,
         reward: Reward = found,
         render_mode: str | None = None,
         goals: tuple[str, ...] = GOALS,
@@ -162,7 +163,7 @@ class CacheAEC(Remade, AECEnv):
     metadata = {"name": "cache_v0", "render_modes": ["rgb_array"], "is_parallelizable": True}  # noqa: RUF012
 
     def __init__(
-        self, world: World, goals: tuple[str, ...] = GOALS, turned: bool = False, render_mode: str | None = None
+        self, world: BaseWorld, goals: tuple[str, ...] = GOALS, turned: bool = False, render_mode: str | None = None
     ) -> None:
         check_single(world)
         self.world, self.render_mode = world, render_mode
@@ -253,12 +254,12 @@ def cache_env(
     return CacheAEC(World([scene], 1, renderer, size, device), goals, turned, render_mode)
 
 
-def parallel_env(world: World, goals: tuple[str, ...] = GOALS, turned: bool = False) -> ParallelEnv:
+def parallel_env(world: BaseWorld, goals: tuple[str, ...] = GOALS, turned: bool = False) -> ParallelEnv:
     """`CacheAEC` with both agents in every step; the action of the agent whose turn it is not is ignored."""
     return turn_based_aec_to_parallel(CacheAEC(world, goals, turned))
 
 
-def check_single(world: World) -> None:
+def check_single(world: BaseWorld) -> None:
     """ValueError unless the world is one room's, once."""
     if len(world) != 1:
         raise ValueError(f"one game needs a world of one room in one copy, not of {len(world)}")

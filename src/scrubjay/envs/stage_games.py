@@ -18,7 +18,7 @@ from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import StepResult
 from scrubjay.game.rewards import OH_PERCENTILE, oh_percentile, place_at_terms, seeker_steps, step_reward, total
 from scrubjay.game.stages import SEEKER_STEPS
-from scrubjay.sim.world import World
+from scrubjay.sim.base_world import BaseWorld
 
 ACTIONS = {stage: np.flatnonzero(actions.ALLOWED[stage]) for stage in Stage}
 """The actions of each stage: action k of the stage is ACTIONS[stage][k]."""
@@ -54,7 +54,9 @@ class LearnerStep:
 class StageGames(EnvGame):
     """The games of a task."""
 
-    def __init__(self, world: World, task: Task, rng: np.random.Generator, keep_final_obs: bool, tensors: bool) -> None:
+    def __init__(
+        self, world: BaseWorld, task: Task, rng: np.random.Generator, keep_final_obs: bool, tensors: bool
+    ) -> None:
         sampler_seed, player_seed = (int(seed) for seed in rng.integers(2**31, size=2))
         self.learned, self.others = task.stage, task.players(player_seed)
         self._index_in_stage = np.full(len(actions.NAMES) + 1, len(ACTIONS[task.stage]))

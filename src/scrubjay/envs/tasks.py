@@ -25,8 +25,8 @@ from scrubjay.players.by_name import SEEKERS, make_hider, make_seeker
 from scrubjay.players.explorer import Explorer
 from scrubjay.players.manipulator import Manipulator
 from scrubjay.rooms.room import GOALS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.world import World
 from scrubjay.spots.episodes import SpotEpisodes, search_episode
 from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, candidate_spots, load_spot_files, load_spots
 
@@ -181,7 +181,7 @@ class SearchEpisodes:
         spots = () if isinstance(task.spots, str | os.PathLike) else task.spots
         self.in_given_spots = SpotEpisodes(spots, task.goals, task.difficulties, seed)
 
-    def __call__(self, world: World, number: int) -> EpisodeSpec:
+    def __call__(self, world: BaseWorld, number: int) -> EpisodeSpec:
         rng, room = self.rng, world.rooms[world.room_of[number]]
         if self.task.spots:
             spec = self.in_given_spots(world, number)

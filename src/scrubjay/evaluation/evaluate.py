@@ -13,6 +13,7 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.metrics import Summary, summary
 from scrubjay.game.record import Record, Recorder
 from scrubjay.players.base import Player
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
 
@@ -52,7 +53,7 @@ def evaluate(
 
 
 def play_episodes(
-    world: World, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
+    world: BaseWorld, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
 ) -> list[Record]:
     """The records of one game in every world; later games of a world that finished early are dropped."""
     game = CacheGame(world, task.sampler(seed))

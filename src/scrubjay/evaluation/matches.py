@@ -15,9 +15,8 @@ from scrubjay.game.record import Record, Recorder
 from scrubjay.game.stages import LIMITS
 from scrubjay.players.base import Player
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.compile import CompiledRoom
+from scrubjay.sim.base_world import BaseWorld, WorldRoom
 from scrubjay.sim.pose import AgentPose
-from scrubjay.sim.world import World
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def check_names(role: str, names: Sequence[str], known: Iterable[str]) -> None:
 
 
 def play_matches(
-    world: World, matches: Sequence[Match], player: Player, limits: np.ndarray = LIMITS
+    world: BaseWorld, matches: Sequence[Match], player: Player, limits: np.ndarray = LIMITS
 ) -> Iterator[tuple[Match, Record]]:
     """Plays matches in the rooms of a world, one per world at a time, and yields each with its record when it ends."""
     waiting: dict[str, deque[Match]] = {room.room.scene: deque() for room in world.rooms}
@@ -48,7 +47,7 @@ def play_matches(
         waiting[match.scene].append(match)
     playing: list[Match | None] = [None] * len(world)
 
-    def next_spec(world: World, number: int) -> EpisodeSpec:
+    def next_spec(world: BaseWorld, number: int) -> EpisodeSpec:
         room = world.rooms[world.room_of[number]]
         queue = waiting[room.room.scene]
         started = playing[number] = queue.popleft() if queue else None
@@ -68,7 +67,7 @@ def play_matches(
                 yield done, record
 
 
-def _idle_spec(room: CompiledRoom) -> EpisodeSpec:
+def _idle_spec(room: WorldRoom) -> EpisodeSpec:
     """An episode without actions."""
     x, y = room.floor.reachable().positions[0].tolist()
     return EpisodeSpec(GOALS[0], AgentPose(x, y, 0.0, True), Stage.EM, Stage.EM)

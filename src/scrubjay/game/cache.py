@@ -22,10 +22,10 @@ from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import BODY_RADIUS, GRID
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim import cells
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import REACH, reach
 from scrubjay.sim.render.base import View
 from scrubjay.sim.state import State
-from scrubjay.sim.world import World
 
 SEEN, LABELS = ("rgb", "ids", "depth"), ("ids", "depth")
 """Images for players, and those that the rules need: rgb costs as much as the other two together."""
@@ -92,7 +92,7 @@ class CacheGame:
 
     def __init__(
         self,
-        world: World,
+        world: BaseWorld,
         sampler: EpisodeSampler | None = None,
         limits: np.ndarray = LIMITS,
         forgiving: bool = False,

@@ -16,9 +16,9 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSe
 
 from scrubjay.game.actions import MODALITIES, Stage
 from scrubjay.rooms.room import GOALS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.pose import AgentPose
-from scrubjay.sim.world import World
 
 ROTATED_SHARE = 0.5
 """The share of games whose grid is rotated, where grids are rotated, as in the paper."""
@@ -112,7 +112,7 @@ STAGE_RANGES = {
 class EpisodeSampler(Protocol):
     """Samples a world's next episode."""
 
-    def __call__(self, world: World, number: int) -> EpisodeSpec:
+    def __call__(self, world: BaseWorld, number: int) -> EpisodeSpec:
         """The next episode in world `number`."""
         ...
 
@@ -140,7 +140,7 @@ class RandomEpisodes:
         self.goals, self.turned, self.first, self.last = goals, turned, first, last
         self.rng = np.random.default_rng(seed)
 
-    def __call__(self, world: World, number: int) -> EpisodeSpec:
+    def __call__(self, world: BaseWorld, number: int) -> EpisodeSpec:
         rng, floor = self.rng, world.rooms[world.room_of[number]].floor
         positions = floor.reachable().positions
         x, y = positions[rng.integers(len(positions))]
@@ -170,6 +170,6 @@ class MixedEpisodes:
             raise ValueError(f"shares: one for each of {len(self.samplers)} samplers, 1 in all, not {list(shares)}")
         self.rng = np.random.default_rng(seed)
 
-    def __call__(self, world: World, number: int) -> EpisodeSpec:
+    def __call__(self, world: BaseWorld, number: int) -> EpisodeSpec:
         which = int(np.searchsorted(self._ends[:-1], self.rng.random(), side="right"))
         return self.samplers[which](world, number)

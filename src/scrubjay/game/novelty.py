@@ -13,8 +13,8 @@ import numpy as np
 from scrubjay.game.actions import Stage
 from scrubjay.rooms.directions import COMPASS, QUARTERS
 from scrubjay.rooms.floor import GRID
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import HEIGHTS
-from scrubjay.sim.world import World
 
 EXTRAPOLATED_STEPS = np.stack([COMPASS, COMPASS + np.roll(COMPASS, 1, 0), COMPASS + np.roll(COMPASS, -1, 0)], 1)
 """Steps from a place to the three that extrapolate it, by quarter turn: (4, 3, 2)."""
@@ -36,7 +36,7 @@ class Novelty:
 class NoveltyTracker:
     """Visited places and opened things of the current episodes of B games."""
 
-    def __init__(self, world: World, count_rotations: bool = True) -> None:
+    def __init__(self, world: BaseWorld, count_rotations: bool = True) -> None:
         """`count_rotations`: the extrapolated set holds a place once per rotation, else once, as coverage+ counts."""
         self.count_rotations = count_rotations
         corners = np.array([room.room.bounds for room in world.rooms])

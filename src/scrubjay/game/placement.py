@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from scrubjay.sim.base_world import NOTHING, BaseWorld
 from scrubjay.sim.cells import pixels_per_cell, reference_pixels
-from scrubjay.sim.world import NOTHING, World
 
 FEW_PIXELS = 10
 """An object of no more pixels than this in an image of 224, visible or occluded, counts as off-screen."""
@@ -14,7 +14,7 @@ TIE_ORDER = np.array([1, 0, 2])
 """Contained before on top: an object in full view inside something has as many pixels in both."""
 
 
-def dropped_counts(world: World, worlds: np.ndarray) -> np.ndarray:
+def dropped_counts(world: BaseWorld, worlds: np.ndarray) -> np.ndarray:
     """Pixels (n, 3, 7, 7), as in an image of 224, of each modality in each cell, in n of the worlds, (B,) bool."""
     masks = world.goal_pixels(worlds)
     seen, alone = torch.stack([pixels_per_cell(mask) for mask in masks]).cpu().numpy()

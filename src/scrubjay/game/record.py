@@ -24,10 +24,9 @@ from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.stages import LIMITS, advance
 from scrubjay.rooms.room import Room
+from scrubjay.sim.base_world import BaseWorld, WorldRoom
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
-from scrubjay.sim.world import World
 
 VERSION = 4
 READABLE_VERSIONS = (2, 3, VERSION)
@@ -221,10 +220,10 @@ class Recorder:
 
 
 def new_record(
-    room: Room, spec: EpisodeSpec, world: World, players: dict[str, str], limits: np.ndarray = LIMITS
+    room: Room, spec: EpisodeSpec, world: BaseWorld, players: dict[str, str], limits: np.ndarray = LIMITS
 ) -> Record:
     """The record of a game before its first step."""
-    renderer = world.renderer.name.split(" ")[0]
+    renderer = world.renderer_name.split(" ")[0]
     return Record(room.scene, spec, world.size, renderer, limits.tolist(), dict(players), room=room.digest)
 
 
@@ -238,7 +237,7 @@ def step_digest(result: StepResult, b: int) -> bytes:
     return flags.tobytes() + result.pose[b].tobytes() + result.place[b].tobytes() + result.opened[b].tobytes()
 
 
-def check_fits(record: Record, room: CompiledRoom) -> None:
+def check_fits(record: Record, room: WorldRoom) -> None:
     """RecordError unless the room is the one that was played in, and has the record's start and openables."""
     if record.room and record.room != room.room.digest:
         raise RecordError(f"{record.scene} is another room now: it is not generated as when the game was recorded")
@@ -252,7 +251,7 @@ def check_fits(record: Record, room: CompiledRoom) -> None:
         raise RecordError(f"spec.start: {error}") from error
 
 
-def replay(record: Record, world: World) -> Iterator[tuple[CacheGame, StepResult]]:
+def replay(record: Record, world: BaseWorld) -> Iterator[tuple[CacheGame, StepResult]]:
     """Replays a record step by step in a world of its room alone; RecordError at the first difference.
 
     Everything that the game decides is compared. What remains, such as the players' names, is compared with the digest

@@ -15,7 +15,7 @@ from scrubjay.errors import PlacementError
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.placements.placements import FILES, Placement, Placements
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.world import World
+from scrubjay.sim.base_world import BaseWorld
 
 OPEN_SHARE = 0.5
 """How often what a placement needs open is open from the beginning, as after OH's own OpenAt."""
@@ -58,7 +58,7 @@ class PlacementEpisodes:
                 self._placements.setdefault(of_room.scene, []).append((of_room.goal, by_modality))
                 self._unchecked.setdefault(of_room.scene, []).append(of_room)
 
-    def __call__(self, world: World, number: int) -> EpisodeSpec:
+    def __call__(self, world: BaseWorld, number: int) -> EpisodeSpec:
         """The next episode in world `number`; PlacementError if its room has none, or is another."""
         room = world.rooms[world.room_of[number]]
         scene = room.room.scene

@@ -23,6 +23,7 @@ from scrubjay.rooms.directions import COMPASS, QUARTERS
 from scrubjay.rooms.floor import BODY_RADIUS, Grid, distance
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.access import find_opening_poses
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import HEIGHTS, REACH, AgentPose, reach
 
 CLAIM = action_index("ClaimVisible")
@@ -117,7 +118,10 @@ class GroundTruth:
 
     def __init__(self, game: CacheGame, b: int) -> None:
         self.game, self.b = game, b
-        self.compiled = game.world.rooms[game.world.room_of[b]]
+        room = game.world.rooms[game.world.room_of[b]]
+        if not isinstance(room, CompiledRoom):
+            raise ValueError("bfs and oracle look into a room's model, which only worlds of Scrubjay's own have")
+        self.compiled = room
         start = game.start[b]
         self.grid = self.compiled.floor.grid(start[:2], start[2] % 90)
         self.origin = self.grid.cells.min(0)

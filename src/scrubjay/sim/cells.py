@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render.base import View
+
+if TYPE_CHECKING:
+    from scrubjay.sim.base_world import WorldRoom
 
 CELLS = 7
 REFERENCE_SIZE = 224
@@ -71,7 +74,7 @@ def openables_at(view: View, openable_of_thing: torch.Tensor, row: np.ndarray, c
     return result
 
 
-def openable_table(rooms: Sequence[CompiledRoom]) -> np.ndarray:
+def openable_table(rooms: Sequence[WorldRoom]) -> np.ndarray:
     """Maps things to openables of their room, (R, max things + 1); -1 for what does not open, and for no thing."""
     table = np.full((len(rooms), max(len(room.things) for room in rooms) + 1), -1)
     for row, room in zip(table, rooms, strict=True):

@@ -20,6 +20,7 @@ from scrubjay.rooms.floor import GRID, Grid
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim import cells
+from scrubjay.sim.base_world import HAND_MOVES, HAND_TURNS, MOVES, NOTHING, BaseWorld
 from scrubjay.sim.broadphase import Broadphase
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment, things_within
@@ -27,20 +28,18 @@ from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, S
 from scrubjay.sim.physics_pool import Pending, PhysicsPool, PhysicsThreads
 from scrubjay.sim.pose import REACH, AgentPose, cameras, hand_directions, in_view, reach
 from scrubjay.sim.quaternion import quat_from_axis_angle, quat_mul
-from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, KINDS, Renderer, Shot, View
+from scrubjay.sim.render.base import EVERYTHING, KINDS, Renderer, Shot, View
 from scrubjay.sim.render.make import check_request, make_renderer
 from scrubjay.sim.state import State, initial_state
 from scrubjay.sim.walking import Floors
 
-NOTHING = -1
-MOVES = ("ahead", "left", "right")
-HAND_MOVES = ("ahead", "left", "right", "back", "up", "down")
-HAND_TURNS = ("-X", "+X", "-Y", "+Y", "-Z", "+Z")
 _process = os.getpid()
 
 
-class World:
+class World(BaseWorld):
     """A batch of rooms to act in. World b is copy `b % copies` of room `b // copies`."""
+
+    rooms: list[CompiledRoom]
 
     def __init__(
         self,
@@ -77,15 +76,16 @@ class World:
         self._gather()
         self.state = initial_state(self._first_positions(), self.openable_count.max(initial=1))
 
-    def __len__(self) -> int:
-        return len(self.room_of)
-
     @property
     def renderer(self) -> Renderer:
         """Created on first use, since acting needs no pixels."""
         if self._renderer is None:
             self._renderer = self._make_renderer()
         return self._renderer
+
+    @property
+    def renderer_name(self) -> str:
+        return self.renderer.name
 
     def replace(self, number: int, room: str | Room | CompiledRoom) -> None:
         """Replaces a room and resets its copies; the other worlds keep their state."""
@@ -119,17 +119,7 @@ class World:
         if self._renderer is not None:
             self._renderer.close()
 
-    def __enter__(self) -> World:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.close()
-
     # Where agents are.
-
-    def agent_pose(self, world: int) -> AgentPose:
-        x, y = map(float, self.state.position[world])
-        return AgentPose(x, y, float(self.state.rotation[world]), bool(self.state.standing[world]))
 
     def can_stand(self) -> np.ndarray:
         """Whether the agents' bodies fit where they are, (B,) bool."""
@@ -198,40 +188,6 @@ class World:
         self.state.open[indices, openable[indices]] = True
         free = np.isin(np.arange(len(self)), indices)
         return free | self._simulate(worlds & ~free, "move_openable", openable, np.ones(len(self), bool))
-
-    def open_at(self, row: np.ndarray, column: np.ndarray, view: View | None = None) -> np.ndarray:
-        """Opens what is at or near the center of an image cell, if within reach; rows and columns are 0 to 6.
-
-        `view`, with ids and depth of the current state, saves rendering one.
-        """
-        row, column = (self._checked(index, range(cells.CELLS)) for index in (row, column))
-        view = view or self.view(("ids", "depth"))
-        openable, pixel, depth = cells.openables_at(view, self._openables, row, column)
-        near = reach(self.state.position, self._point(pixel, depth)) <= REACH
-        return self.open(np.where(near, openable, NOTHING).astype(int))
-
-    def openable_cells(self, view: View) -> torch.Tensor:
-        """Cells (B, 7, 7) bool of a view with ids and depth where OpenAt finds something closed and within reach.
-
-        On the renderer's device, without waiting for it. Only trying tells whether a door would hit the agent.
-        """
-        openable, pixel = cells.openables_at_cells(view.ids, self._openables)
-        pixel = pixel.flatten(1)
-        depth = view.depth.flatten(1).gather(1, pixel)
-        eye, matrix = cameras(self.state.position, self.state.rotation, self.state.standing)
-        # Points as in `_point`, but only their horizontal distance from the agent.
-        camera = torch.from_numpy(
-            np.concatenate([matrix[:, :2].swapaxes(1, 2), eye[:, None, :2]], 1).astype(np.float32)
-        )
-        camera[:, 3] -= torch.from_numpy(self.state.position)
-        camera, is_open = (
-            t.to(self._device, non_blocking=True) for t in (camera, torch.from_numpy(self.state.open.copy()))
-        )
-        x, y = (pixel % self.size + 0.5) / self.size * 2 - 1, 1 - (pixel // self.size + 0.5) / self.size * 2
-        local = torch.stack([x * depth, y * depth, -depth, torch.ones_like(depth)], -1)
-        near = torch.linalg.vector_norm(local @ camera, dim=-1) <= REACH
-        closed = ~is_open.gather(1, openable.flatten(1).clamp(min=0))
-        return (openable >= 0) & (near & closed).unflatten(1, (cells.CELLS, cells.CELLS))
 
     def close_near(self, worlds: np.ndarray) -> np.ndarray:
         """Closes all open things within reach; succeeds where at least one closed."""
@@ -368,16 +324,6 @@ class World:
             shot = self._leave_out(shot, np.asarray(without))
         return self.renderer.draw(shot, kinds, groups)
 
-    def goal_pixels(self, worlds: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Masks (n, size, size) of the goal objects' visible pixels, and of those with all else invisible."""
-        seen, alone = (self.view(("ids",), groups, worlds) for groups in (EVERYTHING, GOAL_ALONE))
-        return self.goal_mask(seen, worlds), self.goal_mask(alone, worlds)
-
-    def goal_mask(self, view: View, worlds: np.ndarray | None = None) -> torch.Tensor:
-        """Mask (n, size, size) of the goal objects in a view of these worlds with ids."""
-        goal = np.where(self.state.goal == NOTHING, -2, self._thing_count[self.room_of] + self.state.goal)
-        return cells.pixels_of(view.ids, goal[self._some(worlds)])
-
     # Inside.
 
     def _gather(self) -> None:
@@ -390,15 +336,6 @@ class World:
         self._thing_count = np.array([len(room.room.things) for room in self.rooms])
         self.openable_of_thing = torch.from_numpy(cells.openable_table(self.rooms)[self.room_of])
         self._openables = self.openable_of_thing.to(self._device)
-
-    def _some(self, worlds: np.ndarray | None) -> np.ndarray:
-        """The numbers of the worlds in a mask (B,) bool; all for None."""
-        if worlds is None:
-            return np.arange(len(self))
-        worlds = np.asarray(worlds)
-        if worlds.shape != (len(self),) or worlds.dtype != bool:
-            raise ValueError(f"worlds must be a bool array ({len(self)},), not {worlds.dtype} {worlds.shape}")
-        return np.flatnonzero(worlds)
 
     def _leave_out(self, shot: Shot, without: np.ndarray) -> Shot:
         """A shot without the things (B,), and what is in or on them."""
@@ -459,25 +396,6 @@ class World:
         indices = indices[done]
         tree.index_put_(self.state, indices, tree.index(now, done))
         return np.isin(np.arange(len(self)), indices)
-
-    def _checked(self, action: np.ndarray, names: Sequence) -> np.ndarray:
-        action = np.asarray(action)
-        if action.shape != (len(self),) or not np.issubdtype(action.dtype, np.integer):
-            given = f"{action.dtype} {action.shape}"
-            raise ValueError(f"one whole number for each of {len(self)} worlds is needed, not {given}")
-        if (action < NOTHING).any() or (action >= len(names)).any():
-            wrong = action[(action < NOTHING) | (action >= len(names))][0]
-            allowed = f"-1 for nothing, or 0 to {len(names) - 1} for {', '.join(map(str, names))}"
-            raise ValueError(f"action {wrong} is out of range: {allowed}")
-        return action
-
-    def _point(self, pixel: np.ndarray, depth: np.ndarray) -> np.ndarray:
-        """Positions (B, 3) of pixels (B,) with depths (B,)."""
-        eye, matrix = cameras(self.state.position, self.state.rotation, self.state.standing)
-        x = (pixel % self.size + 0.5) / self.size * 2 - 1
-        y = 1 - (pixel // self.size + 0.5) / self.size * 2
-        local = np.stack([x, y, -np.ones_like(x)], 1) * depth[:, None]
-        return eye + np.einsum("bij,bj->bi", matrix, local)
 
 
 def _survive_fork() -> None:

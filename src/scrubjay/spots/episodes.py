@@ -15,9 +15,9 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.rooms.floor import BODY_RADIUS, distance
 from scrubjay.rooms.room import GOALS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
-from scrubjay.sim.world import World
 from scrubjay.spots.spots import DIFFICULTIES, FILES, Spot, Spots
 
 
@@ -53,7 +53,7 @@ class SpotEpisodes:
                 self._spots.setdefault(of_room.scene, []).append(by_difficulty)
                 self._unchecked.setdefault(of_room.scene, []).append(of_room)
 
-    def __call__(self, world: World, number: int) -> EpisodeSpec:
+    def __call__(self, world: BaseWorld, number: int) -> EpisodeSpec:
         """The next episode in world `number`; SpotError if its room has none, or is another."""
         room = world.rooms[world.room_of[number]]
         if room.room.scene not in self._spots:

@@ -11,9 +11,9 @@ import torch
 
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim import cells
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import REACH, cameras
 from scrubjay.sim.render.base import View
-from scrubjay.sim.world import World
 
 CLASSES: tuple[str, ...] = (
     "AlarmClock", "Apple", "ArmChair", "Bathtub", "Bed", "Blinds", "Book", "Bottle", "Bowl", "Box", "Bread",
@@ -37,7 +37,7 @@ MIN_PIXELS = 10
 class ClassLabels:
     """Labels the views of a world's agents, on the renderer's device, without waiting for it."""
 
-    def __init__(self, world: World, device: str | torch.device = "cpu") -> None:
+    def __init__(self, world: BaseWorld, device: str | torch.device = "cpu") -> None:
         things = max(len(room.things) for room in world.rooms)
         # The last column stands for pixels without a thing; what is no class has the number after the last.
         table = np.full((len(world.rooms), things + 1), len(CLASSES))

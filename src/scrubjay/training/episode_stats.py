@@ -13,8 +13,8 @@ from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSampler
 from scrubjay.game.stages import LIMITS
 from scrubjay.placements.episodes import Demonstration
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import HEIGHTS
-from scrubjay.sim.world import World
 from scrubjay.training.rollout import Rollout
 
 
@@ -77,7 +77,7 @@ class TrackedGame(CacheGame):
 
     def __init__(
         self,
-        world: World,
+        world: BaseWorld,
         sampler: EpisodeSampler,
         stats: EpisodeStats,
         limits: np.ndarray = LIMITS,

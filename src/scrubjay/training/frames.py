@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from scrubjay.rooms.room import GOALS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.render.base import Shot
 from scrubjay.sim.world import World
@@ -34,7 +35,7 @@ def frame_type(openables: int) -> np.dtype:
     ])  # fmt: skip
 
 
-def record_frames(world: World, augmentation: Augmentation | None) -> np.ndarray:
+def record_frames(world: BaseWorld, augmentation: Augmentation | None) -> np.ndarray:
     """The frames (B,) of the images that a world would render now."""
     frames = np.zeros(len(world), frame_type(world.state.open.shape[1]))
     frames["room"] = world.room_of

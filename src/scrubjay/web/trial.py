@@ -19,9 +19,9 @@ from scrubjay.game.cache import CacheGame, StepResult
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import Record, Recorder
 from scrubjay.game.stages import LIMITS
+from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.state import State
-from scrubjay.sim.world import World
 
 SEEK, HIDE = "seek", "hide"
 UNLIMITED = 10**6
@@ -65,7 +65,9 @@ class _Game(CacheGame):
 class Trial:
     """One person's game. Trials in one room share a world: call `bind` before using any other method."""
 
-    def __init__(self, world: World, spec: EpisodeSpec, role: str, players: dict[str, str], human: bool = True) -> None:
+    def __init__(
+        self, world: BaseWorld, spec: EpisodeSpec, role: str, players: dict[str, str], human: bool = True
+    ) -> None:
         """`human` lifts the step limits of the stages that `role` plays."""
         self.role, self.spec, self.players, self.human = role, spec, players, human
         self.record: Record | None = None
@@ -76,7 +78,7 @@ class Trial:
         """Whether the last step succeeded."""
         self._begin(world, spec)
 
-    def bind(self, world: World) -> None:
+    def bind(self, world: BaseWorld) -> None:
         """Loads this trial's state into a world of its room."""
         self.game.world, world.state = world, self.state
 
@@ -142,7 +144,7 @@ class Trial:
     def _played_by_person(self, stage: Stage) -> bool:
         return (stage == Stage.S) == (self.role == SEEK)
 
-    def _begin(self, world: World, spec: EpisodeSpec) -> None:
+    def _begin(self, world: BaseWorld, spec: EpisodeSpec) -> None:
         """Starts a game with its own copy of the state."""
         world.state = world.state.copy()
         seeking = np.arange(len(Stage)) == Stage.S
