@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import torch
 import uvicorn
 
 from scrubjay.web.app import Server, Settings
@@ -25,6 +26,9 @@ def serve(settings: Settings, host: str = "127.0.0.1", port: int = 8000, log: Ca
     """Runs a server until it is interrupted; logs its address."""
     _fix_mmap_threshold()
     raise_descriptor_limit()
+    # Operations on one image are too small to share; threads that wait for each other cost more than they do, and on a
+    # machine without a free core many times as much.
+    torch.set_num_threads(1)
     with _bound(host, port) as sockets:  # First: if the port is taken, no database is created.
         server = Server(settings)
         for entry in sockets:
