@@ -17,6 +17,7 @@ def rooms(
     scenes: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
     /,
     json: bool = False,
+    table: bool = False,
     out: Path = Path("out/rooms.png"),
     size: Positive = 192,
     columns: Positive = 10,
@@ -25,24 +26,30 @@ def rooms(
     """Draws a contact sheet of the 150 rooms, or of those named.
 
     Args:
-        scenes: Scenes such as FloorPlan12 or kitchen-81723; by default all 150.
+        scenes: Scenes such as FloorPlan12, kitchen-81723 or iTHOR:FloorPlan28, or groups such as train or iTHOR; by
+            default all 150.
         json: Print what each room holds, one JSON object per line, instead of drawing.
+        table: Print it as a Markdown table.
         out: Output file.
         size: Size of a room's picture in pixels.
         columns: Rooms per row.
         renderer: The renderer.
     """
-    from scrubjay.rooms.generate import SCENES, check_scene, make_room
+    from scrubjay.rooms.generate import SCENES, check_scene, expand_scenes, make_room
     from scrubjay.sim.compile import compile_room
     from scrubjay.viz.picture import tile_pictures, write_picture
-    from scrubjay.viz.rooms import compile_and_count, draw_tile
+    from scrubjay.viz.rooms import compile_and_count, draw_tile, facts_table
 
-    chosen = scenes or SCENES
+    chosen = expand_scenes(scenes) or SCENES
     for scene in chosen:
         check_scene(scene)
     if json:
         for _, facts in compile_and_count(map(make_room, chosen)):
             print_json(asdict(facts))
+        return
+    if table:
+        for line in facts_table(facts for _, facts in compile_and_count(map(make_room, chosen))):
+            print(line, flush=True)
         return
     tiles = [draw_tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
     write_picture(out, tile_pictures(tiles, min(columns, len(tiles))))
@@ -59,7 +66,8 @@ def room(
     """Writes a page about one room: floor plan, views, depth, ids, normals, openables closed and open.
 
     Args:
-        scene: FloorPlan12, or a type and a seed such as kitchen-81723, or a room file ending in .json.
+        scene: FloorPlan12, a type and a seed such as kitchen-81723, iTHOR:FloorPlan28 for one of AI2-THOR's rooms, or a
+            room file ending in .json.
         out: Output file; by default out/SCENE.html.
         save: Also write the room as JSON, to edit and load again.
         renderer: The renderer.

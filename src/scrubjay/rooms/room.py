@@ -27,6 +27,8 @@ GOALS = ("Bread", "Cup", "Knife", "Plunger", "Tomato")
 
 ROOM_TYPES = ("kitchen", "living_room", "bedroom", "bathroom", "foyer")
 """Each has a module of its name in `rooms/generate`. Append new types: their numbers seed the rooms."""
+ITHOR = "iTHOR:"
+"""Prefix of the names of AI2-THOR's rooms: `iTHOR:FloorPlan28`. A plain `FloorPlan28` is a generated room."""
 FORMAT = 1
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -77,7 +79,7 @@ class Room:
     """A household room: a floor outline and the things in it."""
 
     scene: str
-    """`FloorPlan12`, or `kitchen-81723` for a room from any other seed."""
+    """`FloorPlan12`, `kitchen-81723` for a room from any other seed, or `iTHOR:FloorPlan28` for one of AI2-THOR's."""
     type: str
     """One of `ROOM_TYPES`."""
     outline: Annotated[tuple[tuple[float, float], ...], Field(min_length=4)]

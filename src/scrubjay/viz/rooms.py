@@ -51,10 +51,22 @@ def compile_and_count(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, Roo
         start = time.perf_counter()
 
 
+def facts_table(rooms: Iterable[RoomFacts]) -> Iterator[str]:
+    """The lines of a Markdown table, one for each room, and their sums."""
+    yield "| Room | Type | Things | Openables | of them in reach | Reachable positions |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+    total = np.zeros(4, int)
+    for facts in rooms:
+        counts = (facts.objects, facts.openables, facts.openables_reachable, facts.positions)
+        total += counts
+        yield f"| {facts.scene} | {words_of_type(facts.type)} | {' | '.join(map(str, counts))} |"
+    yield f"| all | | {' | '.join(f'{count:,}' for count in total)} |"
+
+
 def draw_tile(compiled: CompiledRoom, size: int, renderer: str) -> np.ndarray:
     """A room on the contact sheet."""
     room = compiled.room
-    name = f"{room.scene}, {words_of_type(room.type)}" if room.scene.startswith("FloorPlan") else room.scene
+    name = f"{room.scene}, {words_of_type(room.type)}" if "FloorPlan" in room.scene else room.scene
     return label_picture(render_dollhouse(compiled, size, renderer), name)
 
 

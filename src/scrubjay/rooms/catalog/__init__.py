@@ -20,6 +20,7 @@ from scrubjay.rooms.catalog import (
     tables,
     tableware,
 )
+from scrubjay.rooms.catalog.boards import draw_boards, of_options
 from scrubjay.rooms.catalog.shape import ObjectType, Shape
 from scrubjay.rooms.room import Room, Thing
 
@@ -41,11 +42,11 @@ TYPES: dict[str, ObjectType] = {
 
 
 def draw(kind: str, size, rng: np.random.Generator, style: dict[str, str], options: dict[str, float]) -> Shape:
-    """Draws a type into a box of `size`."""
+    """Draws a type into a box of `size`; from boards where the options have some."""
     if kind not in TYPES:
         raise RoomError(f"unknown object type {kind!r}; the catalog has {', '.join(sorted(TYPES))}")
     shape = Shape(tuple(size), style, options=options)
-    TYPES[kind].draw(shape, rng)
+    (draw_boards if of_options(options) else TYPES[kind].draw)(shape, rng)
     return shape
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scrubjay.rooms.catalog.cutlery import BLACK, STEEL
-from scrubjay.rooms.catalog.joinery import FORWARD, pick
+from scrubjay.rooms.catalog.joinery import FORWARD, PAINTS, pick
 from scrubjay.rooms.catalog.loft import loft, superellipse
 from scrubjay.rooms.catalog.mesh import box, rotation
 from scrubjay.rooms.catalog.shape import ObjectType, Shape
@@ -65,6 +65,15 @@ def counter_top(s: Shape, rng: np.random.Generator) -> None:
             s.support(((x0 + x1) / 2, 0, h), (x1 - x0 - 0.04, d - 0.04), 0.5)
     slab(left, right, -d / 2, -deep / 2)
     slab(left, right, deep / 2, d / 2)
+
+
+def counter_base(s: Shape, rng: np.random.Generator) -> None:
+    """What a counter stands on where nothing opens: a closed front over a recessed plinth."""
+    w, d, h = s.size
+    face = s.material("front", pick(rng, PAINTS))
+    plinth, recess = min(rng.uniform(0.07, 0.1), 0.2 * h), min(0.05, 0.2 * d)
+    s.box(face, (0, 0, (h + plinth) / 2), (w, d, h - plinth))
+    s.box(DARK, (0, -recess / 2, plinth / 2), (w, d - recess, plinth), without=("top", "bottom"))
 
 
 def _ring(middle, size, z: float, power: float) -> np.ndarray:
@@ -258,6 +267,7 @@ def garbage_bag(s: Shape, rng: np.random.Generator) -> None:
 
 
 TYPES = {
+    "CounterBase": ObjectType(counter_base, roles=("front",), size=(0.8, 0.6, 0.86)),
     "CounterTop": ObjectType(counter_top),
     "Faucet": ObjectType(faucet),
     "GarbageBag": ObjectType(garbage_bag),

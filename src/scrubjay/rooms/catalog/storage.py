@@ -202,6 +202,7 @@ def shelf(s: Shape, rng: np.random.Generator) -> None:
     w, d, h = s.size
     wood = s.material("wood", pick(rng, WOODS))
     thick = min(h, rng.uniform(0.016, 0.024))
+    thick = s.options.get("thick", thick)
     brackets = s.options.get("brackets", 0) > 0 and h > 0.05
     bottom = h - thick if brackets else 0.0
     slab(s, wood, (0, 0, bottom), (w, d, thick), 0.003)

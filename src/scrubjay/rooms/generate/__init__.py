@@ -2,6 +2,7 @@
 
 `make_room("FloorPlan12")` is one of 150 fixed rooms, `make_room("kitchen-81723")` a kitchen from any other seed. A room
 is the same on every machine. Its objects, their sizes and their places follow statistics of real rooms (see `priors`).
+`make_room("iTHOR:FloorPlan28")` is one of AI2-THOR's own rooms (see `rooms/ithor`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from scrubjay.rooms import catalog
 from scrubjay.rooms.generate.layout import LayoutError, Plan, outline_of
 from scrubjay.rooms.generate.palettes import palette
 from scrubjay.rooms.generate.room_type import RoomType
-from scrubjay.rooms.room import ROOM_TYPES, Room
+from scrubjay.rooms.room import ITHOR, ROOM_TYPES, Room
 
 TYPES: dict[str, RoomType] = {name: import_module(f"{__name__}.{name}").TYPE for name in ROOM_TYPES}
 FLOOR_PLANS = {"kitchen": 0, "living_room": 200, "bedroom": 300, "bathroom": 400, "foyer": 500}
@@ -45,22 +47,35 @@ def split_of(scene: str) -> str:
 
 
 def expand_scenes(names: Iterable[str]) -> tuple[str, ...]:
-    """Replaces splits (`train`) and their rooms of one type (`train:kitchen`) by the fixed rooms; keeps other names."""
+    """Replaces groups of rooms by the rooms, and keeps other names.
+
+    Groups are splits of the fixed rooms (`train`) and their rooms of one type (`train:kitchen`), and AI2-THOR's rooms
+    (`iTHOR`, `iTHOR:kitchen`).
+    """
+    names = tuple(names)
     rooms: dict[str, list[str]] = {}
     for scene in SCENES:
         for name in (split(scene), f"{split(scene)}:{type_of(scene)}"):
             rooms.setdefault(name, []).append(scene)
+    if any(name.startswith(ITHOR.rstrip(":")) for name in names):
+        for scene in _ithor().ITHOR_SCENES:
+            for name in (ITHOR.rstrip(":"), ITHOR + type_of(scene)):
+                rooms.setdefault(name, []).append(scene)
     return tuple(scene for name in names for scene in rooms.get(name, [name]))
 
 
 def type_of(scene: str) -> str:
-    """The room type in a scene's name; the name is not checked."""
+    """The room type in a scene's name; the name of a generated room is not checked."""
+    if scene.startswith(ITHOR):
+        return _ithor().room_type(scene)
     return _parse_fixed(scene)[0] if scene in SCENES else scene.rpartition("-")[0]
 
 
 def make_room(scene: str) -> Room:
-    """Generates a room by name: `FloorPlan12`, or a room type and a seed as in `kitchen-81723`."""
+    """Makes a room by name: `FloorPlan12`, a room type and a seed as in `kitchen-81723`, or `iTHOR:FloorPlan28`."""
     check_scene(scene)
+    if scene.startswith(ITHOR):
+        return _ithor().ithor_room(scene)
     if scene in SCENES:
         return generate(*_parse_fixed(scene), scene)
     room_type, _, seed = scene.rpartition("-")
@@ -69,6 +84,9 @@ def make_room(scene: str) -> Room:
 
 def check_scene(scene: str) -> None:
     """Raises RoomError if no room has this name."""
+    if scene.startswith(ITHOR):
+        _ithor().floor_plan(scene)
+        return
     room_type, _, seed = scene.rpartition("-")
     if scene not in SCENES and (room_type not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed)):
         raise RoomError(f"unknown scene {scene!r}; {_allowed_names()}")
@@ -112,8 +130,13 @@ def _parse_fixed(scene: str) -> tuple[str, int]:
     return tuple(FLOOR_PLANS)[index // PER_TYPE], index % PER_TYPE + 1
 
 
+def _ithor() -> ModuleType:
+    """AI2-THOR's rooms, imported late since they use this package's palettes."""
+    return import_module("scrubjay.rooms.ithor")
+
+
 def _allowed_names() -> str:
     return (
         "allowed are FloorPlan1-30, 201-230, 301-330, 401-430, 501-530 and names like kitchen-81723: "
-        f"one of {', '.join(ROOM_TYPES)}, a dash and a seed from 0"
+        f"one of {', '.join(ROOM_TYPES)}, a dash and a seed from 0; AI2-THOR's rooms are named like {ITHOR}FloorPlan28"
     )

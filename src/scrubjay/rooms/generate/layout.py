@@ -122,8 +122,8 @@ class Plan:
         """Adds a thing without any check."""
         self.counts[kind] += 1
         thing = Thing(
-            f"{kind}_{self.counts[kind]}", kind, _triple(position), _round(float(yaw) % 360),
-            _triple(size), int(self.rng.integers(2**31)) if seed is None else seed,
+            f"{kind}_{self.counts[kind]}", kind, triple(position), _round(float(yaw) % 360),
+            triple(size), int(self.rng.integers(2**31)) if seed is None else seed,
             {**style_of(kind, self.style), **(style or {})}, inside,
             {key: float(value) for key, value in (options or {}).items()},
         )  # fmt: skip
@@ -259,7 +259,7 @@ class Plan:
 
     def room(self, scene: str) -> Room:
         """The finished room."""
-        return Room(scene, self.type, self.outline, self.height, tuple(self.things), _lamps(self.rng))
+        return Room(scene, self.type, self.outline, self.height, tuple(self.things), make_lamps(self.rng))
 
 
 def outline_of(rng: np.random.Generator, width: float, depth: float, bent: float = 0.25) -> list[tuple[float, float]]:
@@ -290,7 +290,7 @@ def _overlaps(box: Box, others: list[Box], slack: float) -> bool:
     return any(a < o[3] and d > o[0] and b < o[4] and e > o[1] and c < o[5] and f > o[2] for o in others)
 
 
-def _lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
+def make_lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
     """Three lights without shadows: a key light, a fill light from the other side, and one for the ceiling."""
     turn = float(rng.uniform(0, 2 * np.pi))
     warmth = float(rng.uniform(-0.03, 0.03))
@@ -299,12 +299,12 @@ def _lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
         flat = np.sqrt(1 - down**2)
         direction = (flat * np.cos(turn + angle), flat * np.sin(turn + angle), -down)
         color = (strength * (1 + tint * (0.04 + warmth)), strength, strength * (1 - tint * (0.06 + warmth)))
-        lamps.append(Lamp(_triple(direction), _triple(color)))
+        lamps.append(Lamp(triple(direction), triple(color)))
     key, fill, ceiling = lamps
     return key, fill, ceiling
 
 
-def _triple(values: Sequence[float]) -> Size:
+def triple(values: Sequence[float]) -> Size:
     x, y, z = (_round(value) for value in values)
     return x, y, z
 

@@ -1,0 +1,181 @@
+"""What the table leaves to us: boards of furniture with drawers, counters with their bases, ovens under burners.
+
+Bases and ovens are in no record of the table: in AI2-THOR they belong to the room's walls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrubjay.rooms.catalog.boards import Board, as_options, of_options
+from scrubjay.rooms.directions import facing_vector
+from scrubjay.rooms.ithor.boxes import Box
+from scrubjay.rooms.ithor.carpentry import cells_of, furniture_boards
+from scrubjay.rooms.ithor.counters import AT_WALL, SLAB, base, slabs, strips_of
+from scrubjay.rooms.ithor.facing import Surroundings, best_front
+from scrubjay.rooms.ithor.layout import FURNITURE, PARTS, Layout
+
+FLAT = 0.06
+"""A counter's box up to this height only marks its surface, at the box's bottom; a taller one is the counter itself."""
+STEP = 0.06
+"""Meters under a piece's top at which something may stand for the top to be meant."""
+NEAR = 0.8
+"""Meters between the burners of one stove."""
+RIM, KNOBS, BEHIND = 0.05, 0.12, 0.4
+"""Meters of a stove around its burners, before them at most, and to the wall behind them at most."""
+IN_FRONT = 0.02
+"""Meters by which knobs are sunk into a stove's front."""
+STANDING = 0.12
+"""Things that begin lower stand on the floor."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A thing that is drawn otherwise than its record says, or that has no record."""
+
+    name: str
+    kind: str
+    box: Box
+    options: dict[str, float]
+
+
+def furniture(layout: Layout) -> dict[int, Piece]:
+    """Furniture around its drawers, cabinets and shelves, by number."""
+    pieces = {}
+    for k in layout.of_type(*FURNITURE):
+        box = layout.boxes[k]
+        cells = cells_of(box, [layout.boxes[i] for i in layout.parts(k)])
+        if cells:
+            boards = furniture_boards(box.size, cells, _surface(layout, k))
+            pieces[k] = Piece(layout.records[k]["name"], layout.kinds[k], box, as_options(boards))
+    return pieces
+
+
+def _surface(layout: Layout, k: int) -> float:
+    """The height of a piece of furniture's top above its bottom: where most things on it stand, or its upper end."""
+    box = layout.boxes[k]
+    heights = [other.position[2] - box.position[2] for other in layout.resting_on(k)]
+    height = float(np.median(heights)) if heights else float(box.size[2])
+    return float(box.size[2]) if not 0.3 < height < box.size[2] - STEP else height
+
+
+def counters(layout: Layout) -> tuple[dict[int, Piece], list[Piece]]:
+    """Counters by number, cut into strips; and their bases."""
+    tops, bases = {}, []
+    room = np.array([*layout.low, *layout.high])
+    for k in layout.of_type("CounterTop"):
+        box = layout.boxes[k]
+        hull = np.array([*box.low[:2], *box.high[:2]])
+        flat = box.size[2] < FLAT
+        surface = float(box.low[2] if flat else box.high[2])
+        at_wall = [abs(hull[side] - room[side]) < AT_WALL for side in range(4)]
+        strips = strips_of(hull, _on_or_under(layout, k, surface), _beside(layout, surface), at_wall)
+        name = layout.records[k]["name"]
+        basins = [(layout.boxes[i].low, layout.boxes[i].high) for i in layout.of_type("SinkBasin")]
+        basins = [basin for basin in basins if abs(basin[1][2] - surface) < 0.12]
+        tops[k] = _piece(name, "CounterTop", slabs(strips, surface, basins))
+        boards = base(strips, surface, _built_in(layout, surface, strips), room)
+        if boards and surface > 0.3:
+            bases.append(_piece(name.replace("CounterTop", "CounterBase"), "CounterBase", boards))
+    return tops, bases
+
+
+def _on_or_under(layout: Layout, k: int, surface: float) -> list[np.ndarray]:
+    """The rectangles of what is built in under a counter, and of what stands on it."""
+    rects = []
+    for i, box in enumerate(layout.boxes):
+        under = layout.kinds[i] in ("Cabinet", "Drawer", "SinkBasin") and box.low[2] < surface - 0.1
+        if (under and box.high[2] < surface + 0.1 and layout.furniture[i] is None) or layout.parents[i] == k:
+            rects.append(np.array([*box.low[:2], *box.high[:2]]))
+    return rects
+
+
+def _beside(layout: Layout, surface: float) -> list[np.ndarray]:
+    """The rectangles of furniture that stands on the floor, over which no counter runs."""
+    return [
+        np.array([*box.low[:2], *box.high[:2]])
+        for kind, box in zip(layout.kinds, layout.boxes, strict=True)
+        if kind not in ("Floor", "CounterTop", "GarbageCan", "GarbageBag", "Sink", *PARTS)
+        and box.low[2] < STANDING
+        and box.size[2] > 0.3
+    ]
+
+
+def _built_in(layout: Layout, surface: float, strips: list[np.ndarray]) -> list[Board]:
+    """The holes in a counter's base: what is built in, and niches for what stands under the counter."""
+    holes = []
+    for kind, box in zip(layout.kinds, layout.boxes, strict=True):
+        low, high = box.low, box.high
+        if kind in ("Floor", "CounterTop") or low[2] > surface - SLAB or high[2] < STANDING:
+            continue
+        if kind in PARTS or low[2] > STANDING:
+            holes.append((low, high))
+            continue
+        for strip in strips:
+            if (low[:2] < strip[2:]).all() and (high[:2] > strip[:2]).all():
+                axis = int(np.argmin(strip[2:] - strip[:2]))  # Open to the strip's front, and to its back.
+                low, high = low.copy(), high.copy()
+                low[axis], high[axis] = strip[axis] - 1, strip[axis + 2] + 1
+        holes.append((np.array([*low[:2], 0.0]), np.array([*high[:2], surface])))
+    return holes
+
+
+def stoves(layout: Layout, tops: dict[int, Piece]) -> list[Piece]:
+    """An oven under each group of burners that no counter carries."""
+    around = Surroundings.of(layout.records, layout.boxes, layout.low, layout.high)
+    pieces = []
+    for number, group in enumerate(_groups([layout.boxes[k] for k in layout.of_type("StoveBurner")])):
+        low, high = np.min([box.low for box in group], 0), np.max([box.high for box in group], 0)
+        top = float(low[2])
+        if any(_covers(piece, (low + high) / 2) for piece in tops.values()) or top < 0.5:
+            continue
+        start, end = low[:2] - RIM, high[:2] + RIM
+        box = best_front(Box(np.array([*(start + end) / 2, 0.0]), 0.0, np.array([*(end - start), top])), around)
+        box = _to_wall(box, [layout.boxes[k] for k in layout.of_type("StoveKnob")], around)
+        if not any(_overlap(box, layout.boxes[k]) for k in layout.of_type(*PARTS)):
+            pieces.append(Piece(f"Oven_{number + 1}", "Oven", box, {}))
+    return pieces
+
+
+def _groups(boxes: list[Box]) -> list[list[Box]]:
+    groups: list[list[Box]] = []
+    for box in boxes:
+        near = [group for group in groups if any(_distance(box, other) < NEAR for other in group)]
+        groups = [group for group in groups if not any(group is other for other in near)]
+        groups.append([box, *(other for group in near for other in group)])
+    return groups
+
+
+def _distance(a: Box, b: Box) -> float:
+    return float(np.linalg.norm((a.position - b.position)[:2]))
+
+
+def _covers(piece: Piece, at: np.ndarray) -> bool:
+    """Whether a point is above one of a counter's boards."""
+    local = piece.box.local(at)[:2]
+    return any((low[:2] < local).all() and (high[:2] > local).all() for low, high in of_options(piece.options))
+
+
+def _to_wall(box: Box, knobs: Sequence[Box], around: Surroundings) -> Box:
+    """A stove's box, extended back to a wall that is near, and to the front up to the knobs."""
+    width, depth, height = box.size
+    gap = around.behind(box)
+    back = gap if gap < BEHIND else 0.0
+    before = [box.local(knob.position)[1] - knob.turned(box.yaw).size[1] / 2 - depth / 2 for knob in knobs]
+    front = min([KNOBS, *(reach + IN_FRONT for reach in before if 0 < reach + IN_FRONT < KNOBS)])
+    forward = np.array([*facing_vector(box.yaw), 0.0])
+    return Box(box.position + forward * (front - back) / 2, box.yaw, np.array([width, depth + front + back, height]))
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return bool((a.low < b.high - 0.01).all() and (a.high > b.low + 0.01).all())
+
+
+def _piece(name: str, kind: str, boards: list[Board]) -> Piece:
+    """A thing of boards in the room's coordinates; its box is the boards'."""
+    low, high = np.min([board[0] for board in boards], 0), np.max([board[1] for board in boards], 0)
+    box = Box(np.array([*(low + high)[:2] / 2, low[2]]), 0.0, high - low)
+    return Piece(name, kind, box, as_options([(a - box.position, b - box.position) for a, b in boards]))
