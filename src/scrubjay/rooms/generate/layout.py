@@ -7,7 +7,7 @@ doorways and the floor in front of doors and drawers are kept clear.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -304,7 +304,8 @@ def make_lamps(rng: np.random.Generator) -> tuple[Lamp, Lamp, Lamp]:
     return key, fill, ceiling
 
 
-def triple(values: Sequence[float]) -> Size:
+def triple(values: Iterable[float]) -> Size:
+    """Three lengths, rounded to 0.1 mm."""
     x, y, z = (_round(value) for value in values)
     return x, y, z
 

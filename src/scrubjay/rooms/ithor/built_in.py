@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrubjay.rooms.catalog.boards import Board, as_options, of_options
+from scrubjay.rooms.catalog.boards import Board, as_options
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.ithor.boxes import Box
 from scrubjay.rooms.ithor.carpentry import cells_of, furniture_boards
@@ -28,6 +28,12 @@ RIM, KNOBS, BEHIND = 0.05, 0.12, 0.4
 """Meters of a stove around its burners, before them at most, and to the wall behind them at most."""
 IN_FRONT = 0.02
 """Meters by which knobs are sunk into a stove's front."""
+LOW_STOVE = 0.5
+"""Meters; no oven fits under lower burners."""
+IN_COUNTER = 0.12
+"""Meters between a counter's surface and the upper end of a sink in it, at most."""
+BOARD = 0.15
+"""A piece of furniture that is lower than this is one board."""
 STANDING = 0.12
 """Things that begin lower stand on the floor."""
 
@@ -43,14 +49,18 @@ class Piece:
 
 
 def furniture(layout: Layout) -> dict[int, Piece]:
-    """Furniture around its drawers, cabinets and shelves, by number."""
+    """Furniture around its drawers, cabinets and shelves, by number; and flat boxes, which are boards themselves."""
     pieces = {}
     for k in layout.of_type(*FURNITURE):
         box = layout.boxes[k]
         cells = cells_of(box, [layout.boxes[i] for i in layout.parts(k)])
-        if cells:
+        if box.size[2] < BOARD:
+            boards = [(np.array([*-box.size[:2] / 2, 0.0]), np.array([*box.size[:2] / 2, box.size[2]]))]
+        elif cells:
             boards = furniture_boards(box.size, cells, _surface(layout, k))
-            pieces[k] = Piece(layout.records[k]["name"], layout.kinds[k], box, as_options(boards))
+        else:
+            continue
+        pieces[k] = Piece(layout.records[k]["name"], layout.kinds[k], box, as_options(boards))
     return pieces
 
 
@@ -62,24 +72,25 @@ def _surface(layout: Layout, k: int) -> float:
     return float(box.size[2]) if not 0.3 < height < box.size[2] - STEP else height
 
 
-def counters(layout: Layout) -> tuple[dict[int, Piece], list[Piece]]:
+def counters(layout: Layout, ovens: Sequence[Piece]) -> tuple[dict[int, Piece], list[Piece]]:
     """Counters by number, cut into strips; and their bases."""
     tops, bases = {}, []
     room = np.array([*layout.low, *layout.high])
+    taken: list[Board] = [(oven.box.low, np.array([*oven.box.high[:2], 9.0])) for oven in ovens]
     for k in layout.of_type("CounterTop"):
         box = layout.boxes[k]
         hull = np.array([*box.low[:2], *box.high[:2]])
-        flat = box.size[2] < FLAT
-        surface = float(box.low[2] if flat else box.high[2])
+        surface = float(box.low[2] if box.size[2] < FLAT else box.high[2])
         at_wall = [abs(hull[side] - room[side]) < AT_WALL for side in range(4)]
-        strips = strips_of(hull, _on_or_under(layout, k, surface), _beside(layout, surface), at_wall)
-        name = layout.records[k]["name"]
+        strips = strips_of(hull, _on_or_under(layout, k, surface), _beside(layout), at_wall)
         basins = [(layout.boxes[i].low, layout.boxes[i].high) for i in layout.of_type("SinkBasin")]
-        basins = [basin for basin in basins if abs(basin[1][2] - surface) < 0.12]
-        tops[k] = _piece(name, "CounterTop", slabs(strips, surface, basins))
-        boards = base(strips, surface, _built_in(layout, surface, strips), room)
-        if boards and surface > 0.3:
-            bases.append(_piece(name.replace("CounterTop", "CounterBase"), "CounterBase", boards))
+        basins = [basin for basin in basins if abs(basin[1][2] - surface) < IN_COUNTER]
+        name, boards = layout.records[k]["name"], slabs(strips, surface, [*basins, *taken])
+        tops[k] = _piece(name, "CounterTop", boards)
+        under = base(strips, surface, [*_built_in(layout, surface, strips), *taken], room)
+        if under:
+            bases.append(_piece(name.replace("CounterTop", "CounterBase"), "CounterBase", under))
+        taken += [*boards, *under]
     return tops, bases
 
 
@@ -93,7 +104,7 @@ def _on_or_under(layout: Layout, k: int, surface: float) -> list[np.ndarray]:
     return rects
 
 
-def _beside(layout: Layout, surface: float) -> list[np.ndarray]:
+def _beside(layout: Layout) -> list[np.ndarray]:
     """The rectangles of furniture that stands on the floor, over which no counter runs."""
     return [
         np.array([*box.low[:2], *box.high[:2]])
@@ -109,8 +120,10 @@ def _built_in(layout: Layout, surface: float, strips: list[np.ndarray]) -> list[
     holes = []
     for kind, box in zip(layout.kinds, layout.boxes, strict=True):
         low, high = box.low, box.high
-        if kind in ("Floor", "CounterTop") or low[2] > surface - SLAB or high[2] < STANDING:
+        if kind in ("Floor", "CounterTop") or low[2] > surface - SLAB:
             continue
+        if kind == "Shelf" and high[2] - low[2] < FLAT:
+            high = np.array([*high[:2], surface])  # An open shelf whose box is only its surface.
         if kind in PARTS or low[2] > STANDING:
             holes.append((low, high))
             continue
@@ -123,19 +136,18 @@ def _built_in(layout: Layout, surface: float, strips: list[np.ndarray]) -> list[
     return holes
 
 
-def stoves(layout: Layout, tops: dict[int, Piece]) -> list[Piece]:
-    """An oven under each group of burners that no counter carries."""
+def stoves(layout: Layout) -> list[Piece]:
+    """An oven under each group of burners, unless drawers or cabinets are there."""
     around = Surroundings.of(layout.records, layout.boxes, layout.low, layout.high)
+    knobs = [layout.boxes[k] for k in layout.of_type("StoveKnob")]
     pieces = []
     for number, group in enumerate(_groups([layout.boxes[k] for k in layout.of_type("StoveBurner")])):
-        low, high = np.min([box.low for box in group], 0), np.max([box.high for box in group], 0)
-        top = float(low[2])
-        if any(_covers(piece, (low + high) / 2) for piece in tops.values()) or top < 0.5:
-            continue
-        start, end = low[:2] - RIM, high[:2] + RIM
-        box = best_front(Box(np.array([*(start + end) / 2, 0.0]), 0.0, np.array([*(end - start), top])), around)
-        box = _to_wall(box, [layout.boxes[k] for k in layout.of_type("StoveKnob")], around)
-        if not any(_overlap(box, layout.boxes[k]) for k in layout.of_type(*PARTS)):
+        low, high = np.min([box.low for box in group], 0)[:2] - RIM, np.max([box.high for box in group], 0)[:2] + RIM
+        top = min(box.low[2] for box in group)
+        flat = Box(np.array([*(low + high) / 2, 0.0]), 0.0, np.array([*(high - low), top]))
+        box = _to_wall(best_front(flat, around), knobs, around)
+        others = [layout.boxes[k] for k in range(len(layout.boxes)) if layout.kinds[k] in PARTS]
+        if top > LOW_STOVE and not any(_overlap(box, other) for other in others):
             pieces.append(Piece(f"Oven_{number + 1}", "Oven", box, {}))
     return pieces
 
@@ -153,19 +165,13 @@ def _distance(a: Box, b: Box) -> float:
     return float(np.linalg.norm((a.position - b.position)[:2]))
 
 
-def _covers(piece: Piece, at: np.ndarray) -> bool:
-    """Whether a point is above one of a counter's boards."""
-    local = piece.box.local(at)[:2]
-    return any((low[:2] < local).all() and (high[:2] > local).all() for low, high in of_options(piece.options))
-
-
 def _to_wall(box: Box, knobs: Sequence[Box], around: Surroundings) -> Box:
     """A stove's box, extended back to a wall that is near, and to the front up to the knobs."""
     width, depth, height = box.size
     gap = around.behind(box)
     back = gap if gap < BEHIND else 0.0
     before = [box.local(knob.position)[1] - knob.turned(box.yaw).size[1] / 2 - depth / 2 for knob in knobs]
-    front = min([KNOBS, *(reach + IN_FRONT for reach in before if 0 < reach + IN_FRONT < KNOBS)])
+    front = min([KNOBS, *(reach + IN_FRONT for reach in before if -RIM < reach + IN_FRONT < KNOBS)])
     forward = np.array([*facing_vector(box.yaw), 0.0])
     return Box(box.position + forward * (front - back) / 2, box.yaw, np.array([width, depth + front + back, height]))
 

@@ -22,7 +22,7 @@ DEPTHS = np.arange(0.55, 1.01, 0.05)
 """Depths of strips in meters."""
 AT_WALL = 0.3
 """Meters from a wall within which a counter's side is at it."""
-SLAB, OVERHANG = 0.04, 0.03
+SLAB, OVERHANG = 0.03, 0.03
 """A counter's thickness, and how far it protrudes over its base."""
 SAMPLES = np.linspace(0.1, 0.9, 5)
 UNCOVERED, ON_FURNITURE = 0.1, 4.0
@@ -65,7 +65,7 @@ def _to_sides(points: np.ndarray, hull: Rect) -> np.ndarray:
 
 def _under(distances: np.ndarray, sides: tuple[int, ...], depths: np.ndarray) -> np.ndarray:
     """Whether points (n) are under one of the strips, for each choice (m) of their depths: (m, n)."""
-    return (distances[None, :, sides] <= depths[:, None]).any(-1)
+    return np.any(distances[None, :, sides] <= depths[:, None], axis=-1)
 
 
 def _area(extent: np.ndarray, sides: tuple[int, ...], depths: np.ndarray) -> np.ndarray:
@@ -90,14 +90,14 @@ def _cut(hull: Rect, depths: dict[int, float]) -> list[Rect]:
     return [np.array(strips[side]) for side in depths]
 
 
-def slabs(strips: Sequence[Rect], surface: float, sinks: Sequence[Board]) -> list[Board]:
-    """The boards of a counter whose upper face is at a height, around sinks."""
+def slabs(strips: Sequence[Rect], surface: float, holes: Sequence[Board]) -> list[Board]:
+    """The boards of a counter whose upper face is at a height, around sinks and stoves."""
     return [
         board
         for strip in strips
         for board in fill(
             np.array([*strip[:2], surface - SLAB]), np.array([*strip[2:], surface]),
-            [(np.array([*low[:2], 0.0]), np.array([*high[:2], 9.0])) for low, high in sinks],
+            [(np.array([*low[:2], 0.0]), np.array([*high[:2], 9.0])) for low, high in holes],
         )
     ]  # fmt: skip
 

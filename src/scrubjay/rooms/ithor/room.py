@@ -63,9 +63,10 @@ class _Furnisher:
 
     def things(self) -> list[Thing]:
         layout = self.layout
-        counters, bases = built_in.counters(layout)
+        ovens = built_in.stoves(layout)
+        counters, bases = built_in.counters(layout, ovens)
         pieces = {**built_in.furniture(layout), **counters}
-        made = [self._structure(piece) for piece in (*bases, *built_in.stoves(layout, counters))]
+        made = [self._structure(piece) for piece in (*bases, *ovens)]
         for k, record in enumerate(layout.records):
             kind = layout.kinds[k]
             if kind == "Floor" or k in self.left_out:

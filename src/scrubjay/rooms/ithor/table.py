@@ -70,7 +70,7 @@ def _record(row: Record, rows: list[Record]) -> Record:
     record |= {key: row[key] for key in ("openness", "fillLiquid", "temperature", "salientMaterials")}
     record["mass"] = _float32(row["mass"])
     record |= {key: row[key] and [rows[number]["objectId"] for number in row[key]] for key in LINKS}
-    center, size = np.float32(row["center"]), np.float32(row["size"])
+    center, size = (np.array(row[key], np.float32) for key in ("center", "size"))
     corners = (center + CORNERS * size / 2).astype(np.float32).astype(float).tolist()
     record["axisAlignedBoundingBox"] = {
         "center": _vector(row["center"]), "size": _vector(row["size"]), "cornerPoints": corners
@@ -81,8 +81,8 @@ def _record(row: Record, rows: list[Record]) -> Record:
 
 def _oriented(corners: list[list[float]]) -> dict[str, list[list[float]]]:
     """An oriented box from one corner and the three beside it."""
-    first, *others = np.float32(corners)
-    points = first + np.array(EDGES) @ (np.array(others) - first)
+    given = np.array(corners, np.float32)
+    points = given[0] + np.array(EDGES) @ (given[1:] - given[0])
     return {"cornerPoints": points.astype(np.float32).astype(float).tolist()}
 
 
