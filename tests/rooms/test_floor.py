@@ -1,6 +1,7 @@
 """Clearance and reachability, against distances by hand and a plain flood fill."""
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.rooms import catalog
-from scrubjay.rooms.floor import BODY_RADIUS, GRID, Floor, axis_rotation, distance
+from scrubjay.rooms.floor import BODY_RADIUS, GRID, MAP_PITCH, Floor, axis_rotation, distance
 from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import Room, Thing
 from scrubjay.sim.walking import Floors
@@ -171,3 +172,18 @@ def test_open_drawers_are_in_the_way_and_closed_ones_are_not(chest):
 
 def test_axis_rotation_is_right_handed():
     assert np.allclose(axis_rotation(np.array([0, 0, 1.0]), np.pi / 2) @ [1, 0, 0], [0, 1, 0])
+
+
+def test_a_floor_without_a_thing_is_that_of_a_room_without_it():
+    """Exact up to the body's radius, which is all that walking asks."""
+    room = make_room("FloorPlan203")
+    shapes = tuple(catalog.shape_of(thing, room) for thing in room.things)
+    floor = Floor(room, shapes)
+    gone = [k for k, thing in enumerate(room.things) if thing.type in ("Sofa", "Box", "CoffeeTable", "ArmChair")]
+    kept = [k for k in range(len(room.things)) if k not in gone]
+    others = tuple(replace(room.things[k], inside="") for k in kept)
+    expected = Floor(replace(room, things=others), tuple(shapes[k] for k in kept))
+    patched = floor.without(gone[:1]).without(gone[1:])
+    limit = BODY_RADIUS + MAP_PITCH
+    assert np.minimum(patched.map, limit) == pytest.approx(np.minimum(expected.map, limit), abs=1e-9)
+    assert (patched.map != floor.map).any()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import drawer_chest, hut
 
+from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import Thing
 from scrubjay.sim.world import World
 from scrubjay.thor.scene import ActionFailed, Scene
@@ -69,7 +70,7 @@ def test_reachable_positions_are_a_grid_through_the_agent():
 
 
 def test_reachable_positions_are_a_worlds_grid():
-    scene, world = Scene("FloorPlan1"), World(["FloorPlan1"])
+    scene, world = Scene(make_room("FloorPlan1")), World(["FloorPlan1"])
     for angle in (0.0, 30.0):
         scene.agents[0].rotation = world.state.rotation[0] = angle
         assert (scene.reachable(0, 0.25, turned=True) == world.grid(0).positions).all()

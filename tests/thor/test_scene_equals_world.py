@@ -7,6 +7,7 @@ import pytest
 from helpers import drawn
 
 from scrubjay.rooms.directions import facing_vector
+from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import PITCH
 from scrubjay.sim.quaternion import quat_from_axis_angle
@@ -22,7 +23,7 @@ class Pair:
 
     def __init__(self, name: str) -> None:
         self.world = World([name], renderer="opengl")
-        self.scene = Scene(name, width=224, height=224)
+        self.scene = Scene(make_room(name), width=224, height=224)
         self.scene.agents[0].horizon = PITCH
         self.things = len(self.scene.room.things)
         self.openables = [one.thing for one in self.world.rooms[0].openables]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers import drawer_chest, drawn, hut
 
+from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import Thing
 from scrubjay.sim.pose import CAMERA_STANDING
 from scrubjay.thor.cameras import agent_camera
@@ -100,7 +101,7 @@ def test_hidden_and_absent_things_are_not_drawn_and_come_back():
 
 
 def test_a_ray_meets_what_the_picture_shows():
-    scene = Scene("FloorPlan1", width=90, height=60)
+    scene = Scene(make_room("FloorPlan1"), width=90, height=60)
     picture = scene.see(0, ("ids", "depth"))
     eye, matrix = agent_camera(scene.agents[0])
     agreed = 0
@@ -132,7 +133,7 @@ def seen_in_pictures(scene: Scene, distance: float) -> tuple[set[int], set[int]]
 
 def check_visible(name: str, poses: int, seed: int) -> None:
     """Nothing is visible that no pixel shows, nothing that many pixels show is missing."""
-    scene, rng = Scene(name, width=150, height=100), np.random.default_rng(seed)
+    scene, rng = Scene(make_room(name), width=150, height=100), np.random.default_rng(seed)
     positions = scene.reachable(0, 0.25)
     for openable in list(scene._things.openables)[::3]:
         scene._things.set_open(openable, 1.0)

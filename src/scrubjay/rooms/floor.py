@@ -8,6 +8,7 @@ the floor: each part's rectangle when open, and those that it sweeps on its way.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,15 +116,13 @@ def _pad(groups: list[list[Rectangle]]) -> np.ndarray:
 class Floor:
     """A room's clearance map, and its openables' rectangles."""
 
-    def __init__(self, room: Room, shapes: tuple[Shape, ...], moved: Collection[str] = ()) -> None:
-        """`moved` names things that are no longer where the room has them."""
+    def __init__(self, room: Room, shapes: tuple[Shape, ...]) -> None:
         west, south, east, north = room.bounds
         self.origin = np.array([west, south])
         obstacles: list[Rectangle] = []
         open_parts, swept, reach_rectangles = [], [], []
-        for thing, shape in zip(room.things, shapes, strict=True):
-            if thing.name in moved:
-                continue
+        owners: list[int] = []
+        for index, (thing, shape) in enumerate(zip(room.things, shapes, strict=True)):
             position, turn = frame(thing)
             obstacles += rectangles(shape, position, turn)
             for part in shape.moving:
@@ -141,7 +140,10 @@ class Floor:
                 swept.append([rectangle for moment in moments for rectangle in moment])
                 ends = [(part, *part_frame(part, k, position, turn)) for part in shape.moving for k in (0.0, 1.0)]
                 reach_rectangles.append([r for end in ends for r in rectangles(*end, any_height=True)])
+            owners += [index] * (len(obstacles) - len(owners))
         self.obstacles = np.array(obstacles).reshape(-1, 6)
+        self._owners = np.array(owners, int)
+        """The thing of each obstacle, by number."""
         self.open_parts = _pad(open_parts)
         """Each openable's parts when open, (openables, k, 6)."""
         self.swept = _pad(swept)
@@ -165,6 +167,26 @@ class Floor:
                 window = clearance[x0:x1, y0:y1]
                 np.minimum(window, distance(points, rectangle), out=window)
         return clearance
+
+    def without(self, things: Collection[int]) -> Floor:
+        """The floor after things, by number, were taken away; its clearances are exact up to the body's radius."""
+        floor, gone = copy(self), np.isin(self._owners, list(things))
+        floor.obstacles, floor._owners = self.obstacles[~gone], self._owners[~gone]
+        floor.map, floor._reachable = self.map.copy(), None
+        margin = BODY_RADIUS + 2 * MAP_PITCH
+        for rectangle in self.obstacles[gone]:
+            half = np.abs(rectangle[2:4]) * rectangle[4] + np.abs(rectangle[3:1:-1]) * rectangle[5] + margin
+            low, high = rectangle[:2] - half, rectangle[:2] + half
+            (x0, y0), (x1, y1) = (np.round((end - self.origin) / MAP_PITCH).astype(int) for end in (low, high))
+            spans = ((x0, x1, self.map.shape[0]), (y0, y1, self.map.shape[1]))
+            ticks = [np.arange(max(first, 0), min(last + 1, count)) for first, last, count in spans]
+            points = self.origin + MAP_PITCH * np.stack(np.meshgrid(*ticks, indexing="ij"), -1)
+            near = floor.obstacles[distance(rectangle[:2], floor.obstacles) < np.linalg.norm(half) + margin]
+            values = np.full(points.shape[:2], MAX_CLEARANCE)
+            for other in near:
+                np.minimum(values, distance(points, other), out=values)
+            floor.map[np.ix_(*ticks)] = values
+        return floor
 
     def clearance(self, points: np.ndarray) -> np.ndarray:
         """Distances from points (..., 2) to the nearest obstacle with everything closed; 0 outside the room."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -282,10 +282,8 @@ class _Compiler:
 
     def _goal(self, index: int, kind: str) -> _Loose:
         *size, mass = GOAL_BOXES[kind]
-        sides = np.array(size)
-        shape = catalog.draw(kind, tuple(size), np.random.default_rng(GOALS.index(kind)), {}, {})
-        body = self._free_body(kind, sides, mass, GOALS.index(kind))
-        self._draw(body, kind, index, shape, np.array([0, 0, -size[2] / 2]), np.eye(3), GOAL)
+        body = self._free_body(kind, np.array(size), mass, GOALS.index(kind))
+        self._draw(body, kind, index, _goal_shape(kind), np.array([0, 0, -size[2] / 2]), np.eye(3), GOAL)
         return _Loose(kind, index, mass, size[2] / 2)
 
     def loose(self, index: int, mass: float, openness: float, riders: Mapping[int, Placement]) -> _Loose:
@@ -366,6 +364,11 @@ class _Compiler:
         return CompiledRoom(
             self.room, model, self.shapes, things, geom_thing, tuple(openables), goals, volumes, self.floor
         )
+
+
+@cache
+def _goal_shape(kind: str) -> Shape:
+    return catalog.draw(kind, GOAL_BOXES[kind][:3], np.random.default_rng(GOALS.index(kind)), {}, {})
 
 
 def _empty_spec(room: Room) -> mujoco.MjSpec:

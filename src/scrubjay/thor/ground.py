@@ -12,7 +12,6 @@ from scrubjay.rooms.floor import (
     BODY_RADIUS,
     GRID,
     SWEEP_SAMPLES,
-    Floor,
     Rectangle,
     distance,
     frame,
@@ -39,7 +38,7 @@ class Ground:
     def __init__(self, things: Things) -> None:
         self.things = things
         self._home = things.compiled.floor
-        self._floor, self._floors, self._gone = self._home, Floors([self._home]), frozenset[str]()
+        self._floor, self._floors, self._gone = self._home, Floors([self._home]), frozenset[int]()
         self._layout: object = None
         self._obstacles = np.zeros((0, 6))
 
@@ -166,13 +165,11 @@ class Ground:
         if self._layout == things.layout:
             return
         self._layout = things.layout
-        gone = frozenset(
-            things.names[thing] for thing in (*things.moved, *things.absent) if thing < len(things.room.things)
-        )
+        gone = frozenset(thing for thing in (*things.moved, *things.absent) if thing < len(things.room.things))
         if gone != self._gone:
-            self._gone = gone
-            self._floor = Floor(things.room, things.compiled.shapes, gone) if gone else self._home
-            self._floors = Floors([self._floor])
+            more = gone > self._gone
+            self._floor = self._floor.without(gone - self._gone) if more else self._home.without(gone)
+            self._floors, self._gone = Floors([self._floor]), gone
         obstacles: list[Rectangle] = []
         for thing, number in things.openables.items():
             openness = float(things.open[number])

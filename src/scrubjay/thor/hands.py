@@ -10,6 +10,7 @@ import numpy as np
 
 from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.sim.physics import Physics, PhysicsState
+from scrubjay.sim.quaternion import matrix_from_quat
 from scrubjay.thor.cameras import agent_camera
 from scrubjay.thor.ground import Ground
 from scrubjay.thor.loose import LoosePhysics
@@ -23,6 +24,8 @@ PUSH_SECONDS = 0.02
 """How long a throw's force acts: one step of Unity's physics."""
 MAX_TRIES = 12
 """Places in which a thing is dropped before putting it down fails."""
+UPRIGHT = 0.97
+"""The least cosine of the angle by which a thing leans while what it carries stays on it."""
 UNBOUNDED = float("inf")
 
 
@@ -173,8 +176,13 @@ class Hands:
 
     def _let_go(self, agent: SceneAgent, pose: np.ndarray) -> None:
         thing = self._held(agent)
+        riders = self.things.riders(thing)
         agent.held, self.free = None, thing
         self._rest(thing, pose)
+        if matrix_from_quat(pose[3:])[2, 2] < UPRIGHT:
+            for rider in riders:  # It has tipped over, and what was in it falls out.
+                physics, now = self.loose.state(agent, rider, self.aspect, UNBOUNDED)
+                self._rest(rider, physics.drop(now).pose)
 
     def _rest(self, thing: int, pose: np.ndarray) -> None:
         """Leaves a thing with all that it carries where it rests, on the moving part that it lies in."""
