@@ -1,4 +1,4 @@
-"""The unmodified client in an environment and a home of its own, and a display where there is an X server."""
+"""The engine without a connection; the unmodified client in an environment and a home of its own, and a display."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thor.driver import BASE, Client
 
 from scrubjay.thor.install import COMMIT, install
 
@@ -87,3 +88,31 @@ def run_script(client_python: Path, home: Path) -> Callable[..., Any]:
         return json.loads(done.stdout.splitlines()[-1])
 
     return run
+
+
+@pytest.fixture(scope="session")
+def _client() -> Iterator[Client]:
+    client = Client()
+    yield client
+    client.engine.close()
+
+
+@pytest.fixture(scope="module")
+def _walker(_client: Client) -> Client:
+    _client.reset()
+    return _client
+
+
+@pytest.fixture
+def walker(_walker: Client) -> Client:
+    """An agent at BASE that faces north; for tests that change nothing but agents, since a new room takes a second."""
+    _walker.must("Initialize")
+    _walker.must("TeleportFull", **BASE, rotation={"x": 0, "y": 0, "z": 0}, horizon=0, standing=True)
+    return _walker
+
+
+@pytest.fixture
+def kitchen(_client: Client) -> Client:
+    """A room as it is at first."""
+    _client.reset()
+    return _client

@@ -9,19 +9,21 @@ from scrubjay.thor.actions import ACTIONS, SECTIONS, document, find
 from scrubjay.thor.arguments import REQUIRED, InvalidRequest
 
 DOCS = Path(__file__).parents[2] / "docs" / "thor_actions.md"
-TIERS = """
-MoveAhead MoveBack MoveLeft MoveRight RotateLeft RotateRight RotateLook LookUp LookDown Crouch Stand Teleport TeleportFull
-GetReachablePositions OpenObject CloseObject PickupObject DropHeldObject DropHandObject ThrowObject PutObject
-MoveHeldObject MoveHeldObjectAhead MoveHeldObjectBack MoveHeldObjectLeft MoveHeldObjectRight MoveHeldObjectUp
-MoveHeldObjectDown MoveHandForce RotateHeldObject RotateHandRelative Pass Done Initialize Reset GetScenesInBuild
-ChangeResolution ChangeQuality ChangeOpenSpeed
-GetObjectInFrame GetCoordinateFromRaycast GetInteractablePoses GetVisibleObjects GetMapViewCameraProperties
-GetShortestPath GetShortestPathToPoint GetSceneBounds AddThirdPartyCamera UpdateThirdPartyCamera ToggleMapView
-SetObjectFilter ResetObjectFilter SetObjectPoses TeleportObject PlaceObjectAtPoint RemoveFromScene DisableObject
-EnableObject HideAllObjectsExcept UnhideAllObjects EmphasizeObject ToggleObjectOn ToggleObjectOff SliceObject BreakObject
-DirtyObject CookObject FillObjectWithLiquid EmptyLiquidFromObject SetRandomSeed RandomizeMaterials ResetMaterials
-RandomizeLighting RandomizeColors InitialRandomSpawn
-""".split()
+TIERS = [
+    "MoveAhead", "MoveBack", "MoveLeft", "MoveRight", "RotateLeft", "RotateRight", "RotateLook", "LookUp",
+    "LookDown", "Crouch", "Stand", "Teleport", "TeleportFull", "GetReachablePositions", "OpenObject", "CloseObject",
+    "PickupObject", "DropHeldObject", "DropHandObject", "ThrowObject", "PutObject", "MoveHeldObject",
+    "MoveHeldObjectAhead", "MoveHeldObjectBack", "MoveHeldObjectLeft", "MoveHeldObjectRight", "MoveHeldObjectUp",
+    "MoveHeldObjectDown", "MoveHandForce", "RotateHeldObject", "RotateHandRelative", "Pass", "Done", "Initialize",
+    "Reset", "GetScenesInBuild", "ChangeResolution", "ChangeQuality", "ChangeOpenSpeed", "GetObjectInFrame",
+    "GetCoordinateFromRaycast", "GetInteractablePoses", "GetVisibleObjects", "GetMapViewCameraProperties",
+    "GetShortestPath", "GetShortestPathToPoint", "GetSceneBounds", "AddThirdPartyCamera", "UpdateThirdPartyCamera",
+    "ToggleMapView", "SetObjectFilter", "ResetObjectFilter", "SetObjectPoses", "TeleportObject",
+    "PlaceObjectAtPoint", "RemoveFromScene", "DisableObject", "EnableObject", "HideAllObjectsExcept",
+    "UnhideAllObjects", "EmphasizeObject", "ToggleObjectOn", "ToggleObjectOff", "SliceObject", "BreakObject",
+    "DirtyObject", "CookObject", "FillObjectWithLiquid", "EmptyLiquidFromObject", "SetRandomSeed",
+    "RandomizeMaterials", "ResetMaterials", "RandomizeLighting", "RandomizeColors", "InitialRandomSpawn",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.name)

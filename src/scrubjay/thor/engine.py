@@ -39,10 +39,8 @@ class Event:
 class Engine:
     """Everything behind one client: the scene, the agents, what is rendered."""
 
-    def __init__(self, width: int = 300, height: int = 300, patches: bool = True) -> None:
-        """`patches`: whether the connection has fast answers to queries."""
+    def __init__(self, width: int = 300, height: int = 300) -> None:
         self._session = Session(width, height)
-        self._patches = patches
 
     def first(self) -> Event:
         """The event that is sent before the first action: black, since there is no scene yet."""
@@ -70,7 +68,7 @@ class Engine:
         agent = min(agent, len(session.outcomes) - 1)
         session.outcomes[agent] = outcome
         session.steps += 1
-        if entry is not None and entry.effect is Effect.NOTHING and self._patches and session.settings.fast:
+        if entry is not None and entry.effect is Effect.NOTHING and session.settings.fast:
             return Event({"agentId": agent, **fields(outcome)}, patch=True)
         return self._event(agent, sequence, self._kinds(action))
 

@@ -26,7 +26,7 @@ THIRD_PARTY = "third_party_"
 
 def render(session: Session, kinds: Collection[str]) -> dict[str, list[np.ndarray]]:
     """Pictures of these kinds, one for each agent, and one for each third-party camera."""
-    if not session.has_scene:
+    if not session.has_scene or not kinds:
         return {kind: [_blank(session, kind)] for kind in kinds}
     images: dict[str, list[np.ndarray]] = {kind: [] for kind in kinds}
     needed = _needed(session, kinds)

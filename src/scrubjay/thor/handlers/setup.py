@@ -72,7 +72,8 @@ def initialize(
     if agent_count != len(session.scene.agents):
         session.load(session.scene_name, agent_count)
     if width is not None or height is not None:
-        change_resolution(session, agent, width or session.width, height or session.height)
+        sides = (session.width if width is None else width, session.height if height is None else height)
+        change_resolution(session, agent, *sides)
     asked = {
         "rgb": render_image, "depth": render_depth_image, "normals": render_normals_image,
         "ids": render_instance_segmentation or render_object_image,
