@@ -111,13 +111,24 @@ def test_teleporting(walker):
     assert meta["agent"]["cameraHorizon"] == -30
     assert meta["agent"]["rotation"]["y"] == 45
     before = meta["agent"]
-    for wrong in (dict(y=1.0), dict(z=-3.5), dict(z=0.0), dict(x=2000.0, z=9000.0), dict(horizon=61), dict(horizon=200)):
+    for wrong in (
+        dict(y=1.0),
+        dict(z=-3.5),
+        dict(z=0.0),
+        dict(x=2000.0, z=9000.0),
+        dict(horizon=61),
+        dict(horizon=200),
+    ):
         walker.fails("Teleport", **wrong)
         assert walker.meta["agent"] == before
     walker.fails("Teleport", code="InvalidArgument", position={"x": "left"})
     after = walker.must("Teleport", horizon=10)["agent"]
     assert after == before | {"cameraHorizon": 10.0}
-    near(walker.must("Teleport", position={"x": 5.0, "y": 0.9, "z": 5.0}, forceAction=True)["agent"]["position"], x=5, z=5)
+    near(
+        walker.must("Teleport", position={"x": 5.0, "y": 0.9, "z": 5.0}, forceAction=True)["agent"]["position"],
+        x=5,
+        z=5,
+    )
     walker.must("TeleportFull", **BASE, standing=False, rotation=25)
     assert walker.meta["agent"]["isStanding"] is False
     assert walker.meta["agent"]["rotation"]["y"] == 25
