@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from scrubjay.sim.quaternion import matrix_from_quat
 
@@ -51,7 +52,7 @@ def quat_to_unity(quaternion: np.ndarray) -> np.ndarray:
 quat_to_room = quat_to_unity
 
 
-def quat_from_euler(degrees: np.ndarray) -> np.ndarray:
+def quat_from_euler(degrees: ArrayLike) -> np.ndarray:
     """The rotation (4,) of a room that Unity's Euler angles (3,) about x, y and z stand for."""
     x, y, z = np.radians(np.asarray(degrees, float)) / 2
     (cx, sx), (cy, sy), (cz, sz) = ((np.cos(half), np.sin(half)) for half in (x, y, z))
