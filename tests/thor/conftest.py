@@ -51,6 +51,15 @@ def client_python() -> Path:
 
 
 @pytest.fixture(scope="session")
+def allenact(client_python: Path) -> Path:
+    """The folder of allenact and its plugins, without their dependencies."""
+    folder = client_python.parents[1]
+    packages = ("allenact==0.5.4", "allenact-plugins==0.5.4")
+    python = make_environment(folder.with_name(f"{folder.name}-allenact"), *packages, options=("--no-deps",))
+    return next((python.parents[1] / "lib").glob("python*/site-packages"))
+
+
+@pytest.fixture(scope="session")
 def display() -> Iterator[str]:
     """An X display with GLX."""
     if shutil.which("Xvfb") is None:

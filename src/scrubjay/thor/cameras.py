@@ -34,7 +34,6 @@ class SceneRenderer:
         self.things, self.width, self.height = things, width, height
         _, self._gl = make_context(width, height)
         self._room = RoomContext(things.compiled, width, height, data=things.data)
-        self._left_out: frozenset[int] = frozenset()
 
     def resize(self, width: int, height: int) -> None:
         check_fork()
@@ -64,9 +63,6 @@ class SceneRenderer:
         self._gl.make_current()
         room = self._room
         self.things.update()
-        if self.things.left_out != self._left_out:
-            self._left_out = self.things.left_out
-            room.regroup()
         room.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
         room.point(eye, matrix, extent, orthographic=orthographic)
         rgb = room.colors().copy()

@@ -15,6 +15,7 @@ from scrubjay.sim.pose import CAMERA_STANDING, AgentPose, cameras, in_view, reac
 from scrubjay.sim.render import warp
 from scrubjay.sim.render.base import GOAL_ALONE, KINDS, WITHOUT_OPENABLES, Shot
 from scrubjay.sim.render.make import make_renderer
+from scrubjay.sim.render.opengl import RoomContext
 from scrubjay.sim.world import World
 
 HOWS = renderers()
@@ -303,6 +304,29 @@ def test_pictures_are_neither_black_nor_flat(how, scene):
     assert 60 < rgb.mean() < 200
     assert rgb.std((1, 2)).mean(1).min() > 8
     assert (rgb.amax(-1) < 8).float().mean() < 0.1
+
+
+@pytest.mark.skipif(not drawn("opengl"), reason="no OpenGL here")
+def test_what_is_out_of_the_picture_is_not_drawn_and_not_missed(monkeypatch):
+    """From many poses: fewer geoms than there are, and the same pixels as with all of them."""
+    rng = np.random.default_rng(0)
+    with World([compile_room(make_room("FloorPlan7"))], renderer="opengl", size=56) as world:
+
+        def views():
+            for place, angle in zip(places, angles, strict=True):
+                world.state.position[0], world.state.rotation[0] = place, angle
+                view = world.view(("rgb", "ids"))
+                yield view.rgb.numpy(), view.ids.numpy()
+
+        grid = world.reachable[0].positions
+        places, angles = grid[rng.integers(len(grid), size=12)], 30.0 * rng.integers(12, size=12)
+        fewer = list(views())
+        drawn_geoms = world.renderer._loaded[0].scene.ngeom
+        monkeypatch.setattr(RoomContext, "_outside", lambda *_: np.zeros(0, int))
+        complete = list(views())
+        assert drawn_geoms < world.renderer._loaded[0].scene.ngeom
+    for few, every in zip(fewer, complete, strict=True):
+        assert all((one == other).all() for one, other in zip(few, every, strict=True))
 
 
 def test_cameras_by_hand():

@@ -152,8 +152,6 @@ class RoomContext:
         self.camera = mujoco.MjvCamera()
         self.camera.type, self.camera.fixedcamid = mujoco.mjtCamera.mjCAMERA_FIXED, 0
         self._set_size(width, height)
-        self._thing_of_segment: dict[tuple[int, ...], np.ndarray] = {}
-        self._complete = True
 
     def _set_size(self, width: int, height: int) -> None:
         self.rect = mujoco.MjrRect(0, 0, width, height)
@@ -163,10 +161,6 @@ class RoomContext:
     def resize(self, width: int, height: int) -> None:
         mujoco.mjr_resizeOffscreen(width, height, self.context)
         self._set_size(width, height)
-
-    def regroup(self) -> None:
-        """Call this after the model's geom groups were changed."""
-        self._thing_of_segment.clear()
 
     @contextmanager
     def without(self, left_out: np.ndarray | None) -> Iterator[None]:
@@ -178,11 +172,11 @@ class RoomContext:
         things = self.compiled.geom_thing[geoms]
         geoms = geoms[(things < len(left_out)) & left_out[np.minimum(things, len(left_out) - 1)]]
         groups = self.model.geom_group[geoms]
-        self.model.geom_group[geoms], self._complete = LEFT_OUT, False
+        self.model.geom_group[geoms] = LEFT_OUT
         try:
             yield
         finally:
-            self.model.geom_group[geoms], self._complete = groups, True
+            self.model.geom_group[geoms] = groups
 
     def aim(self, shot: Shot, world: int, groups: Sequence[int]) -> None:
         """Sets the scene to one world of a shot."""
@@ -207,9 +201,13 @@ class RoomContext:
         self.model.cam_fovy[0] = field_of_view
         self.groups = tuple(groups)
         self.option.geomgroup[:] = [group in self.groups for group in range(6)]
+        outside = self._outside(eye, matrix, field_of_view)
+        before = self.model.geom_group[outside]
+        self.model.geom_group[outside] = LEFT_OUT
         mujoco.mjv_updateScene(
             self.model, data, self.option, None, self.camera, mujoco.mjtCatBit.mjCAT_ALL.value, self.scene
         )
+        self.model.geom_group[outside] = before
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self.context)
 
     def colors(self) -> np.ndarray:
@@ -259,16 +257,24 @@ class RoomContext:
         normal[(normal * directions).sum(1) > 0] *= -1
         return normal.reshape(self.pixels.shape)
 
+    def _outside(self, eye: np.ndarray, matrix: np.ndarray, field_of_view: float) -> np.ndarray:
+        """Geoms whose bounding spheres are out of the picture: MuJoCo would draw them, at half of a picture's cost."""
+        place, radius = (self.data.geom_xpos - eye) @ matrix, self.model.geom_rbound
+        aspect = np.array([self.rect.width / self.rect.height, 1.0])
+        if self.orthographic:
+            edge, margin = aspect * field_of_view / 2, radius[:, None]
+        else:
+            slope = aspect * np.tan(np.radians(field_of_view / 2))
+            edge, margin = -place[:, 2:] * slope, radius[:, None] * np.sqrt(1 + slope**2)
+        beside = (np.abs(place[:, :2]) > edge + margin).any(1) | (place[:, 2] > radius)
+        return np.flatnonzero(beside & (radius > 0))  # A plane has no sphere.
+
     def _things_by_segment(self) -> np.ndarray:
-        """Thing ids by the scene's geom numbers; cached, since a set of groups always gives the same list of geoms."""
-        if self._complete and self.groups in self._thing_of_segment:
-            return self._thing_of_segment[self.groups]
+        """Thing ids by the scene's geom numbers."""
         table = np.full(self.scene.ngeom + 1, -1, np.int16)
         for geom in self.scene.geoms[: self.scene.ngeom]:
             if geom.segid >= 0:
                 table[geom.segid + 1] = self.compiled.geom_thing[geom.objid]
-        if self._complete:
-            self._thing_of_segment[self.groups] = table
         return table
 
 
