@@ -14,6 +14,8 @@ import numpy as np
 
 from scrubjay.rooms.generate import TYPES, make_room
 from scrubjay.rooms.generate.palettes import palette, style_of
+from scrubjay.rooms.ithor.room import ithor_room
+from scrubjay.rooms.ithor.table import FLOOR_PLANS
 from scrubjay.rooms.room import GOALS, Room, Thing
 from scrubjay.sim.compile import GOAL_BOXES
 from scrubjay.sim.pose import REACH
@@ -26,6 +28,8 @@ from scrubjay.thor.scene_state import ActionFailed, Pictures, SceneAgent, SceneC
 from scrubjay.thor.sight import Sight
 from scrubjay.thor.things import Things
 
+PREFIX = "Scrubjay:"
+"""Before the name of a room of ours that iTHOR has, too."""
 __all__ = ["ActionFailed", "Pictures", "Scene", "SceneAgent", "SceneCamera"]
 
 
@@ -40,8 +44,7 @@ class Scene:
     """Meters from an agent's vertical axis within which it can act on things."""
 
     def __init__(self, name: str | Room, agents: int = 1, width: int = 300, height: int = 300) -> None:
-        room = name if isinstance(name, Room) else make_room(name)
-        self.room = _with_goals(room)
+        self.room = _with_goals(name if isinstance(name, Room) else _room(name))
         self._things = Things(self.room)
         self._receptacles, self._ground = Receptacles(self._things), Ground(self._things)
         self._hands = Hands(self._things, self._receptacles, self._ground)
@@ -283,6 +286,13 @@ class Scene:
             for agent, thing in zip(self.agents, held, strict=True):
                 agent.held = thing
             raise
+
+
+def _room(name: str) -> Room:
+    """A floor plan of iTHOR with all that is in it, or any room of ours: `kitchen-81723`, `Scrubjay:FloorPlan28`."""
+    if name in FLOOR_PLANS:
+        return ithor_room(name, goals=True)
+    return make_room(name.removeprefix(PREFIX))
 
 
 def _with_goals(room: Room) -> Room:

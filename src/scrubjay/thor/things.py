@@ -28,6 +28,8 @@ class Place:
     """Center and quaternion, (7,)."""
     body: int = WORLD
     carrier: int | None = None
+    put: tuple[np.ndarray, np.ndarray] | None = None
+    """The pose in the room in which it came to the body, and the body's then: exact as long as that has not moved."""
 
 
 class Things:
@@ -105,6 +107,8 @@ class Things:
             return self._at(self._home_body[thing], self.home[thing])
         if place.carrier is not None:
             return compose(self.pose(place.carrier), place.pose)
+        if place.put is not None and (self.body_frame(place.body) == place.put[1]).all():
+            return place.put[0]
         return self._at(place.body, place.pose)
 
     def corners(self, thing: int) -> np.ndarray:
@@ -149,8 +153,9 @@ class Things:
 
     def move(self, thing: int, pose: np.ndarray, body: int = WORLD) -> None:
         """Moves a thing to a pose in the room, from now on fixed to a body."""
-        relative = pose if body == WORLD else compose(inverse(self.body_frame(body)), pose)
-        self.moved[thing] = Place(relative.copy(), body)
+        body_frame = self.body_frame(body)
+        relative = pose if body == WORLD else compose(inverse(body_frame), pose)
+        self.moved[thing] = Place(relative.copy(), body, put=(pose.copy(), body_frame))
         self._changed(thing, thing not in self.held)
 
     def attach(self, rider: int, carrier: int) -> None:
