@@ -48,6 +48,7 @@ class Client:
         return meta["errorMessage"]
 
     def reset(self, scene: str = SCENE, **initialize: Any) -> dict[str, Any]:
+        self.sequence = -1  # A client counts from 0 again.
         self.must("Reset", sceneName=scene)
         return self.must("Initialize", **initialize)
 

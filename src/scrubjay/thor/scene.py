@@ -55,8 +55,22 @@ class Scene:
         self.things: tuple[str, ...] = self._things.names
         self.types: tuple[str, ...] = self._things.types
         self.pickupable = {k for k, kind in enumerate(self.types) if kind in PICKUPABLE}
-        self.agents = [SceneAgent(position, 0.0, 0.0, True) for position in self._ground.start(agents)]
         self.cameras: list[SceneCamera] = []
+        self._restyled = False
+        self._at_first = self._things.save()
+        self.reset(agents)
+
+    def reset(self, agents: int) -> None:
+        """Makes everything as it was at first, with so many agents; a new scene takes a second, this a millisecond."""
+        positions = self._ground.start(agents)
+        self._at_first()
+        self._at_first = self._things.save()
+        self._hands.free = None
+        self.hidden.clear()
+        self.cameras.clear()
+        self.agents = [SceneAgent(position, 0.0, 0.0, True) for position in positions]
+        if self._restyled:
+            self.retexture(None)
 
     @property
     def hidden(self) -> set[int]:
@@ -239,6 +253,7 @@ class Scene:
     def retexture(self, seed: int | None, kinds: Sequence[str] | None = None) -> None:
         """Other materials from the catalog, the same for the same seed, for all types or some; None: its own."""
         self._redraw(self.room if seed is None else _restyled(self.room, seed, kinds))
+        self._restyled = seed is not None
 
     def close(self) -> None:
         if self._renderer is not None:

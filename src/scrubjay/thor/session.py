@@ -75,7 +75,6 @@ class Session:
     painted: set[int] = field(default_factory=set)
     """Things drawn in magenta."""
     map_view: bool = False
-    initialized: bool = False
     _scene: Scene | None = None
     _objects: Objects | None = None
     _colors: Colors | None = None
@@ -116,18 +115,24 @@ class Session:
     def load(self, name: str, agents: int = 1) -> None:
         """Replaces the scene by a new one; the name with or without its suffix."""
         plain = name.removesuffix(SUFFIX)
+        if self._scene is not None and plain == self.scene_name.removesuffix(SUFFIX):
+            self._scene.reset(agents)
+        else:
+            scene = self._new_scene(plain, agents)
+            self.close()
+            self._scene = scene
+            self.scene_name = plain + SUFFIX if plain in ithor.FLOOR_PLANS else plain
+        self._objects = Objects(self._scene, plain)
+        self.outcomes = [Outcome() for _ in range(agents)]
+        self.settings = Settings()
+        self.steps, self.seed, self.only, self.painted, self.map_view = 0, 0, None, set(), False
+
+    def _new_scene(self, name: str, agents: int) -> Scene:
         try:
-            room = ithor.ithor_room(plain, goals=True) if plain in ithor.FLOOR_PLANS else plain
-            scene = Scene(room, agents, self.width, self.height)
+            room = ithor.ithor_room(name, goals=True) if name in ithor.FLOOR_PLANS else name
+            return Scene(room, agents, self.width, self.height)
         except RoomError as error:
             raise ActionFailed(f"scene {name!r} cannot be loaded: {error}") from error
-        objects = Objects(scene, plain)
-        self.close()
-        self._scene, self._objects, self._colors = scene, objects, None
-        self.scene_name = plain + SUFFIX if plain in ithor.FLOOR_PLANS else plain
-        self.outcomes = [Outcome() for _ in range(agents)]
-        self.steps, self.seed, self.only, self.painted, self.map_view = 0, 0, None, set(), False
-        self.initialized = False
 
     def close(self) -> None:
         """Ends the scene."""

@@ -87,7 +87,6 @@ def initialize(
         session.scene.set_field_of_view(one, degrees)
         if snap_to_grid:
             _snap(session, one)
-    session.initialized = True
     return {"cameraNearPlane": NEAR, "cameraFarPlane": FAR}
 
 
