@@ -52,7 +52,7 @@ def test_a_local_build_starts_with_a_display(run_script, client_python, tmp_path
         assert run_script(START, '{"local_build": true}', DISPLAY=display) == STARTED
     finally:
         remove(tmp_path)
-    assert not (site / "unity").exists()
+    assert not (site / "unity" / "builds" / "thor-Linux64-local").exists()
 
 
 # Scripts in the style of AI2-THOR's documentation.
@@ -160,8 +160,8 @@ def test_bad_input(run_script, display):
 
 
 def test_random_actions_give_the_same_twice(run_script, home):
-    first, second = run_script("same_twice.py", str(launcher_path(home)))
-    assert first == second
+    first, second, refused = run_script("same_twice.py", str(launcher_path(home)))
+    assert first == second and refused < 100
 
 
 def test_allenacts_environment(run_script, client_python, allenact, home):

@@ -269,3 +269,18 @@ def test_an_action_without_a_name():
     for action in ({}, {"action": None}, {"action": 3}, {"action": {"a": 1}, "agentId": [1]}):
         event = engine.step(action)
         assert event.message["agents"][0]["errorCode"] in ("InvalidAction", "InvalidArgument")
+
+
+def test_pictures_that_nobody_looked_at_show_their_own_moment():
+    client = Client()
+    client.reset()
+    looked, blind = [], []
+    for action in ("RotateRight", "LookDown", "RotateLeft"):
+        client.step(action)
+        looked.append(client.event.images["rgb"][0])
+    client.reset()
+    for action in ("RotateRight", "LookDown", "RotateLeft"):
+        client.step(action)
+        blind.append(client.event)
+    assert all((event.images["rgb"][0] == image).all() for event, image in zip(blind, looked, strict=True))
+    assert (looked[0] != looked[1]).any()

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrubjay.errors import ThorError
+from scrubjay.errors import RendererError, ThorError
 from scrubjay.thor.connection import ClientGone
-from scrubjay.thor.engine import Event
+from scrubjay.thor.engine import Drawing, Event
 from scrubjay.thor.fifo import IMAGES, FifoConnection
 
 msgpack = pytest.importorskip("msgpack")
@@ -118,6 +118,21 @@ def test_any_event_and_any_action_survive_the_way(message, kinds, tmp_path_facto
     assert got == action
     assert msgpack.unpackb(fields[0][1], strict_map_key=False) == message
     assert fields[1:] == [(IMAGES[kind], bytes([IMAGES[kind]]) * 16) for kind in kinds]
+
+
+def test_pictures_that_cannot_be_drawn_are_a_failed_action(client, capsys):
+    def draw():
+        raise RendererError("no OpenGL library works")
+
+    agent = {"lastAction": "Reset", "lastActionSuccess": True, "errorMessage": ""}
+    event = Event({"agents": [agent], "activeAgentId": 0, "sequenceId": 3}, Drawing(draw))
+    fields, _ = exchange(client, event, (2, b'{"action": "Pass"}'))
+    first, second = (msgpack.unpackb(body) for kind, body in fields if kind == 1)
+    # The client takes the last metadata of a message.
+    assert first["agents"][0]["lastActionSuccess"] and second["sequenceId"] == 3
+    assert second["agents"][0]["lastActionSuccess"] is False
+    assert second["agents"][0]["errorMessage"] == "nothing could be drawn after Reset: no OpenGL library works"
+    assert "no OpenGL" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["{}", '{"sequenceId": 4}'])

@@ -133,6 +133,13 @@ def test_an_engine_that_does_not_start_tells_the_client(monkeypatch, capsys):
     assert "no rooms here" in capsys.readouterr().err
 
 
+def test_the_engine_starts_without_torch():
+    """It takes longer to import than everything else together."""
+    code = "import sys, scrubjay.thor.engine, scrubjay.thor.fifo; sys.exit('torch' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(scrubjay.__file__).parents[1])}
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
 def test_sizes_come_from_unitys_command_line():
     size = ["-screen-width", "640", "-screen-height", "480"]
     words = ["-screen-fullscreen", "0", "-screen-quality", "7", *size, "-force-glcore"]

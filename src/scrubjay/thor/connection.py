@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import select
+import traceback
 from typing import Any, Protocol
 
 import numpy as np
 
-from scrubjay.errors import ThorError
+from scrubjay.errors import ScrubjayError, ThorError
 from scrubjay.thor.engine import Event
 
 LOOK_SECONDS = 1.0
@@ -73,3 +74,29 @@ def parse_action(text: bytes | None) -> dict[str, Any]:
     if "action" not in action:
         raise ClientGone("the client said goodbye")
     return action
+
+
+def failure(event: Event, action: str, sequence: Any, reason: str) -> Event:
+    """An event again, as the answer to an action that failed."""
+    changes = {
+        "lastAction": action, "lastActionSuccess": False, "errorMessage": reason, "errorCode": "", "actionReturn": None,
+    }  # fmt: skip
+    agents = [agent | changes for agent in event.message["agents"]]
+    return Event({**event.message, "agents": agents, "sequenceId": sequence}, event.images)
+
+
+def drawn(event: Event) -> Event:
+    """The event, if its pictures can be drawn; otherwise one without pictures that says why not."""
+    try:
+        len(event.images)
+        return event
+    except Exception as error:
+        traceback.print_exc()
+        last = event.message["agents"][event.message["activeAgentId"]]["lastAction"]
+        reason = f"nothing could be drawn after {last}: {words(error)}"
+        return failure(Event(event.message), last, event.message["sequenceId"], reason)
+
+
+def words(error: Exception) -> str:
+    """What went wrong, for a client."""
+    return str(error) if isinstance(error, ScrubjayError) else f"{type(error).__name__}: {error}"

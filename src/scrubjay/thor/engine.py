@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,31 @@ class Event:
 
     message: dict[str, Any]
     """`agents`, `thirdPartyCameras`, `activeAgentId`, `sequenceId`; or, if `patch`, the fast answer to a query."""
-    images: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    images: Mapping[str, list[np.ndarray]] = field(default_factory=dict)
     """Per kind (rgb, depth, normals, classes, ids, third_party_rgb, third_party_depth, ...) one picture for each agent
     or camera, rows from the top; ids and classes as colors (height, width, 4) uint8."""
     patch: bool = False
+
+
+class Drawing(Mapping[str, list[np.ndarray]]):
+    """Pictures that are drawn when they are first looked at: a client reads the metadata meanwhile."""
+
+    def __init__(self, draw: Callable[[], dict[str, list[np.ndarray]]]) -> None:
+        self._draw = draw
+
+    @cached_property
+    def images(self) -> dict[str, list[np.ndarray]]:
+        """The pictures."""
+        return self._draw()
+
+    def __getitem__(self, kind: str) -> list[np.ndarray]:
+        return self.images[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.images)
+
+    def __len__(self) -> int:
+        return len(self.images)
 
 
 class Engine:
@@ -41,6 +63,7 @@ class Engine:
 
     def __init__(self, width: int = 300, height: int = 300) -> None:
         self._session = Session(width, height)
+        self._drawing: Drawing | None = None
 
     def first(self) -> Event:
         """The event that is sent before the first action: black, since there is no scene yet."""
@@ -48,6 +71,8 @@ class Engine:
 
     def step(self, action: dict[str, Any]) -> Event:
         """Carries out an action; never raises for what a client can send."""
+        if self._drawing is not None:
+            _ = self._drawing.images  # What nobody has looked at yet is drawn before the scene changes.
         session = self._session
         name, sequence = action.get("action"), action.get("sequenceId", 0)
         entry: Action | None = None
@@ -85,7 +110,8 @@ class Engine:
             "activeAgentId": agent,
             "sequenceId": sequence,
         }
-        return Event(message, render(session, kinds))
+        self._drawing = Drawing(partial(render, session, kinds))
+        return Event(message, self._drawing)
 
     def _agent(self, action: Mapping[str, Any]) -> int:
         """The agent that acts."""

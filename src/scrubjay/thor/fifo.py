@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from scrubjay.errors import ThorError
-from scrubjay.thor.connection import ClientGone, Watch, image_bytes, parse_action, plain
+from scrubjay.thor.connection import ClientGone, Watch, drawn, image_bytes, parse_action, plain
 from scrubjay.thor.engine import Event
 
 HEADER = struct.Struct("!BI")
@@ -54,10 +54,13 @@ class FifoConnection:
         """Sends an event: its metadata, and its pictures kind by kind."""
         if self._output is None:
             self._output = self._open_for_writing(self._server_pipe)
-        fields = [(PATCH if event.patch else METADATA, memoryview(self.pack(event.message)))]
-        fields += [(IMAGES[kind], image_bytes(image)) for kind, images in event.images.items() for image in images]
-        parts = [part for kind, body in fields for part in (memoryview(HEADER.pack(kind, len(body))), body)]
-        self._write([*parts, memoryview(HEADER.pack(END, 0))])
+        # The client unpacks the metadata while the pictures are being drawn.
+        self._write_fields([(PATCH if event.patch else METADATA, memoryview(self.pack(event.message)))])
+        final = drawn(event)
+        images = [(IMAGES[kind], image_bytes(image)) for kind, all_ in final.images.items() for image in all_]
+        if final is not event:  # Takes the place of the first.
+            images.append((METADATA, memoryview(self.pack(final.message))))
+        self._write_fields([*images, (END, memoryview(b""))])
 
     def pack(self, message: dict[str, Any]) -> bytes:
         """A message as msgpack."""
@@ -115,8 +118,12 @@ class FifoConnection:
         del self._received[:size]
         return body
 
+    def _write_fields(self, fields: list[tuple[int, memoryview]]) -> None:
+        self._write([part for kind, body in fields for part in (memoryview(HEADER.pack(kind, len(body))), body)])
+
     def _write(self, parts: list[memoryview]) -> None:
         assert self._output is not None
+        parts = [part for part in parts if len(part)]
         while parts:
             self._watch.wait(self._output, select.POLLOUT)
             try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.sim.pose import CAMERA_CROUCHING, CAMERA_STANDING
 from scrubjay.sim.quaternion import matrix_from_quat, quat_mul
 from scrubjay.thor.coordinates import euler_from_quat, quat_from_euler, to_room, to_unity, vector, wrap
@@ -100,14 +101,19 @@ def eye(session: Session, agent: int) -> np.ndarray:
 def _hand(session: Session, agent: int) -> dict[str, Any]:
     """The pose of a held object, or of the empty hand, in Unity's frame and in that of the agent's body."""
     body, at = session.agent(agent), eye(session, agent)
-    facing = quat_from_euler([0.0, body.rotation, 0.0])
-    turn = matrix_from_quat(facing)
     if body.held is None:
-        position, quaternion = at + turn @ HAND[[0, 2, 1]], facing
-    else:
-        pose = session.scene.pose(body.held)
-        position, quaternion = pose[:3], pose[3:]
-    local = turn.T @ (position - at)
+        right, up, ahead = HAND
+        offset = right * right_vector(body.rotation) + ahead * facing_vector(body.rotation)
+        return {
+            "position": vector(to_unity(at + [*offset, up], session.objects.floor)),
+            "rotation": vector([0.0, wrap(body.rotation), 0.0]),
+            "localPosition": vector(HAND),
+            "localRotation": vector([0.0, 0.0, 0.0]),
+        }
+    facing = quat_from_euler([0.0, body.rotation, 0.0])
+    pose = session.scene.pose(body.held)
+    position, quaternion = pose[:3], pose[3:]
+    local = matrix_from_quat(facing).T @ (position - at)
     return {
         "position": vector(to_unity(position, session.objects.floor)),
         "rotation": vector(euler_from_quat(quaternion)),

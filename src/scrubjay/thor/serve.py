@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def serve(engine: Engine | FailedEngine, event: Event, connection: Connection) -> None:
     """Sends the first event, and answers a client's actions until it is gone."""
-    from scrubjay.thor.connection import ClientGone
+    from scrubjay.thor.connection import ClientGone, failure, words
 
     last = event
     try:
@@ -50,7 +50,8 @@ def serve(engine: Engine | FailedEngine, event: Event, connection: Connection) -
                 event = engine.step(action)
             except Exception as error:
                 traceback.print_exc()
-                event = failure(last, action, f"{action['action']} failed in the engine: {_words(error)}")
+                reason = f"{action['action']} failed in the engine: {words(error)}"
+                event = failure(last, action["action"], action.get("sequenceId", 0), reason)
             if not event.patch:
                 last = event
     except ClientGone:
@@ -101,8 +102,10 @@ def start(width: int, height: int) -> tuple[Engine | FailedEngine, Event]:
         engine = Engine(width, height)
         return engine, engine.first()
     except Exception as error:
+        from scrubjay.thor.connection import words
+
         traceback.print_exc()
-        failed = FailedEngine(width, height, f"Scrubjay's engine did not start: {_words(error)}")
+        failed = FailedEngine(width, height, f"Scrubjay's engine did not start: {words(error)}")
         return failed, failed.first()
 
 
@@ -127,7 +130,9 @@ class FailedEngine:
             return self._event(action, actionReturn=[f"FloorPlan{room}_physics" for room in range(1, 431)])
         if action["action"] == "Reset":
             return self._event(action)
-        return failure(self.first(), action, self._reason)
+        from scrubjay.thor.connection import failure
+
+        return failure(self.first(), action["action"], action.get("sequenceId", 0), self._reason)
 
     def close(self) -> None:
         """Nothing to close."""
@@ -140,22 +145,6 @@ class FailedEngine:
         return Event(
             {"agents": [agent], "thirdPartyCameras": [], "activeAgentId": 0, "sequenceId": sequence},
         )
-
-
-def failure(last: Event, action: Mapping[str, Any], words: str) -> Event:
-    """The last event again, as the answer to an action that failed."""
-    from scrubjay.thor.engine import Event
-
-    changes = {
-        "lastAction": action["action"], "lastActionSuccess": False, "errorMessage": words, "errorCode": "",
-        "actionReturn": None,
-    }  # fmt: skip
-    agents = [agent | changes for agent in last.message["agents"]]
-    return Event({**last.message, "agents": agents, "sequenceId": action.get("sequenceId", 0)}, last.images)
-
-
-def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, ScrubjayError) else f"{type(error).__name__}: {error}"
 
 
 if __name__ == "__main__":

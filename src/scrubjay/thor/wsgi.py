@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from scrubjay.errors import ThorError
-from scrubjay.thor.connection import ClientGone, Watch, image_bytes, parse_action, plain
+from scrubjay.thor.connection import ClientGone, Watch, drawn, image_bytes, parse_action, plain
 from scrubjay.thor.engine import Event
 
 IMAGES = {
@@ -31,7 +31,7 @@ class WsgiConnection:
 
     def exchange(self, event: Event) -> dict[str, Any]:
         """Sends an event and waits for the next action; raises ClientGone if there will be none."""
-        event = self._whole(event)
+        event = drawn(self._whole(event))
         boundary = uuid.uuid4().hex
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         try:
