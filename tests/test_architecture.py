@@ -10,8 +10,8 @@ import scrubjay
 
 ROOT = Path(scrubjay.__file__).parent
 ORDER = [
-    "errors", "files", "tree", "rooms", "sim", "game", "agent", "players", "spots", "placements", "envs", "evaluation",
-    "training", "api", "study", "viz", "web", "thor", "bench", "cli", "__main__", "__init__",
+    "errors", "files", "tree", "workers", "rooms", "sim", "game", "agent", "players", "spots", "placements", "envs",
+    "evaluation", "training", "api", "study", "viz", "web", "thor", "bench", "cli", "__main__", "__init__",
 ]  # fmt: skip
 """Folders and files at the package's top, in the order in which data flows."""
 ENGINES = {"mujoco", "mujoco_warp", "warp", "torch"}

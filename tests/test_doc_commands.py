@@ -23,7 +23,7 @@ FOLLOWED = ("add_a_task.md", "add_a_loss.md")
 PLACEHOLDERS = ("COMMAND", "PRESET", "...")
 SMALL = {
     "play": "--scene FloorPlan501 --no-video",
-    "spots": "--goal Bread --candidates 30 --processes 1",
+    "spots": "--goal Bread --candidates 30 --workers 1",
     "tournament": "--games 1 --size 56 --hiders random easy --seekers oracle",
     "train": "--scenes FloorPlan401 --updates 1 --copies 2 --minibatch-games 2 --validation-scenes FloorPlan421",
     "evaluate": "--games 1",
@@ -106,7 +106,7 @@ def test_the_commands_of_the_home_page_run_one_after_another(tmp_path, monkeypat
     small = SMALL | {
         "rooms": "FloorPlan501 FloorPlan502",
         "games": "--hider heuristic --seeker oracle",
-        "placements": "--count 3 --processes 1",
+        "placements": "--count 3 --workers 1",
         "train": SMALL["train"] + " --device cpu",
     }
     table = re.findall(r"^\| `(scrubjay [^`]+)`", (ROOT / "docs" / "index.md").read_text(), re.M)

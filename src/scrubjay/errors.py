@@ -24,6 +24,10 @@ class ProcessError(ScrubjayError, RuntimeError):
     """A child process that died, or whose work failed."""
 
 
+class ClusterError(ScrubjayError, RuntimeError):
+    """A cluster that cannot be reached or used."""
+
+
 class PhysicsError(ProcessError):
     """A physics process that died, or whose physics failed."""
 

@@ -52,7 +52,8 @@ def test_rooms_as_json(tmp_path):
         (["story", "games.jsonl", "--number", "0"], "--number: 1 or more, not 0"),
         (["spots", "FloorPlan501", "--seed", "-1"], "--seed: 0 or more, not -1"),
         (["spots", "FloorPlan501", "--candidates", "0"], "--candidates: 1 or more, not 0"),
-        (["placements", "FloorPlan501", "--processes", "0"], "--processes: 1 or more, not 0"),
+        (["placements", "FloorPlan501", "--workers", "0"], "--workers: a number of processes from 1, ray, ray:auto, "),
+        (["spots", "FloorPlan501", "--workers", "banana"], "ray:HOST:PORT or ray://HOST:PORT, not banana"),
         (["tournament", "--size", "-224"], "--size: a multiple of 7, the cells of a side, not -224"),
         (["tournament", "--seed", "-1"], "--seed: 0 or more, not -1"),
         (["tournament", "--games", "0"], "--games: 1 or more, not 0"),
@@ -300,7 +301,7 @@ def test_a_tournament_of_two_seekers(tmp_path):
 
 
 def test_spots_are_made_and_kept(tmp_path):
-    args = ("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--processes", "1", "--out", "spots")
+    args = ("spots", "FloorPlan501", "--goal", "Cup", "--candidates", "12", "--workers", "1", "--out", "spots")
     done = scrubjay(*args, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (file,) = (tmp_path / "spots").rglob("*.json")
@@ -323,7 +324,7 @@ def placements(tmp_path_factory):
     return folder, done.stdout
 
 
-PLACEMENTS = ("foyer-1", "--goal", "Cup", "--count", "3", "--processes", "1", "--out", "made")
+PLACEMENTS = ("foyer-1", "--goal", "Cup", "--count", "3", "--workers", "1", "--out", "made")
 
 
 def test_placements_are_made_kept_and_drawn(placements, monkeypatch, capsys):

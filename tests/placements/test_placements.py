@@ -32,6 +32,7 @@ from scrubjay.sim.physics import Physics
 from scrubjay.sim.physics_pool import physics_state
 from scrubjay.sim.pose import REACH, AgentPose, reach
 from scrubjay.sim.world import World
+from scrubjay.workers.pool import ProcessWorkers
 
 DROP = action_index("DropObject")
 HERE = AgentPose(0.0, 0.0, 90.0, True)
@@ -250,7 +251,6 @@ def test_existing_files_are_kept(tmp_path):
         (["foyer-1", "FloorPlan999"], ["Cup"], {}, "unknown scene 'FloorPlan999'"),
         (["foyer-1"], ["Cup", "Spoon"], {}, "unknown goal object 'Spoon'"),
         (["foyer-1"], ["Cup"], {"count": 0}, "at least one placement"),
-        (["foyer-1"], ["Cup"], {"processes": 0}, "at least one process"),
     ],
 )
 def test_arguments_are_checked_before_anything_is_made(tmp_path, scenes, goals, numbers, what):
@@ -263,7 +263,7 @@ def test_a_killed_run_resumes(tmp_path):
     """Its files are whole and kept, its processes end with it, and the result is that of an uninterrupted run."""
     goals = ["Cup", "Knife", "Tomato"]
     paths = [placements_path(tmp_path, "foyer-1", goal) for goal in goals]
-    arguments = (["foyer-1"], goals, tmp_path, print, 1, 0, 2)
+    arguments = (["foyer-1"], goals, tmp_path, print, 1, 0, ProcessWorkers(2))
     run = multiprocessing.get_context("spawn").Process(target=make_placement_files, args=arguments)
     run.start()
     assert _soon(lambda: any(path.exists() for path in paths))

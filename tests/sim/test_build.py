@@ -13,7 +13,7 @@ import scrubjay
 from scrubjay.errors import ProcessError, RoomError
 from scrubjay.rooms.generate import make_room
 from scrubjay.sim.build import build_rooms
-from scrubjay.sim.processes import ProcessPool
+from scrubjay.workers.processes import ProcessPool
 
 SCENES = [f"foyer-{seed}" for seed in range(8)]
 SCRIPT = f"""

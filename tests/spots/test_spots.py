@@ -32,6 +32,7 @@ from scrubjay.spots.spots import (
     save_spots,
     spots_path,
 )
+from scrubjay.workers.pool import ProcessWorkers
 
 SCENE = "FloorPlan7"
 COUNT = 8
@@ -273,7 +274,6 @@ def test_existing_files_are_not_made_again(tmp_path):
         (["foyer-1", "FloorPlan999"], ["Cup"], {}, "unknown scene 'FloorPlan999'"),
         (["foyer-1"], ["Cup", "Spoon"], {}, "unknown goal object 'Spoon'"),
         (["foyer-1"], ["Cup"], {"candidates": 0}, "at least one candidate"),
-        (["foyer-1"], ["Cup"], {"processes": 0}, "at least one process"),
     ],
 )
 def test_invalid_arguments_write_no_file(tmp_path, scenes, goals, numbers, what):
@@ -285,7 +285,12 @@ def test_invalid_arguments_write_no_file(tmp_path, scenes, goals, numbers, what)
 def test_processes_make_the_same_files(tmp_path):
     progress: list[tuple[int, int]] = []
     make_spot_files(
-        ["foyer-1"], ["Cup", "Tomato"], tmp_path, lambda *done: progress.append(done), candidates=2, processes=2
+        ["foyer-1"],
+        ["Cup", "Tomato"],
+        tmp_path,
+        lambda *done: progress.append(done),
+        candidates=2,
+        workers=ProcessWorkers(2),
     )
     assert progress == [(0, 2), (1, 2), (2, 2)]
     assert load_spots(spots_path(tmp_path, "foyer-1", "Cup")) == make_spots("foyer-1", "Cup", 2)
@@ -295,7 +300,7 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path):
     """Its child processes end with it, its complete files are kept, and the result equals an uninterrupted run's."""
     goals = ["Cup", "Knife", "Tomato", "Bread"]
     paths = [spots_path(tmp_path, "foyer-1", goal) for goal in goals]
-    arguments = (["foyer-1"], goals, tmp_path, print, 3, 0, 2)
+    arguments = (["foyer-1"], goals, tmp_path, print, 3, 0, ProcessWorkers(2))
     run = multiprocessing.get_context("spawn").Process(target=make_spot_files, args=arguments)
     run.start()
     assert _wait_for(lambda: any(path.exists() for path in paths))

@@ -109,7 +109,7 @@ def read(folder):
 
 
 def test_every_source_has_a_row_for_each_size_and_the_page_shows_them(data, agents, tmp_path):
-    study = DynamicStudy(data, agents, [load_encoder("random")], tmp_path, TINY, processes=1)
+    study = DynamicStudy(data, agents, [load_encoder("random")], tmp_path, TINY)
     result = study.run()
     rows = read(tmp_path)
     assert tuple(rows[0]) == FIELDS
@@ -144,13 +144,13 @@ def test_every_source_has_a_row_for_each_size_and_the_page_shows_them(data, agen
 def test_an_interrupted_study_continues_and_equals_an_unbroken_one(part, data, agents, tmp_path):
     some = {"contained": data["contained"], "tracking": data["tracking"]}
     scale = DynamicScale((8,), 2)
-    DynamicStudy(some, agents, [], tmp_path / "whole", scale, processes=1).run()
+    DynamicStudy(some, agents, [], tmp_path / "whole", scale).run()
 
     def interrupt(done: int, total: int, what: str) -> None:
         if what == part:
             raise KeyboardInterrupt
 
-    cut = DynamicStudy(some, agents, [], tmp_path / "cut", scale, processes=1)
+    cut = DynamicStudy(some, agents, [], tmp_path / "cut", scale)
     with pytest.raises(KeyboardInterrupt):
         cut.run(interrupt)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "cut").rglob("*.npy")}
@@ -162,7 +162,7 @@ def test_an_interrupted_study_continues_and_equals_an_unbroken_one(part, data, a
 
 def test_features_travel_without_images(data, agents, tmp_path):
     some = {name: data[name] for name in ("tracking", "rotation")}
-    here = DynamicStudy(some, agents, [], tmp_path / "here", TINY, processes=1)
+    here = DynamicStudy(some, agents, [], tmp_path / "here", TINY)
     said: list[str] = []
     paths = here.compute_features(lambda done, total, what: said.append(f"{what}: {done}/{total}"))
     assert not (tmp_path / "here" / "probes").exists() and not (tmp_path / "here" / "dynamic.csv").exists()
@@ -173,7 +173,7 @@ def test_features_travel_without_images(data, agents, tmp_path):
         shutil.copytree(each.folder, tmp_path / "data" / name, ignore=shutil.ignore_patterns("images.npy"))
     shutil.copytree(tmp_path / "here" / "features", tmp_path / "there" / "features")
     carried = {name: SequenceData(tmp_path / "data" / name, name) for name in some}
-    there = DynamicStudy(carried, agents, [], tmp_path / "there", TINY, processes=1)
+    there = DynamicStudy(carried, agents, [], tmp_path / "there", TINY)
     result = there.run()
     here.fit()
     for name in ("dynamic.csv", "odds.csv", "agents.json", "encoders.json"):
@@ -184,7 +184,7 @@ def test_features_travel_without_images(data, agents, tmp_path):
     assert not carried["tracking"].has_images and data["tracking"].has_images
     with pytest.raises(DataError, match=r"the images are not here: copy images.npy of its blocks, too"):
         carried["tracking"].images(np.array([0]))
-    other = DynamicStudy(carried, {"other": untrained(SMALL, 7)}, [], tmp_path / "there", TINY, processes=1)
+    other = DynamicStudy(carried, {"other": untrained(SMALL, 7)}, [], tmp_path / "there", TINY)
     with pytest.raises(DataError, match="neither images nor features of other, other"):
         other.run()
 
@@ -208,7 +208,7 @@ def test_the_command_measures_agents_in_data_that_is_there(data, agents, tmp_pat
     folder = str(data["contained"].folder.parent)
     words = ["--agents", str(tmp_path / "weights"), "random", "--experiments", "contained", "--data", folder]
     out = tmp_path / "out"
-    command = ["scrubjay", "study", "dynamic", *words, "--scale", "mini", "--out", str(out), "--processes", "1"]
+    command = ["scrubjay", "study", "dynamic", *words, "--scale", "mini", "--out", str(out), "--workers", "1"]
     monkeypatch.setattr(sys, "argv", command)
     main()
     assert capsys.readouterr().out.strip() == str(out / "index.html")

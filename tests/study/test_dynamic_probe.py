@@ -8,7 +8,6 @@ import pytest
 from scrubjay.errors import DataError, ProbeError
 from scrubjay.study.dynamic_probe import (
     VARIANCE,
-    Fitters,
     Probes,
     ProbeTable,
     Score,
@@ -18,6 +17,7 @@ from scrubjay.study.dynamic_probe import (
     mean_score,
     principal_components,
 )
+from scrubjay.workers.pool import ProcessWorkers
 
 
 def grid(copies: int = 2, balance: bool = False, share: float = 0.5, seed: int = 0) -> ProbeTable:
@@ -118,8 +118,8 @@ def test_interrupted_probes_continue_and_equal_unbroken_ones(tmp_path):
     seen = []
     cut = probes.run(path, lambda *numbers: seen.append(numbers))
     assert seen[0] == (2, 4)
-    with Fitters(2) as fitters:
-        whole = Probes(table, tmp_path / "whole", (50,), 4, fitters=fitters).run(path)
+    with ProcessWorkers(2) as workers:
+        whole = Probes(table, tmp_path / "whole", (50,), 4, workers=workers).run(path)
     assert all(np.array_equal(*pair) for pair in zip(cut.values, whole.values, strict=True))
     next((tmp_path / "cut").iterdir()).write_bytes(b"no")
     with pytest.raises(DataError, match="delete the file"):

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import tyro
 
+from scrubjay.workers.choose import CHOICES, is_name
+
 
 def _bounded(read: Callable[[str], Any], is_allowed: Callable[[Any], bool], bounds: str, optional: bool = False) -> Any:
     def parse(words: list[str]) -> Any:
@@ -28,7 +30,7 @@ def _bounded(read: Callable[[str], Any], is_allowed: Callable[[Any], bool], boun
         nargs=1,
         metavar=read.__name__.upper(),
         instance_from_str=parse,
-        is_instance=lambda value: not isinstance(value, str),
+        is_instance=lambda value: value is None or isinstance(value, str) == (read is str),
         str_from_instance=lambda value: [str(value)],
     )
 
@@ -42,6 +44,7 @@ def _is_image_size(size: int) -> bool:
 _POSITIVE = int, lambda value: value >= 1, "1 or more"
 _POSITIVE_FLOAT = float, lambda value: 0 < value < math.inf, "a number above 0"
 _IMAGE_SIZE = int, _is_image_size, "a multiple of 7, the cells of a side"
+_WORKERS = str, is_name, CHOICES
 
 Positive = Annotated[int, _bounded(*_POSITIVE)]
 PositiveOrNone = Annotated[int | None, _bounded(*_POSITIVE, optional=True)]
@@ -51,3 +54,7 @@ PositiveFloat = Annotated[float, _bounded(*_POSITIVE_FLOAT)]
 PositiveFloatOrNone = Annotated[float | None, _bounded(*_POSITIVE_FLOAT, optional=True)]
 ImageSize = Annotated[int, _bounded(*_IMAGE_SIZE)]
 ImageSizeOrNone = Annotated[int | None, _bounded(*_IMAGE_SIZE, optional=True)]
+WorkerNames = Annotated[str, _bounded(*_WORKERS)]
+WorkerNamesOrNone = Annotated[str | None, _bounded(*_WORKERS, optional=True)]
+ALSO_PROCESSES = tyro.conf.arg(aliases=("--processes",))
+"""Of --workers where recorded commands call it so."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from scrubjay.agent.agent import Agent
 from scrubjay.cli.terminal import progress_bar
@@ -14,6 +15,7 @@ from scrubjay.study.foyer_data import CONTAINED_SCALES, TRACKING_SCALES
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import load_agent_named
 from scrubjay.training.named_agents import name_folders
+from scrubjay.workers.base import Workers
 
 NAMES = ("contained", "tracking", "rotation", "space")
 """Experiments that have data of their own."""
@@ -38,7 +40,13 @@ def check_experiments(experiments: Sequence[str]) -> None:
 
 
 def make_data(
-    folder: Path, experiments: Sequence[str], seeker: Agent, scale: str, device: str, made: bool
+    folder: Path,
+    experiments: Sequence[str],
+    seeker: Agent,
+    scale: str,
+    device: str,
+    made: bool,
+    workers: Workers | None = None,
 ) -> dict[str, SequenceData]:
     """The data of experiments; where it is `made` here, what is missing is made first. Else what a folder lacks is left
     out, unless it was asked for."""
@@ -48,7 +56,7 @@ def make_data(
             continue
         if made and not _lacks_images(folder / name, name):
             with progress_bar(f"Data: {name}") as progress:
-                _make(name, folder / name, seeker, scale, device, progress)
+                _make(name, folder / name, seeker, scale, device, progress, workers)
         data[name] = SequenceData(folder / name, name)
     if not data:
         raise DataError(f"{folder}: no data of {', '.join(NAMES)}")
@@ -64,14 +72,21 @@ def _lacks_images(folder: Path, name: str) -> bool:
 
 
 def _make(
-    name: str, folder: Path, seeker: Agent, scale: str, device: str, progress: Callable[[int, int], None]
+    name: str,
+    folder: Path,
+    seeker: Agent,
+    scale: str,
+    device: str,
+    progress: Callable[[int, int], None],
+    workers: Workers | None,
 ) -> None:
     """Makes what an experiment's data lacks."""
+    how: dict[str, Any] = {"device": device, "progress": progress, "workers": workers}
     if name == "contained":
-        foyer_data.make_contained_data(folder, CONTAINED_SCALES[scale], device=device, progress=progress)
+        foyer_data.make_contained_data(folder, CONTAINED_SCALES[scale], **how)
     elif name == "tracking":
-        foyer_data.make_tracking_data(folder, TRACKING_SCALES[scale], device=device, progress=progress)
+        foyer_data.make_tracking_data(folder, TRACKING_SCALES[scale], **how)
     elif name == "rotation":
-        rotation_data.make_rotation_data(folder, seeker, rotation_data.SCALES[scale], device=device, progress=progress)
+        rotation_data.make_rotation_data(folder, seeker, rotation_data.SCALES[scale], **how)
     else:
-        space_data.make_space_data(folder, space_data.SCALES[scale], device=device, progress=progress)
+        space_data.make_space_data(folder, space_data.SCALES[scale], **how)

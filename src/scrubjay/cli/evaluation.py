@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from scrubjay.cli.arguments import ImageSize, ImageSizeOrNone, Natural, Positive
+from scrubjay.cli.arguments import ImageSize, ImageSizeOrNone, Natural, Positive, WorkerNames
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
@@ -23,6 +23,7 @@ def tournament(
     at_once: Positive = 4,
     renderer: Renderer = "auto",
     device: str = "cpu",
+    workers: WorkerNames = "1",
     out: Path = Path("out/tournament"),
 ) -> None:
     """Plays hiders and sets of spots against seekers; an interrupted tournament continues where it stopped.
@@ -44,6 +45,8 @@ def tournament(
         at_once: Games in parallel; on a GPU use many.
         renderer: The renderer.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; each plays in as many
+            rooms at a time as there are games at once.
         out: Output folder.
     """
     from scrubjay.evaluation.tournament import TournamentPlan, play_tournament
@@ -52,14 +55,15 @@ def tournament(
     from scrubjay.spots.spots import DIFFICULTIES
     from scrubjay.training.named_agents import load_agents, name_folders
     from scrubjay.viz.tournament import write_results
+    from scrubjay.workers.choose import open_workers
 
     trained = load_agents(name_folders(agents, (*HIDERS, *SEEKERS, *DIFFICULTIES)), device)
     digests = {name: agent.digest for name, agent in trained.items()}
     if hiders is None:
         hiders = ("random", "heuristic", *(DIFFICULTIES if spots else ()))
     plan = TournamentPlan(hiders, seekers, expand_scenes(rooms), games, seed, spots, size, renderer, device, at_once)
-    with progress_bar("Games") as update:
-        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update, digests)
+    with open_workers(workers) as crew, progress_bar("Games") as update:
+        hidings = play_tournament(plan, {**HIDERS, **trained}, {**SEEKERS, **trained}, out, update, digests, crew)
     text, results = write_results(hidings, out)
     print(text)
     print_json(results)
@@ -75,6 +79,7 @@ def plan(
     at_once: Positive = 4,
     renderer: Renderer = "auto",
     device: str = "cpu",
+    workers: WorkerNames = "1",
     trust_code: bool = False,
     out: Path = Path("out/trials"),
 ) -> None:
@@ -92,6 +97,8 @@ def plan(
         at_once: Games in parallel; on a GPU use many.
         renderer: The renderer.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; each plays in as many
+            rooms at a time as there are games at once.
         trust_code: Allow agents whose encoder is python:... to import that code.
         out: Output folder.
     """
@@ -107,6 +114,7 @@ def plan(
     from scrubjay.sim.render.make import check_device
     from scrubjay.training.named_agents import load_agents, plan_folders
     from scrubjay.viz.plan_results import write_plan_results
+    from scrubjay.workers.choose import open_workers
 
     path = plan_path(plan)
     loaded = load_plan(path)
@@ -116,8 +124,8 @@ def plan(
     for sentence in planned.skipped:
         err.print(sentence, soft_wrap=True)
     digests = {name: agent.digest for name, agent in agents.items()}
-    with progress_bar("Games") as update:
-        hidings, records = play_plan(planned, agents, out, update, digests, renderer, device, at_once)
+    with open_workers(workers) as crew, progress_bar("Games") as update:
+        hidings, records = play_plan(planned, agents, out, update, digests, renderer, device, at_once, crew)
     results = out / path.stem
     for name, hidden in records.items():
         save_records(hidden, results / "records" / f"{name}.jsonl")
@@ -141,6 +149,7 @@ def milestones(
     at_once: Positive = 4,
     renderer: Renderer = "auto",
     device: str = "cpu",
+    workers: WorkerNames = "1",
     trust_code: bool = False,
     out: Path = Path("out/milestones"),
 ) -> None:
@@ -163,6 +172,8 @@ def milestones(
         at_once: Games in parallel; on a GPU use many.
         renderer: The renderer.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; each plays in as many
+            rooms at a time as there are games at once.
         trust_code: Allow agents whose encoder is python:... to import that code.
         out: Output folder.
     """
@@ -176,6 +187,7 @@ def milestones(
     from scrubjay.training.milestones import common_image_size, find_milestones, with_own_seeds
     from scrubjay.training.named_agents import load_agents
     from scrubjay.viz.milestone_page import shown_scenes, write_milestones
+    from scrubjay.workers.choose import open_workers
 
     if not runs:
         raise ValueError("name at least one run")
@@ -201,8 +213,8 @@ def milestones(
         err.print(sentence, soft_wrap=True)
     digests = {name: agent.digest for name, agent in agents.items()}
     autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
-    with progress_bar("Games") as update, autocast:
-        hidings = play_tournament(plan, all_hiders, all_seekers, out, update, digests)
+    with open_workers(workers) as crew, progress_bar("Games") as update, autocast:
+        hidings = play_tournament(plan, all_hiders, all_seekers, out, update, digests, crew)
     with progress_bar("Games to draw") as update:
         write_milestones(plan, found, agents, hidings, out, drawn, notes, update)
     print(out / "index.html")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from scrubjay.cli.arguments import Natural, Positive
+from scrubjay.cli.arguments import ALSO_PROCESSES, Natural, Positive, WorkerNames
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
 
 
@@ -185,7 +185,7 @@ def spots(
     /,
     goal: tuple[str, ...] = (),
     candidates: Positive = 400,
-    processes: Positive = 2,
+    workers: Annotated[WorkerNames, ALSO_PROCESSES] = "2",
     seed: Natural = 0,
     out: Path = Path("out/spots"),
 ) -> None:
@@ -195,13 +195,14 @@ def spots(
         scenes: Scenes, or splits as for `tournament`; by default all train, validation and test rooms.
         goal: Objects to hide, of Bread, Cup, Knife, Plunger and Tomato; by default all five.
         candidates: Settled placements tried for each file.
-        processes: Parallel processes.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster.
         seed: The same seed makes the same spots.
         out: Output folder; or a .json file for one room and one object.
     """
     from scrubjay.rooms.generate import expand_scenes
     from scrubjay.rooms.room import GOALS
     from scrubjay.spots.spots import make_spot_files, make_spots, save_spots
+    from scrubjay.workers.choose import open_workers
 
     if out.suffix == ".json":
         if len(scenes) != 1 or len(goal) != 1:
@@ -209,8 +210,8 @@ def spots(
         save_spots(make_spots(scenes[0], goal[0], candidates, seed), out)
     else:
         wanted = expand_scenes(scenes or ("train", "validation", "test"))
-        with progress_bar("Spots") as update:
-            make_spot_files(wanted, goal or GOALS, out, update, candidates, seed, processes)
+        with open_workers(workers) as crew, progress_bar("Spots") as update:
+            make_spot_files(wanted, goal or GOALS, out, update, candidates, seed, crew)
     print(out)
 
 
@@ -219,7 +220,7 @@ def placements(
     /,
     goal: tuple[str, ...] = (),
     count: Positive = 90,
-    processes: Positive = 2,
+    workers: Annotated[WorkerNames, ALSO_PROCESSES] = "2",
     seed: Natural = 0,
     page: Path | None = None,
     out: Path = Path("out/placements"),
@@ -230,7 +231,7 @@ def placements(
         scenes: Scenes; by default all train, validation and test rooms.
         goal: Objects to place, of Bread, Cup, Knife, Plunger and Tomato; by default all five.
         count: Placements in each file, a third of them on top, contained and behind each, if the room has so many.
-        processes: Parallel processes.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster.
         seed: The same seed makes the same placements.
         page: Also draw some of each file into this HTML file.
         out: Output folder.
@@ -239,10 +240,11 @@ def placements(
     from scrubjay.placements.placements import load_placement_files
     from scrubjay.rooms.generate import expand_scenes
     from scrubjay.rooms.room import GOALS
+    from scrubjay.workers.choose import open_workers
 
     wanted = expand_scenes(scenes or ("train", "validation", "test"))
-    with progress_bar("Placements") as tell:
-        make_placement_files(wanted, goal or GOALS, out, tell, count, seed, processes)
+    with open_workers(workers) as crew, progress_bar("Placements") as tell:
+        make_placement_files(wanted, goal or GOALS, out, tell, count, seed, crew)
     print(out)
     if page:
         from scrubjay.viz.placements import write_placements_page

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from scrubjay.cli.arguments import Natural
-from scrubjay.cli.terminal import parse_labels, progress_bar
+from scrubjay.cli.arguments import Natural, WorkerNamesOrNone
+from scrubjay.cli.terminal import open_crew, parse_labels, progress_bar
 
 
 def static_data(
@@ -16,6 +16,7 @@ def static_data(
     seed: Natural = 0,
     renderer: Literal["warp", "opengl"] = "warp",
     device: str = "cpu",
+    workers: WorkerNamesOrNone = None,
 ) -> None:
     """Makes the synthetic images of the static experiments, with the labels of all seven tasks, and a page of samples.
 
@@ -27,13 +28,15 @@ def static_data(
         seed: Seed of places, openables and objects.
         renderer: The renderer.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; by default other processes
+            prepare rooms, and this one renders.
     """
     from scrubjay.study.static_data import StaticData
     from scrubjay.study.static_generate import SCALES, make_static_data
     from scrubjay.viz.static_samples import write_samples_page
 
-    with progress_bar("Images") as progress:
-        make_static_data(out, SCALES[scale].counts(), seed, renderer, device, progress)
+    with open_crew(workers) as crew, progress_bar("Images") as progress:
+        make_static_data(out, SCALES[scale].counts(), seed, renderer, device, progress, crew)
     write_samples_page(StaticData(out), out / "samples.html")
     print(out / "samples.html")
 
@@ -44,6 +47,7 @@ def contained_data(
     seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
+    workers: WorkerNamesOrNone = None,
 ) -> None:
     """Makes the sequences of "contained or behind": pairs of objects carried into a receptacle or behind it.
 
@@ -55,13 +59,15 @@ def contained_data(
         seed: Seed of places.
         renderer: The renderer; by default the fastest that works on the device.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; by default other processes
+            prepare rooms, and this one renders.
     """
     from scrubjay.study.foyer_data import CONTAINED_SCALES, make_contained_data
     from scrubjay.study.sequences import SequenceData
     from scrubjay.viz.clips import write_contained_clips
 
-    with progress_bar("Blocks") as progress:
-        make_contained_data(out, CONTAINED_SCALES[scale], seed, renderer, device, progress)
+    with open_crew(workers) as crew, progress_bar("Blocks") as progress:
+        make_contained_data(out, CONTAINED_SCALES[scale], seed, renderer, device, progress, crew)
     write_contained_clips(SequenceData(out, "contained"), out / "clips.html")
     print(out / "clips.html")
 
@@ -72,6 +78,7 @@ def tracking_data(
     seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
+    workers: WorkerNamesOrNone = None,
 ) -> None:
     """Makes the sequences of occluded tracking: objects carried along a path behind a row of books.
 
@@ -83,13 +90,15 @@ def tracking_data(
         seed: Seed of books and paths.
         renderer: The renderer; by default the fastest that works on the device.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; by default other processes
+            prepare rooms, and this one renders.
     """
     from scrubjay.study.foyer_data import TRACKING_SCALES, make_tracking_data
     from scrubjay.study.sequences import SequenceData
     from scrubjay.viz.clips import write_tracking_clips
 
-    with progress_bar("Blocks") as progress:
-        make_tracking_data(out, TRACKING_SCALES[scale], seed, renderer, device, progress)
+    with open_crew(workers) as crew, progress_bar("Blocks") as progress:
+        make_tracking_data(out, TRACKING_SCALES[scale], seed, renderer, device, progress, crew)
     write_tracking_clips(SequenceData(out, "tracking"), out / "clips.html")
     print(out / "clips.html")
 
@@ -104,6 +113,7 @@ def static(
     device: str = "cpu",
     trust_code: bool = False,
     sizes: list[int] = [],  # noqa: B006
+    workers: WorkerNamesOrNone = None,
 ) -> None:
     """Measures what the static representations of encoders know: seven tasks, read out of their frozen features.
 
@@ -122,6 +132,8 @@ def static(
         device: cpu, cuda or cuda:N.
         trust_code: Allow encoders that are Python classes to run.
         sizes: Numbers of training examples, such as 75 300 1200 4800, for static_sizes.csv and a chart of them.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster, that make images, compute
+            features and train probes; by default this process. A cluster's machines must share the folders.
     """
     from scrubjay.sim.render.make import check_device
     from scrubjay.study.encoders import load_encoder
@@ -132,21 +144,23 @@ def static(
     from scrubjay.study.static_generate import make_static_data
     from scrubjay.viz.static_predictions import view_predictions
     from scrubjay.viz.static_study import write_static_page
+    from scrubjay.workers.base import HERE
 
     check_device(device)
     check_names(encoders, tasks)
     loaded = [load_encoder(name, trust_code) for name in encoders]
     compared = control if control in encoders else None
     record = StudyRecord(out, "static", device, scale=scale, control=compared)
-    if data is None:
-        data = out / "data"
-        with record.part("images"), progress_bar("Images") as progress:
-            make_static_data(data, DATA_SCALES[scale].counts(), device=device, progress=progress)
-    study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device, sizes)
-    with record.part("probes and statistics"), progress_bar("Probes") as progress:
-        rows = study.run(progress)
+    with open_crew(workers) as crew:
+        if data is None:
+            data = out / "data"
+            with record.part("images"), progress_bar("Images") as progress:
+                make_static_data(data, DATA_SCALES[scale].counts(), device=device, progress=progress, workers=crew)
+        study = StaticStudy(StaticData(data), loaded, out, SCALES[scale], compared, tasks or TASKS, device, sizes)
+        with record.part("probes and statistics"), progress_bar("Features and probes") as progress:
+            rows = study.run(progress, crew or HERE)
     with record.part("page"):
-        images = view_predictions(study.data, out, study.shown, encoders)
+        images = view_predictions(study.data, out, study.prober.shown, encoders)
     record.content["facts"] |= {"images": len(study.data), "data": study.digest}
     record.write()
     descriptions = [encoder.description.as_dict() for encoder in loaded]

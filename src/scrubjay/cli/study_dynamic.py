@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from scrubjay.cli.arguments import Natural, Positive, PositiveOrNone
-from scrubjay.cli.terminal import progress_bar
+from scrubjay.cli.arguments import ALSO_PROCESSES, Natural, PositiveOrNone, WorkerNamesOrNone
+from scrubjay.cli.terminal import open_crew, progress_bar
 
 
 def space_data(
@@ -16,6 +17,7 @@ def space_data(
     seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
+    workers: WorkerNamesOrNone = None,
 ) -> None:
     """Makes the sequences of the free space experiment: agents that turn round twice in kitchens and living rooms.
 
@@ -27,11 +29,13 @@ def space_data(
         seed: Seed of positions, rotations and directions.
         renderer: The renderer; by default the fastest that works on the device.
         device: cpu, cuda or cuda:N.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; by default other processes
+            prepare rooms, and this one renders.
     """
     from scrubjay.study.space_data import SCALES, make_space_data
 
-    with progress_bar("Scenes") as progress:
-        make_space_data(out, SCALES[scale], seed, renderer, device, progress)
+    with open_crew(workers) as crew, progress_bar("Scenes") as progress:
+        make_space_data(out, SCALES[scale], seed, renderer, device, progress, crew)
     print(out)
 
 
@@ -45,7 +49,7 @@ def rotation_data(
     seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
-    processes: Positive = 1,
+    workers: Annotated[WorkerNamesOrNone, ALSO_PROCESSES] = None,
     trust_code: bool = False,
 ) -> None:
     """Makes the sequences of the rotation experiment: seekers that turn away from what they could claim.
@@ -62,7 +66,8 @@ def rotation_data(
         seed: Seed of starts, actions and directions.
         renderer: The renderer; by default the fastest that works on the device.
         device: cpu, cuda or cuda:N.
-        processes: Processes that make spots.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster; by default other processes
+            prepare rooms, and this one renders.
         trust_code: Allow an agent whose encoder is a Python class to run.
     """
     from scrubjay.study.rotation_data import SCALES, make_rotation_data
@@ -71,8 +76,8 @@ def rotation_data(
     seeker = load_agent_named(agent, "paper" if scale == "paper" else "small", trust_code)
     chosen = SCALES[scale]
     chosen = replace(chosen, spots=spots_per_object or chosen.spots, steps=steps or chosen.steps)
-    with progress_bar("Scenes") as progress:
-        make_rotation_data(out, seeker, chosen, spots, seed, renderer, device, progress, processes)
+    with open_crew(workers) as crew, progress_bar("Scenes" if spots else "Spots and scenes") as progress:
+        make_rotation_data(out, seeker, chosen, spots, seed, renderer, device, progress, crew)
     print(out)
 
 
@@ -84,7 +89,7 @@ def dynamic(
     experiments: list[str] = [],  # noqa: B006
     scale: Literal["paper", "mini"] = "paper",
     device: str = "cpu",
-    processes: PositiveOrNone = None,
+    workers: Annotated[WorkerNamesOrNone, ALSO_PROCESSES] = None,
     features_only: bool = False,
     trust_code: bool = False,
 ) -> None:
@@ -102,7 +107,9 @@ def dynamic(
         experiments: Some of contained, tracking, rotation, space; by default all.
         scale: The paper's sizes, or a trial.
         device: cpu, cuda or cuda:N.
-        processes: Processes that fit probes; by default one per core.
+        workers: Processes, or ray, ray:auto, ray:HOST:PORT or ray://HOST:PORT for a cluster, that make data, compute
+            features and fit probes; by default this process, but for probes one per core. A cluster's machines must
+            share the folders.
         features_only: Compute features and stop. The same command without it fits the probes, also on another machine,
             to which `out` and the data were copied, the latter without its images (images.npy).
         trust_code: Allow encoders that are Python classes to run.
@@ -113,27 +120,30 @@ def dynamic(
     from scrubjay.study.encoders import load_encoder
     from scrubjay.study.record import StudyRecord
     from scrubjay.viz.dynamic_study import write_dynamic_page
+    from scrubjay.workers.base import HERE
+    from scrubjay.workers.pool import ProcessWorkers
 
     check_device(device)
     check_experiments(experiments)
     loaded = named_agents(agents, scale, trust_code)
     others = [load_encoder(name, trust_code) for name in encoders]
     seeker = next(iter(loaded.values()))
-    if data is not None:
-        sequences = make_data(data, experiments, seeker, scale, device, made=False)
-    record = StudyRecord(out, "dynamic", device, scale=scale, agents=", ".join(loaded))
-    if data is None:
-        with record.part("data"):
-            sequences = make_data(out / "data", experiments, seeker, scale, device, made=True)
-    study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device, processes)
-    record.content["facts"]["data"] = {name: each.digest for name, each in sequences.items()}
-    with record.part("features"), progress_bar("Features") as progress:
-        study.compute_features(progress)
-    if features_only:
-        print(out / "features")
-        return
-    with record.part("probes"), progress_bar("Probes") as progress:
-        result = study.fit(progress)
+    with open_crew(workers) as crew:
+        if data is not None:
+            sequences = make_data(data, experiments, seeker, scale, device, made=False)
+        record = StudyRecord(out, "dynamic", device, scale=scale, agents=", ".join(loaded))
+        if data is None:
+            with record.part("data"):
+                sequences = make_data(out / "data", experiments, seeker, scale, device, made=True, workers=crew)
+        study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device)
+        record.content["facts"]["data"] = {name: each.digest for name, each in sequences.items()}
+        with record.part("features"), progress_bar("Features") as progress:
+            study.compute_features(progress, crew or HERE)
+        if features_only:
+            print(out / "features")
+            return
+        with record.part("probes"), progress_bar("Probes") as progress, ProcessWorkers(os.cpu_count() or 1) as own:
+            result = study.fit(progress, crew or own)
     frames = sum(each.frames for each in sequences.values())
     facts = f"{sum(map(len, sequences.values())):,} sequences of {frames:,} frames. Scale {scale}."
     with record.part("page"):

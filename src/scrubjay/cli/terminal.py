@@ -11,6 +11,9 @@ from typing import Literal, Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from scrubjay.workers.base import Workers
+from scrubjay.workers.choose import open_workers
+
 Renderer = Literal["auto", "opengl", "warp"]
 err = Console(stderr=True)
 LINE_SECONDS = 30.0
@@ -34,6 +37,16 @@ def parse_labels(labels: Sequence[str]) -> dict[str, str]:
 def print_json(data: dict) -> None:
     """Prints one JSON object on one line."""
     print(json.dumps(data), flush=True)
+
+
+@contextmanager
+def open_crew(workers: str | None) -> Iterator[Workers | None]:
+    """The workers of this name; None for whoever works by default."""
+    if workers is None:
+        yield None
+        return
+    with open_workers(workers) as crew:
+        yield crew
 
 
 @contextmanager

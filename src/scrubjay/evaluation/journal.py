@@ -50,24 +50,66 @@ class HidingLine(BaseModel):
     """Metrics that the hiding has, by name."""
 
 
-class Journal:
-    """Finished games by match, and the scores of the hidings."""
+class Ledger:
+    """Finished games by match, and the scores of the hidings, in memory."""
+
+    def __init__(self) -> None:
+        self.hidings: dict[Match, Record] = {}
+        self.results: dict[Match, SearchResult] = {}
+        """Of searches."""
+        self.scores: dict[Match, Score] = {}
+        """Of hidings, by the search for them without a seeker."""
+
+    def add_game(self, match: Match, record: Record) -> None:
+        """Adds a finished game."""
+        # Searches are many and long: only their results stay in memory.
+        if match.seeker:
+            self.results[match] = search_result(record)
+        else:
+            self.hidings[match] = record
+
+    def add_score(self, search: Match, start: Record, score: Score) -> None:
+        """Adds a hiding's score; `start` is the record of the search for it before its first step."""
+        self.scores[search] = score
+
+    def has(self, match: Match) -> bool:
+        return match in (self.results if match.seeker else self.hidings)
+
+
+class Additions(Ledger):
+    """The part of a ledger that is about some scenes, and what is added to it, to be sent elsewhere."""
+
+    def __init__(self, ledger: Ledger, scenes: Collection[str]) -> None:
+        super().__init__()
+        self.hidings.update({match: record for match, record in ledger.hidings.items() if match.scene in scenes})
+        self.results.update({match: result for match, result in ledger.results.items() if match.scene in scenes})
+        self.scores.update({match: score for match, score in ledger.scores.items() if match.scene in scenes})
+        self.games_added: list[tuple[Match, Record]] = []
+        self.scores_added: list[tuple[Match, Record, Score]] = []
+
+    def add_game(self, match: Match, record: Record) -> None:
+        super().add_game(match, record)
+        self.games_added.append((match, record))
+
+    def add_score(self, search: Match, start: Record, score: Score) -> None:
+        super().add_score(search, start, score)
+        self.scores_added.append((search, start, score))
+
+
+class Journal(Ledger):
+    """A ledger that is a folder of files."""
 
     def __init__(self, folder: Path, size: int, agents: Mapping[str, str] = {}) -> None:
         """Reads the folder; RecordError if a file is broken, or its games have another image size.
 
         `agents` are the digests of trained players, by name. Games of others under the same names are refused.
         """
+        super().__init__()
         self.folder = folder
         stored = _read_agents(folder)
         if other := [name for name, digest in agents.items() if stored.get(name, digest) != digest]:
             raise RecordError(f"{folder} has games of another agent named {other[0]}: choose another folder")
         self._new_agents = {**stored, **agents} if agents.keys() - stored.keys() else {}
-        self.hidings: dict[Match, Record] = {}
-        self.results: dict[Match, SearchResult] = {}
-        """Of searches."""
-        self.scores: dict[Match, Score] = {}
-        """Of hidings, by the search for them without a seeker."""
         path = folder / GAMES_FILE
         for number, data in _read_lines(path):
             record = _read_record(path, number, data)
@@ -75,7 +117,7 @@ class Journal:
                 raise RecordError(
                     f"{folder} has games with images of {record.size} pixels, not {size}: choose another folder"
                 )
-            self._keep(match_of(record), record)
+            super().add_game(match_of(record), record)
         path = folder / HIDINGS_FILE
         for number, data in _read_lines(path):
             try:
@@ -93,22 +135,19 @@ class Journal:
             write_atomically(self.folder / AGENTS_FILE, json.dumps(self._new_agents, indent=1) + "\n")
             self._new_agents = {}
         _append(self.folder / GAMES_FILE, record.to_dict())
-        self._keep(match, record)
+        super().add_game(match, record)
 
     def add_score(self, search: Match, start: Record, score: Score) -> None:
-        """Appends a hiding's score; `start` is the record of the search for it before its first step."""
+        """Appends a hiding's score."""
         _append(self.folder / HIDINGS_FILE, {"record": start.to_dict(), "score": score.to_dict()})
-        self.scores[search] = score
+        super().add_score(search, start, score)
 
-    def has(self, match: Match) -> bool:
-        return match in (self.results if match.seeker else self.hidings)
-
-    def _keep(self, match: Match, record: Record) -> None:
-        # Searches are many and long: only their results stay in memory.
-        if match.seeker:
-            self.results[match] = search_result(record)
-        else:
-            self.hidings[match] = record
+    def append(self, additions: Additions) -> None:
+        """Appends what was added elsewhere."""
+        for game in additions.games_added:
+            self.add_game(*game)
+        for scored in additions.scores_added:
+            self.add_score(*scored)
 
 
 def load_searches(folder: Path, wanted: Collection[Match]) -> dict[Match, Record]:

@@ -36,6 +36,7 @@ from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.spots.spots import DIFFICULTIES
+from scrubjay.workers.base import HERE, Workers
 
 
 class PeopleRow(BaseModel):
@@ -177,6 +178,7 @@ def play_plan(
     renderer: str = "auto",
     device: str = "cpu",
     at_once: int = 4,
+    workers: Workers = HERE,
 ) -> tuple[list[Hiding], dict[str, list[Record]]]:
     """Plays what the folder's journal lacks. Returns all hidings, and the records of those from people's starts.
 
@@ -202,6 +204,7 @@ def play_plan(
         {name: seekers[name] for name in plan.seekers},
         journal,
         progress,
+        workers,
     )
     records: dict[str, list[Record]] = {}
     for trial in played:

@@ -25,6 +25,7 @@ from scrubjay.rooms.generate import SCENES, make_room
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.spots.spots import DIFFICULTIES, FILES, Spots, load_spots, spots_path
+from scrubjay.workers.base import HERE, Workers
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def play_tournament(
     folder: Path,
     progress: Progress = lambda done, total: None,
     agents: Mapping[str, str] = {},
+    workers: Workers = HERE,
 ) -> list[Hiding]:
     """Plays what the folder's journal lacks, and returns all hidings of the plan.
 
@@ -76,6 +78,7 @@ def play_tournament(
         {name: seekers[name] for name in plan.seekers},
         Journal(folder, plan.size, agents),
         progress,
+        workers,
     )
 
 

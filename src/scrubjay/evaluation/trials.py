@@ -10,10 +10,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+import torch
 
-from scrubjay.evaluation.journal import Journal, SearchResult
+from scrubjay.evaluation.journal import Additions, Journal, Ledger, SearchResult
 from scrubjay.evaluation.matches import Match, play_matches
 from scrubjay.evaluation.scores import Score, score
 from scrubjay.game.actions import Stage
@@ -23,11 +25,13 @@ from scrubjay.game.stages import LIMITS, SEEKER_STEPS
 from scrubjay.players.base import Player
 from scrubjay.rooms.directions import QUARTERS
 from scrubjay.rooms.room import GOALS
+from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.episodes import free_positions
 from scrubjay.spots.spots import Spot
+from scrubjay.workers.base import HERE, InProcess, Workers
 
 Players = Mapping[str, Callable[[int], Player]]
 """Factories by name, which take a seed."""
@@ -88,6 +92,7 @@ def play_trials(
     seekers: Players,
     journal: Journal,
     progress: Progress = lambda done, total: None,
+    workers: Workers = HERE,
 ) -> list[Hiding]:
     """Plays what the journal lacks, and returns all hidings.
 
@@ -98,35 +103,80 @@ def play_trials(
         hiders: The players of hidings.
         seekers: Those who search, all for every object.
         journal: Where games are kept.
-        progress: Called after every game.
+        progress: Called after every game, or after those of some rooms that a worker has played.
+        workers: Who plays. As many rooms as there are games at once are a task; games do not depend on who plays them.
     """
     scenes, total = tuple(games), sum(games.values())
-    rooms_at_once, limits = min(playing.at_once, len(scenes)), np.array(playing.limits)
-    hidings: list[Hiding] = []
-    for first in range(0, len(scenes), rooms_at_once):
-        done = itertools.count(sum(games[scene] for scene in scenes[:first]))
+    at_once = min(playing.at_once, len(scenes))
+    parts = [scenes[first : first + at_once] for first in range(0, len(scenes), at_once)]
+    trials: list[Sequence[Trial]] = []
 
-        def report(done: Iterator[int] = done) -> None:
-            progress(min(next(done), total), total)
+    def groups() -> Iterator[_Group]:
+        for number, part in enumerate(parts):
+            rooms = build_rooms(part)
+            trials_of = [trials_in(room) for room in rooms]
+            trials.extend(trials_of)
+            yield _Group(number * at_once, playing.at_once // at_once, rooms, trials_of)
 
-        report()
-        seed = int(np.random.SeedSequence([playing.seed, first]).generate_state(1)[0])
-        here = scenes[first : first + rooms_at_once]
-        with World(here, playing.at_once // rooms_at_once, playing.renderer, playing.size, playing.device) as world:
-            trials = [(room, trial) for room in world.rooms for trial in trials_in(room)]
-            for name in dict.fromkeys(trial.player for _, trial in trials if trial.player):
-                matches = [trial.match for _, trial in trials if trial.player == name]
-                _play_missing(journal, world, matches, hiders[name](seed), report, limits)
-            searches = [(trial.hider, _search(journal, world, room, trial)) for room, trial in trials]
-            for name, seeker in seekers.items():
-                matches = [replace(search, seeker=name) for _, search in searches if journal.scores[search].bfs_found]
-                _play_missing(journal, world, matches, seeker(seed), report, limits)
-        hidings += [
-            _hiding(hider, journal, search, seekers, journal.hidings[trial.match] if trial.player else None)
-            for (hider, search), (_, trial) in zip(searches, trials, strict=True)
-        ]
+    if isinstance(workers, InProcess):
+        # Every game is in the journal as soon as it has ended.
+        for part, group in zip(parts, groups(), strict=True):
+            done = itertools.count(sum(games[scene] for scene in scenes[: scenes.index(part[0])]))
+
+            def report(done: Iterator[int] = done) -> None:
+                progress(min(next(done), total), total)
+
+            report()
+            _play_group(playing, hiders, seekers, group, journal, report)
+    else:
+        progress(0, total)
+        play, done_games = partial(_play_apart, playing, hiders, seekers, torch.is_autocast_enabled("cuda")), 0
+        tasks = ((group, Additions(journal, part)) for part, group in zip(parts, groups(), strict=True))
+        for number, additions in workers.map(play, tasks, gpu=playing.device.startswith("cuda")):
+            journal.append(additions)
+            done_games += sum(games[scene] for scene in parts[number])
+            progress(min(done_games, total), total)
     progress(total, total)
-    return hidings
+    return [_hiding(trial, journal, seekers) for each in trials for trial in each]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rooms whose trials are played side by side."""
+
+    number: int
+    """Of the first room among all: what is sampled depends on it."""
+    copies: int
+    """Games at once in each room."""
+    rooms: Sequence[CompiledRoom]
+    trials: Sequence[Sequence[Trial]]
+    """Of each room."""
+
+
+def _play_group(
+    playing: Playing, hiders: Players, seekers: Players, group: _Group, ledger: Ledger, report: Callable[[], None]
+) -> None:
+    """Plays what the ledger lacks of a group."""
+    limits = np.array(playing.limits)
+    seed = int(np.random.SeedSequence([playing.seed, group.number]).generate_state(1)[0])
+    with World(group.rooms, group.copies, playing.renderer, playing.size, playing.device) as world:
+        trials = [(room, trial) for room, own in zip(group.rooms, group.trials, strict=True) for trial in own]
+        for name in dict.fromkeys(trial.player for _, trial in trials if trial.player):
+            matches = [trial.match for _, trial in trials if trial.player == name]
+            _play_missing(ledger, world, matches, hiders[name](seed), report, limits)
+        searches = [_scored(ledger, world, room, trial) for room, trial in trials]
+        for name, seeker in seekers.items():
+            matches = [replace(search, seeker=name) for search in searches if ledger.scores[search].bfs_found]
+            _play_missing(ledger, world, matches, seeker(seed), report, limits)
+
+
+def _play_apart(
+    playing: Playing, hiders: Players, seekers: Players, autocast: bool, group: _Group, additions: Additions
+) -> Additions:
+    """A worker's part: what it adds to the games that there are."""
+    with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+        _play_group(playing, hiders, seekers, group, additions, lambda: None)
+    return additions
 
 
 def hiding_specs(room: CompiledRoom, seed: int) -> Iterator[EpisodeSpec]:
@@ -155,32 +205,34 @@ def search_after(record: Record) -> EpisodeSpec:
 
 
 def _play_missing(
-    journal: Journal,
+    ledger: Ledger,
     world: World,
     matches: Sequence[Match],
     player: Player,
     report: Callable[[], None],
     limits: np.ndarray,
 ) -> None:
-    """Plays the matches that the journal lacks."""
-    missing = [match for match in matches if not journal.has(match)]
+    """Plays the matches that the ledger lacks."""
+    missing = [match for match in matches if not ledger.has(match)]
     for _ in range(len(matches) - len(missing)):
         report()
     for match, record in play_matches(world, missing, player, limits) if missing else ():
-        journal.add_game(match, record)
+        ledger.add_game(match, record)
         report()
 
 
-def _search(journal: Journal, world: World, room: CompiledRoom, trial: Trial) -> Match:
-    """The search, without a seeker yet, for a trial's object; scores the hiding if the journal has not."""
-    match, record = trial.match, None
-    if trial.player:
-        record = journal.hidings[match]
-        match = replace(match, spec=search_after(record))
-    if match not in journal.scores:
-        unplayed = _unplayed_record(match, world, room)
-        journal.add_score(match, unplayed, score(record or unplayed, room))
-    return match
+def _search(ledger: Ledger, trial: Trial) -> Match:
+    """The search, without a seeker yet, for a trial's object."""
+    return replace(trial.match, spec=search_after(ledger.hidings[trial.match])) if trial.player else trial.match
+
+
+def _scored(ledger: Ledger, world: World, room: CompiledRoom, trial: Trial) -> Match:
+    """The search for a trial's object; scores the hiding if the ledger has not."""
+    search = _search(ledger, trial)
+    if search not in ledger.scores:
+        unplayed = _unplayed_record(search, world, room)
+        ledger.add_score(search, unplayed, score(ledger.hidings[trial.match] if trial.player else unplayed, room))
+    return search
 
 
 def _unplayed_record(match: Match, world: World, room: CompiledRoom) -> Record:
@@ -190,9 +242,11 @@ def _unplayed_record(match: Match, world: World, room: CompiledRoom) -> Record:
     return record
 
 
-def _hiding(hider: str, journal: Journal, search: Match, seekers: Players, record: Record | None) -> Hiding:
-    hiding_score, not_found = journal.scores[search], SearchResult(False, SEEKER_STEPS, 0)
+def _hiding(trial: Trial, ledger: Ledger, seekers: Players) -> Hiding:
+    search = _search(ledger, trial)
+    hiding_score, not_found = ledger.scores[search], SearchResult(False, SEEKER_STEPS, 0)
     results = {
-        name: journal.results[replace(search, seeker=name)] if hiding_score.bfs_found else not_found for name in seekers
+        name: ledger.results[replace(search, seeker=name)] if hiding_score.bfs_found else not_found for name in seekers
     }
-    return Hiding(search.scene, hider, search.spec.goal, hiding_score, results, record)
+    record = ledger.hidings[trial.match] if trial.player else None
+    return Hiding(search.scene, trial.hider, search.spec.goal, hiding_score, results, record)

@@ -35,9 +35,9 @@ from scrubjay.sim.containment import Containment
 from scrubjay.sim.physics import Physics, within_hands_reach
 from scrubjay.sim.physics_pool import physics_state
 from scrubjay.sim.pose import REACH, reach
-from scrubjay.sim.processes import make_missing_files
 from scrubjay.sim.state import State
 from scrubjay.sim.world import HAND_MOVES, HAND_TURNS, World
+from scrubjay.workers.base import HERE, Workers, make_missing_files
 
 COUNT = 90
 """Placements of a room and a goal object, a third of each modality."""
@@ -246,15 +246,13 @@ def make_placement_files(
     progress: Callable[[int, int], None] = lambda done, total: None,
     count: int = COUNT,
     seed: int = 0,
-    processes: int = 1,
+    workers: Workers = HERE,
 ) -> None:
     """Makes the files that the folder lacks, one for each room and goal object; reports how many are done."""
     for goal in goals:
         _check(goal, count)
-    if processes < 1:
-        raise PlacementError(f"at least one process makes placements, not {processes}")
     for scene in set(scenes) - set(SCENES):
         make_room(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     requests = {placements_path(folder, *pair): (*pair, count, seed) for pair in pairs}
-    make_missing_files(requests, make_placements, load_placements, save_placements, progress, processes)
+    make_missing_files(requests, make_placements, load_placements, save_placements, progress, workers)

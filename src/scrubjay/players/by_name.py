@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from scrubjay.players.base import Player, RandomPlayer
 from scrubjay.players.hiders import HeuristicHider
@@ -10,13 +11,13 @@ from scrubjay.players.seekers import breadth_first_seeker, frontier_seeker, orac
 
 HIDERS: dict[str, Callable[[int], Player]] = {
     "random": RandomPlayer,
-    "possible": lambda seed: RandomPlayer(seed, possible=True),
+    "possible": partial(RandomPlayer, possible=True),
     "heuristic": HeuristicHider,
 }
 """Factories that take a seed. Hiders play all stages but S."""
 SEEKERS: dict[str, Callable[[int], Player]] = {
     "random": RandomPlayer,
-    "possible": lambda seed: RandomPlayer(seed, possible=True),
+    "possible": partial(RandomPlayer, possible=True),
     "frontier": frontier_seeker,
     "bfs": breadth_first_seeker,
     "oracle": oracle_seeker,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from scrubjay.rooms.generate import make_room
 from scrubjay.sim.compile import CompiledRoom, compile_room
-from scrubjay.sim.processes import ProcessPool
+from scrubjay.workers.pool import ProcessWorkers
 
 MIN_ROOMS = 4
 """Rooms for which it pays to start a process."""
@@ -23,6 +23,6 @@ def build_rooms(scenes: Sequence[str], processes: int | None = None) -> list[Com
     processes = min(processes or os.cpu_count() or 1, len(scenes) // MIN_ROOMS)
     if processes < 2:
         return [build_room(scene) for scene in scenes]
-    with ProcessPool(build_room, processes) as pool:
-        rooms: dict[int, CompiledRoom] = dict(pool.map((scene,) for scene in scenes))
+    with ProcessWorkers(processes) as workers:
+        rooms = dict(workers.map(build_room, [(scene,) for scene in scenes]))
     return [rooms[index] for index in range(len(scenes))]

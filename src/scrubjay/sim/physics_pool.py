@@ -20,8 +20,8 @@ from scrubjay.errors import PhysicsError, ProcessError
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics import Physics, PhysicsState
-from scrubjay.sim.processes import ProcessPool
 from scrubjay.sim.state import State
+from scrubjay.workers.processes import ProcessPool
 
 BATCH = {"drop": 1, "move_openable": 1, "close": 1, "hold": 2, "move_hand": 2, "carry": 6, "rotate_hand": 6}
 """Actions that are worth a message: those that step the engine take milliseconds each."""

@@ -27,8 +27,8 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import GOAL_BOXES, CompiledRoom
 from scrubjay.sim.physics import Physics, PhysicsState
 from scrubjay.sim.pose import REACH, reach
-from scrubjay.sim.processes import make_missing_files
 from scrubjay.spots.areas import DROP, Area, areas_of, within
+from scrubjay.workers.base import HERE, Workers, make_missing_files
 
 VERSION = 2
 EASY, MEDIUM, HARD = DIFFICULTIES = ("easy", "medium", "hard")
@@ -214,15 +214,13 @@ def make_spot_files(
     progress: Callable[[int, int], None] = lambda done, total: None,
     candidates: int = CANDIDATES,
     seed: int = 0,
-    processes: int = 1,
+    workers: Workers = HERE,
 ) -> None:
     """Makes the files that the folder lacks, one for each room and goal object; reports how many are done."""
     for goal in goals:
         _check(goal, candidates)
-    if processes < 1:
-        raise SpotError(f"at least one process makes spots, not {processes}")
     for scene in set(scenes) - set(SCENES):
         make_room(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     requests = {spots_path(folder, *pair): (*pair, candidates, seed) for pair in pairs}
-    make_missing_files(requests, make_spots, load_spots, save_spots, progress, processes)
+    make_missing_files(requests, make_spots, load_spots, save_spots, progress, workers)

@@ -19,7 +19,7 @@ from scrubjay.agent.agent import Agent
 from scrubjay.errors import DataError
 from scrubjay.files import write_atomically
 from scrubjay.study.dynamic_experiments import EXPERIMENTS, SHUFFLED, Examples, Experiment
-from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Fitters, Predictions, Probes, Score, mean_score
+from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Predictions, Probes, Score, mean_score
 from scrubjay.study.encoders import StudyEncoder, agent_encoder
 from scrubjay.study.feature_files import features_files, features_path
 from scrubjay.study.result_table import table_text
@@ -34,6 +34,7 @@ from scrubjay.study.sources import (
     untrained_sources,
 )
 from scrubjay.study.weight_files import sha256_of
+from scrubjay.workers.base import HERE, Workers
 
 FIELDS = (
     "experiment", "source", "size", "step", "accuracy", "low", "high", "balanced", "difference", "difference_low",
@@ -81,7 +82,6 @@ class DynamicStudy:
         out: Path,
         scale: DynamicScale = SCALES["paper"],
         device: str = "cpu",
-        processes: int | None = None,
     ) -> None:
         """`data` are by experiment, agents by name; others are compared with the first agent."""
         if not agents or not data:
@@ -89,17 +89,20 @@ class DynamicStudy:
         if unknown := set(data) - {one.data for one in EXPERIMENTS.values()}:
             raise DataError(f"unknown data {min(unknown)}; there are contained, tracking, rotation, space")
         self.data, self.agents, self.encoders, self.out = data, dict(agents), list(encoders), Path(out)
-        self.scale, self.device, self.processes = scale, device, processes
+        self.scale, self.device = scale, device
 
-    def run(self, progress: Progress = lambda done, total, what: None) -> Result:
+    def run(self, progress: Progress = lambda done, total, what: None, workers: Workers = HERE) -> Result:
         """Computes what is missing; writes dynamic.csv, agents.json, encoders.json and, from rotation, odds.csv."""
-        self.compute_features(progress)
-        return self.fit(progress)
+        self.compute_features(progress, workers)
+        return self.fit(progress, workers)
 
-    def compute_features(self, progress: Progress = lambda done, total, what: None) -> list[Path]:
+    def compute_features(
+        self, progress: Progress = lambda done, total, what: None, workers: Workers = HERE
+    ) -> list[Path]:
         """The files of all features, and of rotation's log-odds: what needs images, and gains from a GPU.
 
-        `progress` is told of sequences, and in words of what is done.
+        `progress` is told of sequences, and in words of what is done. Workers read the folder of data, which all of
+        them must see.
         """
         todo: dict[tuple[str, str], tuple[str, Examples, list[Source]]] = {}
         for one in self.experiments:
@@ -116,12 +119,16 @@ class DynamicStudy:
                 progress(done + part * len(self.data[name]) // max(whole, 1), total, words)
 
             tell(0, 1)
-            paths += features_files(sources, self.data[name], examples, self.out / "features", self.device, tell)
+            folder = self.out / "features"
+            paths += features_files(sources, self.data[name], examples, folder, self.device, tell, workers)
             done += len(self.data[name])
         return paths
 
-    def fit(self, progress: Progress = lambda done, total, what: None) -> Result:
-        """Fits probes to features, all of which must be there; `progress` is told of repetitions."""
+    def fit(self, progress: Progress = lambda done, total, what: None, workers: Workers = HERE) -> Result:
+        """Fits probes to features, all of which must be there; `progress` is told of repetitions.
+
+        Workers read the folder of features, which all of them must see.
+        """
         sources = {one.name: self.sources(one) for one in self.experiments}
         total = sum(len(parts) for each in sources.values() for parts in each.values()) + len(self.experiments)
         rows: list[Row] = []
@@ -134,16 +141,16 @@ class DynamicStudy:
             return lambda part, _: progress(done - repetitions + part, total * repetitions, what)
 
         odds: list[OddsRow] = []
-        with Fitters(self.processes) as fitters:
-            for one in self.experiments:
-                examples, predictions, chance = self._predict(one, sources[one.name], fitters, tell)
-                kept[one.name] = examples, predictions
-                rows += self._rows(one, predictions)
-                rows.append(_row(one, SHUFFLED, [chance], chance.sizes[-1], None, repetitions))
-                for source in self._odds_sources(one):
-                    path = features_path(source, self.data[one.data], examples, self.out / "features")
-                    values = np.load(path, allow_pickle=False)[:, 0]
-                    odds += turning_back(source.name, self.data[one.data], examples.frame, values)
+        workers.check_folder(self.out / "features")
+        for one in self.experiments:
+            examples, predictions, chance = self._predict(one, sources[one.name], workers, tell)
+            kept[one.name] = examples, predictions
+            rows += self._rows(one, predictions)
+            rows.append(_row(one, SHUFFLED, [chance], chance.sizes[-1], None, repetitions))
+            for source in self._odds_sources(one):
+                path = features_path(source, self.data[one.data], examples, self.out / "features")
+                values = np.load(path, allow_pickle=False)[:, 0]
+                odds += turning_back(source.name, self.data[one.data], examples.frame, values)
         if odds:
             write_atomically(self.out / "odds.csv", odds_text(odds))
         encoders = [encoder.description.as_dict() for encoder in self.all_encoders.values()]
@@ -206,7 +213,7 @@ class DynamicStudy:
         self,
         experiment: Experiment,
         sources: Mapping[str, Sequence[Source]],
-        fitters: Fitters,
+        workers: Workers,
         tell: Callable[[str], Callable[[int, int], None]],
     ) -> tuple[Examples, dict[str, list[Predictions]], Predictions]:
         """An experiment's examples, each source's predictions, and those of the first with shuffled labels."""
@@ -214,7 +221,7 @@ class DynamicStudy:
         examples = experiment.examples(data)
         tables = examples.table, examples.table.shuffled()
         folder = self.out / "probes"
-        probes, chance = (Probes(one, folder, scale.sizes, scale.repetitions, fitters=fitters) for one in tables)
+        probes, chance = (Probes(one, folder, scale.sizes, scale.repetitions, workers=workers) for one in tables)
         predictions: dict[str, list[Predictions]] = {}
         paths = []
         for name, parts in sources.items():

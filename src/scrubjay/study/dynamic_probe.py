@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +19,8 @@ from scipy import stats
 
 from scrubjay.errors import DataError, ProbeError
 from scrubjay.files import write_atomically
-from scrubjay.sim.processes import ProcessPool
 from scrubjay.study.logistic import cross_validate
+from scrubjay.workers.base import HERE, Workers
 
 VERSION = 5
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
@@ -200,31 +199,6 @@ def principal_components(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarra
     return (axes * root).astype(train.dtype), (test @ train.T) @ (axes / root).astype(train.dtype)
 
 
-class Fitters:
-    """Processes that fit probes, started when they are first needed; with one, everything is fitted in this process."""
-
-    def __init__(self, processes: int | None = None) -> None:
-        self.processes = processes or os.cpu_count() or 1
-        self._pool: ProcessPool | None = None
-
-    def __enter__(self) -> Fitters:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
-
-    def map(self, requests: Sequence[tuple]) -> Iterator[tuple[int, np.ndarray]]:
-        """Numbers of requests, arguments of `fit_predict`, and their predictions, as they are done."""
-        if self.processes == 1 or (len(requests) < 2 and self._pool is None):
-            yield from enumerate(fit_predict(*request) for request in requests)
-            return
-        if self._pool is None:
-            self._pool = ProcessPool(fit_predict, self.processes)
-        yield from self._pool.map(requests)
-
-
 class Probes:
     """The repetitions of one experiment; predictions of each source are files in a folder."""
 
@@ -235,13 +209,16 @@ class Probes:
         sizes: Sequence[int] = SIZES,
         repetitions: int = REPETITIONS,
         seed: int = 0,
-        fitters: Fitters | None = None,
+        workers: Workers = HERE,
     ) -> None:
-        self.table, self.folder, self.fitters = table, Path(folder), fitters or Fitters(1)
+        self.table, self.folder, self.workers = table, Path(folder), workers
         self.sizes, self.repetitions = draw_repetitions(table, sizes, repetitions, seed)
 
     def run(self, features: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Predictions:
-        """Fits what is missing for a file of features (n, D), float16 or float32; `progress` is told of repetitions."""
+        """Fits what is missing for a file of features (n, D), float16 or float32; `progress` is told of repetitions.
+
+        Workers read the file, whose folder all of them must see.
+        """
         values = np.load(features, mmap_mode="r", allow_pickle=False)
         if values.ndim != 2 or len(values) != len(self.table):
             raise DataError(f"{features}: shape {values.shape}, not ({len(self.table)}, D)")
@@ -250,13 +227,13 @@ class Probes:
         paths = [self.folder / f"{self._key(digest, one)}.npy" for one in self.repetitions]
         missing = [number for number, path in enumerate(paths) if not path.exists()]
         requests = [
-            (str(features), self.table.label, self.repetitions[number].train, self.repetitions[number].test)
+            (str(features.resolve()), self.table.label, self.repetitions[number].train, self.repetitions[number].test)
             for number in missing
         ]
         done = len(paths) - len(missing)
         progress(done, len(paths))
 
-        for index, predictions in self.fitters.map(requests):
+        for index, predictions in self.workers.map(fit_predict, requests):
             buffer = io.BytesIO()
             np.save(buffer, predictions)
             write_atomically(paths[missing[index]], buffer.getvalue())

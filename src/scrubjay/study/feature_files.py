@@ -1,14 +1,15 @@
 """Files of features: named after all they depend on, small enough to be carried to where probes are fitted.
 
-Sources of one experiment are computed together, a few thousand sequences at a time; what was computed before an
-interruption stays. Features are stored in float16 where that changes no feature by more than a hundredth of its
-standard deviation: probes standardize them anyway.
+Sources of one experiment are computed together, a thousand sequences at a time, here or by workers; what was computed
+before an interruption stays. Features are stored in float16 where that changes no feature by more than a hundredth of
+its standard deviation: probes standardize them anyway.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,10 @@ from scrubjay.study.dynamic_experiments import Examples
 from scrubjay.study.feature_pass import Progress
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import Source, compute_features
+from scrubjay.workers.base import HERE, Workers
 
-SHARD = 8192
-"""Sequences whose features are written at once."""
+SHARD = 1024
+"""Sequences of one task, whose features are written at once."""
 COARSE = 0.01
 """Rounding to float16 may change a feature by so much of its standard deviation (root mean square)."""
 
@@ -38,10 +40,12 @@ def features_files(
     folder: Path,
     device: str = "cpu",
     progress: Progress = lambda done, total: None,
+    workers: Workers = HERE,
 ) -> list[Path]:
     """The files of sources' features (n, D), float16 or float32, computed where they are not there.
 
-    `progress` is told of sequences. DataError if some are missing and the data has no images.
+    `progress` is told of sequences. DataError if some are missing and the data has no images. Workers send features
+    back, and read the images in the data's folder.
     """
     paths = [features_path(source, data, examples, folder) for source in sources]
     missing = {path: source for path, source in zip(paths, sources, strict=True) if not path.exists()}
@@ -58,17 +62,21 @@ def features_files(
         )
     starts = range(0, len(sequences), SHARD)
     rows = [np.flatnonzero(np.isin(sequence, sequences[start : start + SHARD])) for start in starts]
-    for start, mine in zip(starts, rows, strict=True):
-        parts = {_part(path, start): source for path, source in missing.items() if not _part(path, start).exists()}
-        count = len(sequences[start : start + SHARD])
-
-        def tell(done: int, total: int, start: int = start, count: int = count) -> None:
-            progress(start + count * done // max(total, 1), len(sequences))
-
-        cell = None if examples.cell is None else examples.cell[mine]
-        computed = compute_features(list(parts.values()), data, examples.frame[mine], cell, device, tell)
-        for path, features in zip(parts, computed, strict=True):
-            _write(path, features.astype(np.float32))
+    parts = [[path for path in missing if not _part(path, start).exists()] for start in starts]
+    todo = [number for number, lacking in enumerate(parts) if lacking]
+    items = []
+    for number in todo:
+        mine, wanted = rows[number], [list(missing).index(path) for path in parts[number]]
+        items.append((wanted, examples.frame[mine], None if examples.cell is None else examples.cell[mine]))
+    done = len(sequences) - sum(len(sequences[starts[number] :][:SHARD]) for number in todo)
+    progress(done, len(sequences))
+    workers.check_folder(data.folder)
+    compute = partial(_features, list(missing.values()), data, device)
+    for index, computed in workers.map(compute, items, gpu=device.startswith("cuda")):
+        start = starts[todo[index]]
+        for path, features in zip(parts[todo[index]], computed, strict=True):
+            _write(_part(path, start), features.astype(np.float32))
+        progress(done := done + len(sequences[start:][:SHARD]), len(sequences))
     for path, source in missing.items():
         whole = [np.load(_part(path, start), allow_pickle=False) for start in starts]
         features = np.empty((len(examples.frame), whole[0].shape[1]), np.float32)
@@ -79,6 +87,14 @@ def features_files(
             _part(path, start).unlink()
     progress(len(sequences), len(sequences))
     return paths
+
+
+def _features(
+    sources: Sequence[Source], data: SequenceData, device: str, wanted: Sequence[int], frame: np.ndarray,
+    cell: np.ndarray | None,
+) -> list[np.ndarray]:  # fmt: skip
+    """Features of some of the sources at examples."""
+    return compute_features([sources[number] for number in wanted], data, frame, cell, device)
 
 
 def packed(features: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from scrubjay.agent.encoder import Encoded
 from scrubjay.errors import EncoderError
 from scrubjay.files import write_atomically
 from scrubjay.study.encoders import Description, StudyEncoder
+from scrubjay.workers.base import HERE, Workers
 
 SHARD = 512
 """Examples in a file."""
@@ -58,10 +60,11 @@ class FeatureCache:
         rows: Sequence[int] | np.ndarray,
         device: str | torch.device = "cpu",
         progress: Callable[[int, int], None] | None = None,
+        workers: Workers = HERE,
     ) -> None:
         """Encodes the rows that are missing; `progress` is told how many are done, and of how many.
 
-        EncoderError if features are not finite; what was computed before stays.
+        EncoderError if features are not finite; what was computed before stays. Workers send features back.
         """
         missing = self.missing(rows)
         if not len(missing):
@@ -72,22 +75,18 @@ class FeatureCache:
             )
         about = json.dumps(self.description.as_dict(), indent=1) + "\n"
         write_atomically(self.folder / "encoder.json", about)
-        encoder = encoder.to(device)
-        for start in range(0, len(missing), SHARD):
-            shard = missing[start : start + SHARD]
-            parts = []
-            for first in range(0, len(shard), BATCH):
-                batch = shard[first : first + BATCH]
-                parts.append(_encode(encoder, images(batch), device).sir[: len(batch)].to(torch.bfloat16))
-            sir = torch.cat(parts)
+        shards = [missing[start : start + SHARD] for start in range(0, len(missing), SHARD)]
+        encode, done = partial(encode_rows, encoder, images, device), 0
+        for index, sir in workers.map(encode, [(shard,) for shard in shards], gpu=torch.device(device).type == "cuda"):
+            shard = shards[index]
             if not torch.isfinite(sir).all():
                 raise EncoderError(f"features: {self.description.name} gives NaN or infinite features of images")
             name = f"sir-{hashlib.sha256(shard.tobytes()).hexdigest()[:16]}.safetensors"
-            tensors = {"rows": torch.from_numpy(shard), "sir": sir.cpu().contiguous()}
-            write_atomically(self.folder / name, safetensors.save(tensors))
+            write_atomically(self.folder / name, safetensors.save({"rows": torch.from_numpy(shard), "sir": sir}))
             self._add(self.folder / name)
+            done += len(shard)
             if progress is not None:
-                progress(start + len(shard), len(missing))
+                progress(done, len(missing))
 
     def load(self, rows: Sequence[int] | np.ndarray) -> torch.Tensor:
         """Features of computed rows, (n, C, 7, 7) bfloat16, on the CPU, in the order of the rows."""
@@ -111,6 +110,15 @@ class FeatureCache:
             raise EncoderError(f"features: {path}: damaged; delete it, and it is computed again") from error
         for place, row in enumerate(rows.tolist()):
             self._places[row] = path, place
+
+
+def encode_rows(encoder: StudyEncoder, images: Images, device: str | torch.device, rows: np.ndarray) -> torch.Tensor:
+    """Features of rows (n,), (n, C, 7, 7) bfloat16, on the CPU."""
+    encoder, parts = encoder.to(device), []
+    for first in range(0, len(rows), BATCH):
+        batch = rows[first : first + BATCH]
+        parts.append(_encode(encoder, images(batch), device).sir[: len(batch)].to(torch.bfloat16))
+    return torch.cat(parts).cpu().contiguous()
 
 
 class Skips:

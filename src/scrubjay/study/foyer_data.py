@@ -1,15 +1,15 @@
 """Makes the sequences of the experiments in foyers: objects carried into receptacles or behind them, and behind books.
 
-A block of sequences depends on its foyer, table and receptacle, the seed and the renderer alone. Rooms and physics of
-blocks run in child processes where there are cores; images are rendered here.
+A block of sequences depends on its foyer, table and receptacle, the seed and the renderer alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain, product
 
 import numpy as np
@@ -29,14 +29,15 @@ from scrubjay.rooms.generate.foyer_scene import (
 )
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom, compile_room
-from scrubjay.sim.processes import ProcessPool
 from scrubjay.sim.render.make import check_request, make_renderer
 from scrubjay.sim.world import World
 from scrubjay.study import foyer_scripts as scripts
 from scrubjay.study import foyer_tracking as tracking
+from scrubjay.study.blocks import write_blocks
 from scrubjay.study.foyer_scripts import Trajectories
 from scrubjay.study.sequences import SIZE, Clip, SequenceWriter
 from scrubjay.study.trajectory_frames import BATCH, TRACKING_EXTRAS, FrameRenderer, clip_of
+from scrubjay.workers.base import Workers
 
 ASIDE, TOWARD = 0.25, 0.15
 """Meters of a receptacle from the table's middle, at most."""
@@ -122,19 +123,20 @@ def make_contained_data(
     renderer: str = "auto",
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    workers: Workers | None = None,
 ) -> None:
-    """Makes what a folder lacks of pairs into and behind receptacles, reporting blocks done and in all."""
-    combinations = list(product(scale.foyers, scale.tables, scale.receptacles))
-    names = {f"{foyer}-{table}-{kind}": (foyer, table, kind) for foyer, table, kind in combinations}
+    """Makes what a folder lacks of pairs into and behind receptacles, reporting blocks done and in all.
+
+    Without workers, see `make_blocks`.
+    """
+    names = {
+        f"{foyer}-{table}-{kind}": (foyer, table, kind, scale, seed)
+        for foyer, table, kind in product(scale.foyers, scale.tables, scale.receptacles)
+    }
     renderer = resolved(renderer, device)
     writer = _writer(folder, "contained", seed, renderer, list(names), CONTAINED_COLUMNS, {}, scale)
-    numbers = {name: number for number, name in enumerate(names)}
-
-    def clips(name: str, made: tuple) -> Iterator[list[Clip]]:
-        per_block = scale.rooms * scale.poses * len(scale.objects)
-        return _contained_clips(numbers[name] * per_block, names[name], made, renderer, device)
-
-    _make_blocks(writer, plan_contained, {name: (*names[name], scale, seed) for name in names}, clips, progress)
+    finish = partial(_contained_block, writer, renderer, device)
+    write_blocks(writer, plan_contained, finish, names, progress, workers, device)
 
 
 def make_tracking_data(
@@ -144,16 +146,17 @@ def make_tracking_data(
     renderer: str = "auto",
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    workers: Workers | None = None,
 ) -> None:
-    """Makes what a folder lacks of paths behind books, reporting blocks done and in all."""
-    names = {f"{foyer}-{table}": (foyer, table) for foyer, table in product(scale.foyers, scale.tables)}
+    """Makes what a folder lacks of paths behind books, reporting blocks done and in all.
+
+    Without workers, see `make_blocks`.
+    """
+    names = {f"{foyer}-{table}": (foyer, table, scale, seed) for foyer, table in product(scale.foyers, scale.tables)}
     renderer, columns = resolved(renderer, device), TRACKING_COLUMNS
     writer = _writer(folder, "tracking", seed, renderer, list(names), columns, TRACKING_EXTRAS, scale)
-
-    def clips(name: str, made: tuple) -> Iterator[list[Clip]]:
-        return _tracking_clips(scale.paths, names[name], made, renderer, device)
-
-    _make_blocks(writer, plan_tracking, {name: (*names[name], scale, seed) for name in names}, clips, progress)
+    finish = partial(_tracking_block, writer, renderer, device)
+    write_blocks(writer, plan_tracking, finish, names, progress, workers, device)
 
 
 def plan_contained(
@@ -193,6 +196,24 @@ def plan_tracking(
     paths = tracking.draw_paths(rooms, np.array([GOALS.index(name) for name in scale.objects]), rng)
     with World(rooms, len(scale.objects), threads=1) as world:
         return rooms, rows, paths, tracking.follow_paths(world, paths)
+
+
+def _contained_block(
+    writer: SequenceWriter, renderer: str, device: str, made: tuple, foyer: str, table: str, kind: str,
+    scale: ContainedScale, seed: int,
+) -> dict[str, np.ndarray | str]:  # fmt: skip
+    per_block = scale.rooms * scale.poses * len(scale.objects)
+    number = writer.plan["blocks"].index(f"{foyer}-{table}-{kind}")
+    rooms = _contained_clips(number * per_block, (foyer, table, kind), made, renderer, device)
+    return writer.pack(chain.from_iterable(_one_ahead(rooms)))
+
+
+def _tracking_block(
+    writer: SequenceWriter, renderer: str, device: str, made: tuple, foyer: str, table: str, scale: TrackingScale,
+    seed: int,
+) -> dict[str, np.ndarray | str]:  # fmt: skip
+    rooms = _tracking_clips(scale.paths, (foyer, table), made, renderer, device)
+    return writer.pack(chain.from_iterable(_one_ahead(rooms)))
 
 
 def _contained_clips(
@@ -265,23 +286,6 @@ def _writer(
     return SequenceWriter(folder, experiment, Stage.OM, seed, blocks, columns, extras, facts)
 
 
-def _make_blocks(
-    writer: SequenceWriter,
-    plan: Callable[..., tuple],
-    arguments: dict[str, tuple],
-    clips: Callable[[str, tuple], Iterator[list[Clip]]],
-    progress: Callable[[int, int], None],
-) -> None:
-    """Plans and writes the blocks that are missing, then completes the data."""
-    missing = writer.missing()
-    done, total = len(arguments) - len(missing), len(arguments)
-    progress(done, total)
-    for name, made in _planned(plan, [(name, arguments[name]) for name in missing]):
-        writer.write(name, chain.from_iterable(_one_ahead(clips(name, made))))
-        progress(done := done + 1, total)
-    writer.finish()
-
-
 def _one_ahead(rooms: Iterator[list[Clip]]) -> Iterator[list[Clip]]:
     """Yields each room's clips while a thread renders the next room's."""
     with ThreadPoolExecutor(1) as pool:
@@ -289,15 +293,3 @@ def _one_ahead(rooms: Iterator[list[Clip]]) -> Iterator[list[Clip]]:
         while (clips := made.result()) is not None:
             made = pool.submit(next, rooms, None)
             yield clips
-
-
-def _planned(plan: Callable[..., tuple], requests: Sequence[tuple[str, tuple]]) -> Iterator[tuple[str, tuple]]:
-    """Names and plans, as they are made: in child processes if there are more than two cores."""
-    cores = min((os.cpu_count() or 1) - 1, len(requests))
-    if cores < 2:
-        for name, arguments in requests:
-            yield name, plan(*arguments)
-        return
-    with ProcessPool(plan, cores) as pool:
-        for index, made in pool.map(arguments for _, arguments in requests):
-            yield requests[index][0], made

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,6 @@ from scrubjay.game.stages import LIMITS, SEEKER_STEPS
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import SCENES, split, type_of
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import REACH, AgentPose
 from scrubjay.sim.state import State
@@ -38,17 +38,17 @@ from scrubjay.spots.spots import (
     EASY,
     FILES,
     Spot,
+    Spots,
     load_spot_files,
     make_spot_files,
-    make_spots,
-    save_spots,
-    spots_path,
 )
+from scrubjay.study.blocks import room_of, write_blocks
 from scrubjay.study.dynamic_experiments import LAST_STEP
 from scrubjay.study.foyer_data import resolved
 from scrubjay.study.sequences import SIZE, Clip, SequenceWriter
 from scrubjay.study.weight_files import sha256_of
 from scrubjay.training.agent_player import resize
+from scrubjay.workers.base import HERE, Workers
 
 COLUMNS = {"scene": "U24", "split": "U10", "pair": "i8", "treatment": "?", "turn": "U5", "found": "i4"}
 """`pair`: the number of the pair; `treatment`: the object was there; `turn`: the forced rotation; `found`: its step."""
@@ -100,9 +100,12 @@ def make_rotation_data(
     renderer: str = "auto",
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
-    processes: int = 1,
+    workers: Workers | None = None,
 ) -> None:
-    """Makes what a folder lacks, scene by scene; `spots` is a folder of `scrubjay spots`, by default made in it."""
+    """Makes what a folder lacks, scene by scene; `spots` is a folder of `scrubjay spots`, by default made in it.
+
+    `progress` is told of scenes, and of files of spots if they are made. Without workers, see `make_blocks`.
+    """
     batch = BATCHES[torch.device(device).type]
     renderer, scenes = resolved(renderer, device), scale.names()
     facts = {
@@ -111,26 +114,33 @@ def make_rotation_data(
     }  # fmt: skip
     writer = SequenceWriter(folder, "rotation", Stage.S, seed, scenes, COLUMNS, EXTRAS, facts)
     where = Path(folder) / "spots" if spots is None else Path(spots)
-    if spots is None and processes > 1 and writer.missing():
-        make_spot_files(scenes, scale.goals, where, candidates=scale.candidates, processes=processes)
-    missing = writer.missing()
-    progress(len(scenes) - len(missing), len(scenes))
+    missing, before = writer.missing(), 0
+    if spots is None and missing:
+        before = len(scenes) * len(scale.goals)
+        make_spot_files(
+            scenes, scale.goals, where, lambda done, _: progress(done, before + len(scenes)), scale.candidates,
+            workers=workers or HERE,
+        )  # fmt: skip
     agent.to(device).eval()
-    for number, name in enumerate(missing):
-        (room,) = build_rooms([name])
-        if spots is None:
-            for goal in scale.goals:
-                if not (path := spots_path(where, name, goal)).exists():
-                    save_spots(make_spots(room, goal, scale.candidates), path)
-        files = load_spot_files(where, [name], scale.goals)
-        for each in files:
-            FILES.check_room(each, room.room)
-        easy = [spot for each in files for spot in each.spots[EASY][: scale.spots]]
-        key = [seed, SCENES.index(name)]
-        with World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
-            writer.write(name, _clips(world, agent, easy, scale, key, device))
-        progress(len(scenes) - len(missing) + number + 1, len(scenes))
-    writer.finish()
+    items: dict[str, tuple] = dict.fromkeys(scenes, ())
+    items |= {name: (name, load_spot_files(where, [name], scale.goals)) for name in missing}
+    finish = partial(_block, writer, agent, scale, seed, batch, renderer, device)
+
+    def tell(done: int, total: int) -> None:
+        progress(before + done, before + total)
+
+    write_blocks(writer, room_of, finish, items, tell, workers, device)
+
+
+def _block(
+    writer: SequenceWriter, agent: Agent, scale: RotationScale, seed: int, batch: int, renderer: str, device: str,
+    room: CompiledRoom, scene: str, files: Sequence[Spots],
+) -> dict[str, np.ndarray | str]:  # fmt: skip
+    for each in files:
+        FILES.check_room(each, room.room)
+    easy = [spot for each in files for spot in each.spots[EASY][: scale.spots]]
+    with World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
+        return writer.pack(_clips(world, agent, easy, scale, [seed, SCENES.index(scene)], device))
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,11 @@ class SequenceWriter:
 
     def write(self, block: str, clips: Iterable[Clip]) -> None:
         """Writes a block's sequences, none or more; a block that is there already is an error."""
-        if block not in self.missing():
-            raise ValueError(f"{block}: not a block that is missing")
+        self._check_missing(block)
+        self.save(block, self.pack(clips))
+
+    def pack(self, clips: Iterable[Clip]) -> dict[str, np.ndarray | str]:
+        """The files of a block with these sequences, as `save` takes them."""
         parts: dict[str, list[np.ndarray]] = {name: [] for name in self._fields}
         images: list[bytes] = []
         bases: list[int] = []
@@ -158,7 +161,16 @@ class SequenceWriter:
         arrays["images"] = np.frombuffer(b"".join(images), np.uint8)
         arrays["index"] = np.array(rows, list(self._columns.items()))
         about = {"sequences": len(rows), "frames": len(images), "sha256": _digest(arrays)}
-        write_folder(self.folder / block, {**arrays, "block.json": json.dumps(about) + "\n"})
+        return {**arrays, "block.json": json.dumps(about) + "\n"}
+
+    def save(self, block: str, files: Mapping[str, np.ndarray | str]) -> None:
+        """Writes what `pack` returned, here or elsewhere."""
+        self._check_missing(block)
+        write_folder(self.folder / block, files)
+
+    def _check_missing(self, block: str) -> None:
+        if block not in self.missing():
+            raise ValueError(f"{block}: not a block that is missing")
 
     def finish(self) -> None:
         """Completes the data: the index of all sequences and the blocks' counts. Some block may still be missing: an
@@ -225,6 +237,10 @@ class SequenceData:
         parts = [VERSION, experiment, facts["stage"], facts["columns"], facts["extras"], digests]
         self.digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
         """Of everything in the data set: equal digests, equal sequences."""
+
+    def __reduce__(self) -> tuple:
+        """Other processes open the folder themselves."""
+        return SequenceData, (self.folder.resolve(), self.experiment)
 
     def __len__(self) -> int:
         return len(self.index)

@@ -9,25 +9,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from scrubjay.game.actions import NUMBERS, Stage
 from scrubjay.rooms.generate import SCENES, split, type_of
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import cameras, in_view, reach
 from scrubjay.sim.world import World
+from scrubjay.study.blocks import room_of, write_blocks
 from scrubjay.study.dynamic_experiments import RADII
 from scrubjay.study.foyer_data import resolved
 from scrubjay.study.sequences import SIZE, Clip, ClipRecorder, SequenceWriter
+from scrubjay.workers.base import Workers
 
 VIEWS = 8
 MOST, SHARE = 20, 0.15
 """Positions in a scene: at most so many, and this share of all."""
 ROOM_TYPES = ("kitchen", "living_room")
-ROOMS_AT_ONCE = 16
 COLUMNS = {"scene": "U24", "split": "U10", "x": "f8", "y": "f8", "turn": "U5"}
 EXTRAS = {"free": ("uint16", (len(RADII),))}
 """Grid positions in the view, within each of RADII."""
@@ -63,20 +64,21 @@ def make_space_data(
     renderer: str = "auto",
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    workers: Workers | None = None,
 ) -> None:
-    """Makes what a folder lacks, scene by scene; `progress` is told of scenes."""
+    """Makes what a folder lacks, scene by scene; `progress` is told of scenes. Without workers, see `make_blocks`."""
     renderer, scenes = resolved(renderer, device), scale.names()
     facts = {"positions": scale.positions, "renderer": renderer, "radii": list(RADII)}
     writer = SequenceWriter(folder, "space", Stage.EM, seed, scenes, COLUMNS, EXTRAS, facts)
-    missing = writer.missing()
-    progress(len(scenes) - len(missing), len(scenes))
-    for first in range(0, len(missing), ROOMS_AT_ONCE):
-        for number, room in enumerate(build_rooms(missing[first : first + ROOMS_AT_ONCE]), first):
-            name = missing[number]
-            rng = np.random.default_rng([seed, SCENES.index(name)])
-            writer.write(name, space_clips(room, scale.positions, rng, renderer, device))
-            progress(len(scenes) - len(missing) + number + 1, len(scenes))
-    writer.finish()
+    finish = partial(_block, writer, scale.positions, seed, renderer, device)
+    write_blocks(writer, room_of, finish, {name: (name,) for name in scenes}, progress, workers, device)
+
+
+def _block(
+    writer: SequenceWriter, positions: int, seed: int, renderer: str, device: str, room: CompiledRoom, scene: str
+) -> dict[str, np.ndarray | str]:
+    rng = np.random.default_rng([seed, SCENES.index(scene)])
+    return writer.pack(space_clips(room, positions, rng, renderer, device))
 
 
 def space_clips(

@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +20,17 @@ from scrubjay.files import write_atomically
 from scrubjay.study.bootstrap import mean_losses
 from scrubjay.study.comparison import compare_encoders
 from scrubjay.study.encoders import RANDOM, StudyEncoder
-from scrubjay.study.features import DataFeatures
+from scrubjay.study.features import SHARD
 from scrubjay.study.loss_table import LossTable, write_losses
 from scrubjay.study.printed import encoder_note
-from scrubjay.study.probe import ProbeConfig
+from scrubjay.study.probe import ProbeConfig, ProbeResult
 from scrubjay.study.probe_files import save_probe
 from scrubjay.study.result_table import table_text
-from scrubjay.study.static_data import TASKS, TRAIN_IMAGES, StaticData
-from scrubjay.study.static_predictions import make_predictions, save_predictions, shown_rows
-from scrubjay.study.static_probe import HeldLabels, probe_rows, probe_task
+from scrubjay.study.static_data import TASKS, StaticData
+from scrubjay.study.static_predictions import Predictions, save_predictions
+from scrubjay.study.static_tasks import PLAIN, WITH_SKIPS, Probe, StaticProber, StaticScale
+from scrubjay.workers.base import HERE, Workers
 
-PLAIN, WITH_SKIPS = "7 x 7", "skips"
-"""What decoders read: the features alone, which any encoder has, or the finer scales too. Never compare the two."""
 KINDS = {"losses": "npy", "predictions": "npz", "decoders": "safetensors"}
 """Folders of the probes' files, which are keys of probes.json, and the names' endings."""
 LOSSES, PREDICTIONS, DECODERS = KINDS
@@ -39,15 +38,6 @@ SAVED_DECODERS = ("depth",)
 """Tasks whose trained decoders are kept, for pictures of your own; a decoder is a few megabytes."""
 SMALLEST_LOSS = 1e-6
 """Added to losses: a Gamma model and a ratio need them positive."""
-
-
-@dataclass(frozen=True)
-class StaticScale:
-    """How much a study does."""
-
-    config: ProbeConfig
-    training_images: int = TRAIN_IMAGES
-    """Training examples of each probe."""
 
 
 SCALES = {
@@ -101,42 +91,36 @@ class StaticStudy:
             if self.sizes[0] < 1 or self.sizes[-1] > there:
                 raise ProbeError(f"sizes: from 1 to the {there} train images of {task}, not {sizes}")
         self.digest = data_digest(data)
-        self.labels = HeldLabels(data, device)
-        self._examples: dict[tuple[str, int], dict[str, np.ndarray]] = {}
-        self.shown = shown_rows(data)
-        """Test images whose predictions are kept for the page."""
+        by_name = dict(zip(names, encoders, strict=True))
+        self.prober = StaticProber(data, by_name, self.out / "features", self.digest, scale, device)
 
-    def run(self, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Row]:
+    def run(
+        self, progress: Callable[[int, int], None] = lambda done, total: None, workers: Workers = HERE
+    ) -> list[Row]:
         """Trains the probes that are missing and writes static.csv, encoders.json and probes.json.
 
         Of each probe there are files of the losses of all test images and of predictions for a few; of depth, also the
-        decoder.
+        decoder. `progress` is told of probes, and of files of features that they need. Workers read the folders of data
+        and results, which all of them must see.
         """
         own = self.scale.training_images
         probes = [
-            (encoder, decoder, size, task)
+            Probe(encoder.description.name, decoder, size, task)
             for encoder in self.encoders
             for decoder in _decoders(encoder)
             for size in (own, *(size for size in self.sizes if size != own))
             for task in _tasks_of(decoder, self.tasks)
         ]
+        self._train([probe for probe in probes if not self._path(probe).exists()], len(probes), progress, workers)
         losses: dict[int, dict[tuple[str, str], dict[str, np.ndarray]]] = {}
-        progress(0, len(probes))
-        features: dict[str, DataFeatures] = {}
-        for number, (encoder, decoder, size, task) in enumerate(probes, 1):
-            name = encoder.description.name
-            if name not in features:
-                # Only one encoder's finer scales are kept in memory.
-                cache = self.out / "features"
-                features = {name: DataFeatures(encoder, self.data.images, cache, self.digest, self.device)}
-            its = losses.setdefault(size, {}).setdefault((decoder, task), {})
-            its[name] = self._probe(features[name], decoder, task, size)
-            progress(number, len(probes))
+        for probe in probes:
+            its = losses.setdefault(probe.size, {}).setdefault((probe.decoder, probe.task), {})
+            its[probe.encoder] = self._read(probe)
         rows = list(self._rows(losses[own]))
         descriptions = [encoder.description.as_dict() for encoder in self.encoders]
         write_atomically(self.out / "encoders.json", json.dumps(descriptions, indent=1) + "\n")
-        listed = [(encoder, decoder, task) for encoder, decoder, size, task in probes if size == own]
-        write_atomically(self.out / "probes.json", json.dumps(self._files(listed), indent=1) + "\n")
+        listed = self._files([probe for probe in probes if probe.size == own])
+        write_atomically(self.out / "probes.json", json.dumps(listed, indent=1) + "\n")
         if self.sizes:
             self.size_rows = [
                 {
@@ -155,51 +139,74 @@ class StaticStudy:
         write_atomically(self.out / "static.csv", table_text(rows, FIELDS))
         return rows
 
-    def _probe(self, features: DataFeatures, decoder: str, task: str, size: int) -> np.ndarray:
-        """The test losses of one probe with so many training examples, read if they are there."""
-        rows = self._rows_of(task, size)
-        name = self._file_name(features.encoder, decoder, task, size)
-        path = self.out / LOSSES / f"{name}.npy"
-        if path.exists():
-            losses = np.load(path, allow_pickle=False)
-            if losses.shape != (len(rows["test"]),) or not np.isfinite(losses).all():
-                raise DataError(f"{path}: not the losses of {len(rows['test'])} test images; delete the file")
-            return losses
-        result = probe_task(
-            self.data, features, task, rows, decoder == WITH_SKIPS, self.scale.config, labels=self.labels
-        )
-        if size == self.scale.training_images:
-            if task in SAVED_DECODERS:
+    def _train(
+        self, missing: Sequence[Probe], total: int, progress: Callable[[int, int], None], workers: Workers
+    ) -> None:
+        """Computes features of all examples of the missing probes, then trains these."""
+        if not missing:
+            progress(total, total)
+            return
+        workers.check_folder(self.data.folder)
+        caches = {name: self.prober.features(name).cache for name in dict.fromkeys(probe.encoder for probe in missing)}
+        rows = {
+            name: cache.missing(np.concatenate([self._examples(probe) for probe in missing if probe.encoder == name]))
+            for name, cache in caches.items()
+        }
+        shards = sum(-(-len(each) // SHARD) for each in rows.values())
+        done, total = total - len(missing), total + shards
+
+        def tell(*_: int) -> None:
+            nonlocal done
+            progress(done := done + 1, total)
+
+        progress(done, total)
+        for name, cache in caches.items():
+            cache.compute(self.prober.encoders[name], self.data.images, rows[name], self.device, tell, workers)
+        workers.check_folder(self.prober.cache)
+        for index, (result, predictions) in workers.map(self.prober, missing, gpu=self.device.startswith("cuda")):
+            self._save(missing[index], result, predictions)
+            tell()
+
+    def _examples(self, probe: Probe) -> np.ndarray:
+        return np.concatenate(list(self.prober.rows(probe.task, probe.size).values()))
+
+    def _save(self, probe: Probe, result: ProbeResult, predictions: Predictions | None) -> None:
+        name = self._file_name(probe)
+        if predictions is not None:
+            if probe.task in SAVED_DECODERS:
                 save_probe(result, self.out / DECODERS / f"{name}.safetensors")
-            predictions = make_predictions(self.data, features, result, self.shown, rows["test"])
-            save_predictions(predictions, task, self.out / PREDICTIONS / f"{name}.npz")
+            save_predictions(predictions, probe.task, self.out / PREDICTIONS / f"{name}.npz")
         # Last, for where they are the probe is done.
         buffer = io.BytesIO()
         np.save(buffer, result.losses)
-        write_atomically(path, buffer.getvalue())
-        return result.losses
+        write_atomically(self._path(probe), buffer.getvalue())
 
-    def _file_name(self, encoder: StudyEncoder, decoder: str, task: str, size: int) -> str:
+    def _read(self, probe: Probe) -> np.ndarray:
+        """The test losses of a probe that is done."""
+        path, count = self._path(probe), len(self.prober.rows(probe.task, probe.size)["test"])
+        losses = np.load(path, allow_pickle=False)
+        if losses.shape != (count,) or not np.isfinite(losses).all():
+            raise DataError(f"{path}: not the losses of {count} test images; delete the file")
+        return losses
+
+    def _path(self, probe: Probe) -> Path:
+        return self.out / LOSSES / f"{self._file_name(probe)}.npy"
+
+    def _file_name(self, probe: Probe) -> str:
         """Of a probe's files: a digest of all that it depends on."""
-        parts = [self.digest, encoder.description.key, decoder, task, size, asdict(self.scale.config)]
-        return f"{task}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+        key = self.prober.encoders[probe.encoder].description.key
+        parts = [self.digest, key, probe.decoder, probe.task, probe.size, asdict(self.scale.config)]
+        return f"{probe.task}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
-    def _files(self, probes: Sequence[tuple[StudyEncoder, str, str]]) -> list[dict[str, str]]:
+    def _files(self, probes: Sequence[Probe]) -> list[dict[str, str]]:
         """probes.json: the files of each probe; results of earlier versions may lack some."""
         listed = []
-        for encoder, decoder, task in probes:
-            name = self._file_name(encoder, decoder, task, self.scale.training_images)
+        for probe in probes:
+            name = self._file_name(probe)
             files = {folder: f"{folder}/{name}.{suffix}" for folder, suffix in KINDS.items()}
             there = {kind: path for kind, path in files.items() if (self.out / path).exists()}
-            listed.append({"encoder": encoder.description.name, "decoder": decoder, "task": task, **there})
+            listed.append({"encoder": probe.encoder, "decoder": probe.decoder, "task": probe.task, **there})
         return listed
-
-    def _rows_of(self, task: str, size: int) -> dict[str, np.ndarray]:
-        """`probe_rows`, found once."""
-        key = task, size
-        if key not in self._examples:
-            self._examples[key] = probe_rows(self.data, *key)
-        return self._examples[key]
 
     def _rows(self, losses: Mapping[tuple[str, str], Mapping[str, np.ndarray]]) -> Iterator[Row]:
         for decoder in (PLAIN, WITH_SKIPS):

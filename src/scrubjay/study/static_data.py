@@ -103,6 +103,10 @@ class StaticData:
     def __len__(self) -> int:
         return len(self.index)
 
+    def __reduce__(self) -> tuple:
+        """Other processes open the folder themselves."""
+        return StaticData, (self.folder.resolve(),)
+
     def split(self, name: str) -> np.ndarray:
         """Row numbers of "train", "validation" or "test"."""
         if name not in SPLITS:

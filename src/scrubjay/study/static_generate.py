@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ import torch
 from scrubjay.errors import DataError
 from scrubjay.files import write_atomically
 from scrubjay.rooms.generate import SCENES, split, type_of
-from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.render.base import View
@@ -27,6 +27,7 @@ from scrubjay.sim.render.make import check_request
 from scrubjay.sim.walking import Floors
 from scrubjay.sim.world import World
 from scrubjay.study import static_labels as labels
+from scrubjay.study.blocks import make_blocks, room_of
 from scrubjay.study.data_files import index_text, read_index, write_folder
 from scrubjay.study.static_data import (
     COLUMNS,
@@ -39,6 +40,7 @@ from scrubjay.study.static_data import (
     open_scene,
     read_facts,
 )
+from scrubjay.workers.base import Workers
 
 ROTATIONS = (0, 90, 180, 270)
 OPEN_SHARE = 0.5
@@ -49,8 +51,6 @@ BATCH, GPU_BATCH = 64, 256
 """Images rendered at once on a CPU or a GPU; their number changes no image."""
 IMAGE_BYTES = 540_000
 """What an image and its labels take on a disk, at most on average."""
-ROOMS_AT_ONCE = 16
-"""Rooms built side by side, in child processes."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,12 @@ def make_static_data(
     renderer: str = "warp",
     device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
+    workers: Workers | None = None,
 ) -> None:
     """Makes what a folder lacks of so many images by scene, reporting images done and in all.
 
-    A folder that was made with other counts, another seed or another renderer is refused.
+    A folder that was made with other counts, another seed or another renderer is refused. Without workers, see
+    `make_blocks`.
     """
     folder = Path(folder)
     if seed < 0:
@@ -110,14 +112,22 @@ def make_static_data(
     done = sum(counts.values()) - sum(counts[scene] for scene in missing)
     _check_space(folder, sum(counts[scene] for scene in missing))
     progress(done, sum(counts.values()))
-    for first in range(0, len(missing), ROOMS_AT_ONCE):
-        for room in build_rooms(missing[first : first + ROOMS_AT_ONCE]):
-            count = counts[room.room.scene]
-            with World([room], min(batch, count), renderer, SIZE, device, threads=1) as world:
-                write_folder(folder / room.room.scene, StaticScene(world, seed).make(count))
-            progress(done := done + count, sum(counts.values()))
+    finish = partial(_images, seed, batch, renderer, device)
+    items = [(scene, counts[scene]) for scene in missing]
+    for number, arrays in make_blocks(room_of, finish, items, workers, device):
+        scene, count = items[number]
+        write_folder(folder / scene, arrays)
+        progress(done := done + count, sum(counts.values()))
     index = np.concatenate([read_index(folder / scene / "index.csv", COLUMNS) for scene in counts])
     write_atomically(folder / "index.csv", index_text(index))
+
+
+def _images(
+    seed: int, batch: int, renderer: str, device: str, room: CompiledRoom, scene: str, count: int
+) -> dict[str, np.ndarray]:
+    """A scene's images and labels."""
+    with World([room], min(batch, count), renderer, SIZE, device, threads=1) as world:
+        return StaticScene(world, seed).make(count)
 
 
 def _check_space(folder: Path, images: int) -> None:

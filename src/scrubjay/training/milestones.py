@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from scrubjay.errors import RunError
@@ -89,11 +90,11 @@ def with_own_seeds(agents: Mapping[str, NamedAgent]) -> Players:
 
     With the same ones, agents that have not learned a stage yet would all play the same games of it.
     """
+    return {name: partial(_with_own_seed, agent) for name, agent in agents.items()}
 
-    def factory(agent: NamedAgent) -> Callable[[int], Player]:
-        return lambda seed: agent(seed ^ zlib.crc32(agent.digest.encode()))
 
-    return {name: factory(agent) for name, agent in agents.items()}
+def _with_own_seed(agent: NamedAgent, seed: int) -> Player:
+    return agent(seed ^ zlib.crc32(agent.digest.encode()))
 
 
 def common_image_size(agents: Mapping[str, NamedAgent]) -> int:

@@ -11,6 +11,7 @@ from scrubjay.envs.tasks import Explore, Seek, Task
 from scrubjay.rooms.room import GOALS
 from scrubjay.spots.spots import load_spot_files, make_spot_files
 from scrubjay.training.config import TrainConfig
+from scrubjay.workers.choose import open_workers
 
 
 def load_task(
@@ -52,10 +53,11 @@ def make_seek_task(
     if config.spots:
         spots = load_spot_files(config.spots, scenes)
     else:
-        with tempfile.TemporaryDirectory() as scratch:
+        processes = str(min(os.cpu_count() or 1, len(scenes)))
+        with tempfile.TemporaryDirectory() as scratch, open_workers(processes) as workers:
             make_spot_files(
                 scenes, GOALS, folder or scratch, candidates=candidates or config.spot_candidates, seed=config.seed,
-                processes=min(os.cpu_count() or 1, len(scenes)),
+                workers=workers,
             )  # fmt: skip
             spots = load_spot_files(folder or scratch, scenes)
     return Seek(turned=config.rotate_grid, spots=spots, difficulties=tuple(difficulties or config.difficulties))

@@ -16,19 +16,20 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from scrubjay.errors import ProcessError
 
-Made = TypeVar("Made")
 EXIT_TIMEOUT = 5.0
 """Seconds that a child may take to exit before it is killed."""
+
+
+class ChildDied(ProcessError):
+    """A child process that ended, or no longer answers."""
 
 
 class ChildProcess:
@@ -39,15 +40,18 @@ class ChildProcess:
         self.connection, theirs = Pipe()
         # The same package and libraries as here, wherever they were found.
         paths = [path or os.getcwd() for path in sys.path]
-        code = (
-            f"import sys; sys.path[:] = {paths!r}; from scrubjay.sim.processes import serve; serve({theirs.fileno()})"
-        )
+        serving = f"from scrubjay.workers.processes import serve; serve({theirs.fileno()})"
+        code = f"import sys; sys.path[:] = {paths!r}; {serving}"
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
             env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}, start_new_session=True,
         )  # fmt: skip
         theirs.close()
         self.send(pickle.dumps(handler, pickle.HIGHEST_PROTOCOL))
+
+    def request(self, *arguments: Any) -> None:
+        """Sends a request that `receive` has the reply to."""
+        self.send(_pack(arguments, reply=True))
 
     def send(self, packed: bytes) -> None:
         try:
@@ -73,12 +77,12 @@ class ChildProcess:
             self.process.kill()
             self.process.wait()
 
-    def _died(self) -> ProcessError:
+    def _died(self) -> ChildDied:
         try:
             code = self.process.wait(EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
-            return ProcessError("a child process does not answer")
-        return ProcessError(f"a child process ended unexpectedly, with exit code {code}; was there enough memory?")
+            return ChildDied("a child process does not answer")
+        return ChildDied(f"a child process ended unexpectedly, with exit code {code}; was there enough memory?")
 
 
 @dataclass(eq=False)
@@ -154,7 +158,7 @@ class ProcessPool:
                     continue
                 index, request = item
                 child = self._idle.pop()
-                child.send(_pack(request, reply=True))
+                child.request(*request)
                 self._busy[child] = self._waiting[0], index
                 self._waiting[0].running += 1
         except BaseException:
@@ -193,34 +197,6 @@ class ProcessPool:
             child.wait()
 
 
-def make_missing_files(
-    requests: Mapping[Path, tuple],
-    make: Callable[..., Made],
-    load: Callable[[Path, Any, Any], Made],
-    save: Callable[[Made, Path], None],
-    progress: Callable[[int, int], None],
-    processes: int = 1,
-) -> None:
-    """Saves what `make` returns for a path's arguments, where there is no file yet; reports how many are done.
-
-    Files that exist are only read, with the first two arguments, a scene and a goal object: a broken one raises an
-    error before anything is made. With one process everything is made in this one.
-    """
-    missing = [path for path, arguments in requests.items() if not (path.exists() and load(path, *arguments[:2]))]
-    done = len(requests) - len(missing)
-    progress(done, len(requests))
-    left = [requests[path] for path in missing]
-    replies: Iterable[tuple[int, Made]]
-    with ExitStack() as stack:
-        if processes == 1:
-            replies = enumerate(make(*arguments) for arguments in left)
-        else:
-            replies = stack.enter_context(ProcessPool(make, processes)).map(left)
-        for index, made in replies:
-            save(made, missing[index])
-            progress(done := done + 1, len(requests))
-
-
 def serve(descriptor: int) -> None:
     """The child's main loop."""
     threading.Thread(target=_exit_with_connection, args=(descriptor,), daemon=True).start()
@@ -232,12 +208,13 @@ def serve(descriptor: int) -> None:
             if not wants_reply:
                 handler(*request)
                 continue
-            connection.send(_answer(handler, request))
+            connection.send(answer(handler, request))
     except (EOFError, OSError):
         return
 
 
-def _answer(handler: Callable, request: tuple) -> tuple[Any, Exception | None]:
+def answer(handler: Callable, request: tuple) -> tuple[Any, Exception | None]:
+    """The result of a request, or the exception, ready to be sent."""
     try:
         return handler(*request), None
     except Exception as error:
