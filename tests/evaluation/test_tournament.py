@@ -19,6 +19,7 @@ from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
 from scrubjay.game.stages import SEEKER_STEPS
+from scrubjay.players import by_name
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose
@@ -26,6 +27,7 @@ from scrubjay.sim.world import World
 from scrubjay.spots.spots import Spot, Spots, save_spots, spots_path
 from scrubjay.viz.episode import replay_lines
 from scrubjay.viz.tournament import format_tables, summarize_hidings, to_json, write_results
+from scrubjay.workers.pool import ProcessWorkers
 
 SCENES = ("FloorPlan501", "FloorPlan502")
 HIDING = {Stage.EM: "RotateRight", Stage.OH: "PlaceAt|0,4,4", Stage.OM: "DropObject"}
@@ -153,6 +155,27 @@ def test_an_interrupted_tournament_resumes(played, tmp_path):
     lines = (tmp_path / GAMES_FILE).read_text().splitlines()
     assert lines[: len(before.splitlines()) - 1] == before.splitlines()[:-1]
     assert len(lines) == len(set(lines)) == 12
+
+
+def test_workers_play_the_same_games_and_resume_what_others_began(tmp_path):
+    short = replace(plan(), hiders=("random",), seekers=("random", "possible"), at_once=1, games=1, size=28)
+    short = replace(short, limits=(4,) * len(short.limits))
+    here = play_tournament(short, by_name.HIDERS, by_name.SEEKERS, tmp_path / "here")
+    play_tournament(replace(short, scenes=SCENES[:1]), by_name.HIDERS, by_name.SEEKERS, tmp_path / "there")
+    progress = []
+    with ProcessWorkers(2) as workers:
+        there = play_tournament(
+            short,
+            by_name.HIDERS,
+            by_name.SEEKERS,
+            tmp_path / "there",
+            lambda *now: progress.append(now),
+            workers=workers,
+        )
+    assert repr(there) == repr(here) and progress == [(0, 6), (3, 6), (6, 6), (6, 6)]
+    for name in (GAMES_FILE, HIDINGS_FILE):
+        mine, theirs = ((tmp_path / where / name).read_bytes() for where in ("here", "there"))
+        assert mine == theirs and mine, "the first room's games were there, so that the order is the same"
 
 
 def test_a_finished_tournament_plays_only_what_is_new(played, tmp_path):

@@ -26,6 +26,7 @@ from scrubjay.study.sources import untrained
 from scrubjay.study.submissions import add_submission, read_submissions
 from scrubjay.study.weight_files import sha256_of
 from scrubjay.viz.dynamic_study import verdict, write_dynamic_page
+from scrubjay.workers.pool import ProcessWorkers
 
 TINY = DynamicScale((6, 8), 2)
 AHEAD = NUMBERS["MoveHandAhead"]
@@ -144,7 +145,8 @@ def test_every_source_has_a_row_for_each_size_and_the_page_shows_them(data, agen
 def test_an_interrupted_study_continues_and_equals_an_unbroken_one(part, data, agents, tmp_path):
     some = {"contained": data["contained"], "tracking": data["tracking"]}
     scale = DynamicScale((8,), 2)
-    DynamicStudy(some, agents, [], tmp_path / "whole", scale).run()
+    with ProcessWorkers(2) as workers:
+        DynamicStudy(some, agents, [], tmp_path / "whole", scale).run(workers=workers)
 
     def interrupt(done: int, total: int, what: str) -> None:
         if what == part:

@@ -23,6 +23,7 @@ from scrubjay.study.foyer_tracking import is_good_path
 from scrubjay.study.sequences import FIELDS, SequenceData
 from scrubjay.study.sources import NEUTRAL_TARGET, DynamicSource, untrained
 from scrubjay.viz.clips import describe_actions, write_contained_clips, write_tracking_clips
+from scrubjay.workers.pool import ProcessWorkers
 
 CONTAINED = ContainedScale(1, 1, ("FloorPlan504",), ("Desk", "SideTable"), ("Box",), ("Cup", "Bread"))
 TRACKING = TrackingScale(1, ("FloorPlan501",), ("DiningTable",), ("Cup", "Tomato"))
@@ -95,7 +96,8 @@ def test_a_killed_run_continues_to_the_same_data(contained, tmp_path):
     with pytest.raises(DataError, match="incomplete; run `scrubjay study data contained` again"):
         SequenceData(folder, "contained")
     reported = []
-    make_contained_data(folder, CONTAINED, progress=lambda done, total: reported.append((done, total)))
+    with ProcessWorkers(1) as workers:
+        make_contained_data(folder, CONTAINED, progress=lambda *numbers: reported.append(numbers), workers=workers)
     assert reported == [(1, 2), (2, 2)]
     assert (folder / facts["blocks"][1] / "images.npy").stat().st_mtime_ns == kept
     assert SequenceData(folder, "contained").digest == SequenceData(contained, "contained").digest

@@ -17,6 +17,7 @@ from scrubjay.study.rotation_data import SCALES, RotationScale, make_rotation_da
 from scrubjay.study.rotation_odds import TurningOdds, _row, odds_text, turning_back
 from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import DynamicSource, compute_features, untrained
+from scrubjay.workers.pool import ProcessWorkers
 
 SCALE = RotationScale((1, 1), 2, steps=3, goals=("Cup", "Tomato"), candidates=6, types=("bathroom",), near=True)
 
@@ -56,7 +57,8 @@ def test_a_resumed_data_set_equals_an_unbroken_one(data, agent, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         make_rotation_data(tmp_path, agent, SCALE, data.folder / "spots", progress=interrupt)
-    make_rotation_data(tmp_path, agent, SCALE, data.folder / "spots")
+    with ProcessWorkers(2) as workers:
+        make_rotation_data(tmp_path, agent, SCALE, data.folder / "spots", workers=workers)
     assert SequenceData(tmp_path, "rotation").digest == data.digest
 
 

@@ -19,6 +19,7 @@ from scrubjay.study.static_predictions import load_predictions
 from scrubjay.viz.ratio_chart import short_names
 from scrubjay.viz.static_predictions import view_predictions
 from scrubjay.viz.static_study import write_static_page
+from scrubjay.workers.pool import ProcessWorkers
 
 COUNTS = {"FloorPlan401": 6, "FloorPlan402": 6, "FloorPlan421": 4, "FloorPlan426": 4, "FloorPlan427": 4}
 TINY = StaticScale(ProbeConfig(size=14, max_epochs=1, batch_size=4), training_images=8)
@@ -47,7 +48,7 @@ def test_every_encoder_has_a_row_for_each_task_and_decoder(data, encoders, tmp_p
     done = []
     StaticStudy(data, encoders, tmp_path, TINY, "random", TASKS).run(lambda *numbers: done.append(numbers))
     rows = read(tmp_path)
-    assert tuple(rows[0]) == FIELDS and done == [(number, 6) for number in range(7)]
+    assert tuple(rows[0]) == FIELDS and done == [(number, 8) for number in range(9)], "and two of features"
     assert sorted((row["encoder"], row["decoder"], row["task"]) for row in rows) == sorted(
         (name, decoder, task)
         for name in ("random", "random:1")
@@ -84,10 +85,11 @@ def test_the_page_has_a_chart_for_each_decoder_and_every_loss(data, encoders, tm
 
 def test_an_interrupted_study_continues_and_equals_an_unbroken_one(data, encoders, tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    StaticStudy(data, encoders, whole, TINY, "random", TASKS).run()
+    with ProcessWorkers(2) as workers:
+        StaticStudy(data, encoders, whole, TINY, "random", TASKS).run(workers=workers)
 
     def interrupt(done: int, _: int) -> None:
-        if done == 2:
+        if done == 4:  # Two files of features, and two probes.
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -18,6 +18,7 @@ from scrubjay.study import static_labels as labels
 from scrubjay.study.static_data import MASK, MIN_PIXELS, SIZE, TASKS, TYPE_NAMES, StaticData
 from scrubjay.study.static_generate import SCALES, StaticScene, all_places, make_static_data
 from scrubjay.viz.static_samples import write_samples_page
+from scrubjay.workers.pool import ProcessWorkers
 
 COUNTS = {"FloorPlan401": 6, "FloorPlan402": 4, "FloorPlan421": 2, "FloorPlan426": 2}
 
@@ -242,7 +243,8 @@ def test_a_run_that_was_killed_continues_and_equals_an_unbroken_one(folder, tmp_
         StaticData(again)
     before = (again / "FloorPlan401" / "rgb.npy").stat().st_mtime_ns
     done = []
-    make_static_data(again, COUNTS, progress=lambda *numbers: done.append(numbers))
+    with ProcessWorkers(1) as workers:
+        make_static_data(again, COUNTS, progress=lambda *numbers: done.append(numbers), workers=workers)
     assert done == [(6, 14), (10, 14), (12, 14), (14, 14)]
     assert (again / "FloorPlan401" / "rgb.npy").stat().st_mtime_ns == before
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

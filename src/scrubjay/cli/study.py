@@ -160,7 +160,7 @@ def static(
         with record.part("probes and statistics"), progress_bar("Features and probes") as progress:
             rows = study.run(progress, crew or HERE)
     with record.part("page"):
-        images = view_predictions(study.data, out, study.prober.shown, encoders)
+        images = view_predictions(study.data, out, study.shown, encoders)
     record.content["facts"] |= {"images": len(study.data), "data": study.digest}
     record.write()
     descriptions = [encoder.description.as_dict() for encoder in loaded]

@@ -1,6 +1,6 @@
 """Files of features: named after all they depend on, small enough to be carried to where probes are fitted.
 
-Sources of one experiment are computed together, a thousand sequences at a time, here or by workers; what was computed
+Sources of one experiment are computed together, some hundred sequences at a time, here or by workers; what was computed
 before an interruption stays. Features are stored in float16 where that changes no feature by more than a hundredth of
 its standard deviation: probes standardize them anyway.
 """
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from scrubjay.errors import DataError
 from scrubjay.files import write_atomically
@@ -22,7 +23,7 @@ from scrubjay.study.sequences import SequenceData
 from scrubjay.study.sources import Source, compute_features
 from scrubjay.workers.base import HERE, Workers
 
-SHARD = 1024
+SHARDS = {"cuda": 1024, "cpu": 256}
 """Sequences of one task, whose features are written at once."""
 COARSE = 0.01
 """Rounding to float16 may change a feature by so much of its standard deviation (root mean square)."""
@@ -60,15 +61,16 @@ def features_files(
             f"{data.folder}: neither images nor features of {names}; copy images.npy of its blocks, or the folder "
             f"{folder} from where features were computed with the same agents and encoders"
         )
-    starts = range(0, len(sequences), SHARD)
-    rows = [np.flatnonzero(np.isin(sequence, sequences[start : start + SHARD])) for start in starts]
+    size = SHARDS[torch.device(device).type]
+    starts = range(0, len(sequences), size)
+    rows = [np.flatnonzero(np.isin(sequence, sequences[start : start + size])) for start in starts]
     parts = [[path for path in missing if not _part(path, start).exists()] for start in starts]
     todo = [number for number, lacking in enumerate(parts) if lacking]
     items = []
     for number in todo:
         mine, wanted = rows[number], [list(missing).index(path) for path in parts[number]]
         items.append((wanted, examples.frame[mine], None if examples.cell is None else examples.cell[mine]))
-    done = len(sequences) - sum(len(sequences[starts[number] :][:SHARD]) for number in todo)
+    done = len(sequences) - sum(len(sequences[starts[number] :][:size]) for number in todo)
     progress(done, len(sequences))
     workers.check_folder(data.folder)
     compute = partial(_features, list(missing.values()), data, device)
@@ -76,7 +78,7 @@ def features_files(
         start = starts[todo[index]]
         for path, features in zip(parts[todo[index]], computed, strict=True):
             _write(_part(path, start), features.astype(np.float32))
-        progress(done := done + len(sequences[start:][:SHARD]), len(sequences))
+        progress(done := done + len(sequences[start:][:size]), len(sequences))
     for path, source in missing.items():
         whole = [np.load(_part(path, start), allow_pickle=False) for start in starts]
         features = np.empty((len(examples.frame), whole[0].shape[1]), np.float32)

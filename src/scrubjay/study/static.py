@@ -93,6 +93,7 @@ class StaticStudy:
         self.digest = data_digest(data)
         by_name = dict(zip(names, encoders, strict=True))
         self.prober = StaticProber(data, by_name, self.out / "features", self.digest, scale, device)
+        self.shown = self.prober.shown
 
     def run(
         self, progress: Callable[[int, int], None] = lambda done, total: None, workers: Workers = HERE

@@ -11,6 +11,7 @@ import logging
 import os
 import pickle
 import platform
+import secrets
 import shutil
 import socket
 import tempfile
@@ -29,6 +30,12 @@ CHECK_SECONDS = 60.0
 """How long its nodes may take to start their first worker."""
 IN_FLIGHT = 2
 """Tasks given to the cluster for each of its cores: one at work, one waiting."""
+HTTP2_PREFACE, HTTP2_SETTINGS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""What a client of gRPC says first, and the first frame of either side."""
+LOOPBACK = "127.0.0.1"
+LOCAL_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
+"""Of a local cluster. Without the first, Ray replaces the loopback address by this machine's and listens to the
+network; with the second, only processes that know the cluster's token, a new one each time, can use it."""
 SHORT_FOLDER = "/tmp"
 """Where a local cluster's sockets are: their paths may have 107 characters, and Ray adds 64."""
 PACKAGES = {"MuJoCo": "mujoco", "NumPy": "numpy", "PyTorch": "torch", "Ray": "ray"}
@@ -43,6 +50,10 @@ class RayWorkers(Workers):
 
         ClusterError if that is impossible, or other versions are installed there.
         """
+        self._environment = dict(os.environ)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if address is None:
+            os.environ.update(LOCAL_ENVIRONMENT, RAY_AUTH_TOKEN=secrets.token_hex(32))
         self._ray, self._folder, self._owner = _import_ray(), "", False
         if self._ray.is_initialized():
             raise ClusterError("this process uses a Ray cluster already: shut it down with ray.shutdown() first")
@@ -95,6 +106,10 @@ class RayWorkers(Workers):
                 )
 
     def close(self) -> None:
+        for name in (*LOCAL_ENVIRONMENT, "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED"):
+            os.environ.pop(name, None)
+            if name in self._environment:
+                os.environ[name] = self._environment[name]
         if self._owner:
             self._ray.shutdown()
             self._owner = False
@@ -108,9 +123,13 @@ class RayWorkers(Workers):
         if address is None:
             self._folder = tempfile.mkdtemp(prefix="scrubjay-", dir=SHORT_FOLDER)
             self._ray.init(
-                "local", num_cpus=os.cpu_count(), include_dashboard=False, _node_ip_address="127.0.0.1",
+                "local", num_cpus=os.cpu_count(), include_dashboard=False, _node_ip_address=LOOPBACK,
                 _temp_dir=self._folder, **quiet,
             )  # fmt: skip
+            if self._ray.util.get_node_ip_address() != LOOPBACK:
+                raise ClusterError(
+                    "a local Ray cluster would be open to the network: do not import ray before it starts"
+                )
             return
         if address != "auto":
             _check_listens(address)
@@ -191,8 +210,6 @@ def list_folder(path: str) -> list[str] | None:
 
 
 def _import_ray() -> Any:
-    # Ray reads these when it is imported, or when it starts a cluster.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
     except ImportError as error:
@@ -203,16 +220,25 @@ def _import_ray() -> Any:
 
 
 def _check_listens(address: str) -> None:
-    """ClusterError unless something accepts connections there: Ray itself would wait for a minute."""
+    """ClusterError unless a server of gRPC answers there: Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") != "0":
+                return
+            connection.sendall(HTTP2_PREFACE + HTTP2_SETTINGS)
+            answer = connection.recv(len(HTTP2_SETTINGS))
     except (OSError, OverflowError) as error:
         raise ClusterError(_why_not(address, error)) from error
+    if answer[3:4] != HTTP2_SETTINGS[3:4]:
+        raise ClusterError(f"what listens at {address} is no Ray cluster: is this its port?")
 
 
 def _why_not(address: str, error: BaseException) -> str:
     first = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     if address == "auto":
         return f"no Ray cluster runs on this machine ({first}): start one with `ray start --head`, or use --workers ray"
-    return f"no Ray cluster can be reached at {address} ({first}): is it running, and its port open?"
+    return (
+        f"no Ray cluster can be reached at {address} ({first}): is it running, its port open, and does it ask for a "
+        "token (RAY_AUTH_MODE=token)?"
+    )
