@@ -350,7 +350,7 @@ def _without_the_first(text: str) -> str:
     ("change", "message"),
     [
         (lambda text: text[: len(text) // 2], "not a file of placements"),
-        (lambda text: text.replace('"version": 1', '"version": 9'), "not a file of placements of version 1; make"),
+        (lambda text: text.replace('"version": 2', '"version": 9'), "not a file of placements of version 2; make"),
         (_without_the_first, "placements that were edited; make the file again"),
         (None, "placements of a Cup in foyer-1, not of a Cup in foyer-2"),
     ],

@@ -159,7 +159,7 @@ def test_an_interrupted_tournament_resumes(played, tmp_path):
 
 def test_workers_play_the_same_games_and_resume_what_others_began(tmp_path):
     short = replace(plan(), hiders=("random",), seekers=("random", "possible"), at_once=1, games=1, size=28)
-    short = replace(short, limits=(4,) * len(short.limits))
+    short = replace(short, limits=tuple(min(4, limit) for limit in short.limits))
     here = play_tournament(short, by_name.HIDERS, by_name.SEEKERS, tmp_path / "here")
     play_tournament(replace(short, scenes=SCENES[:1]), by_name.HIDERS, by_name.SEEKERS, tmp_path / "there")
     progress = []

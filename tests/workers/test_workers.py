@@ -1,5 +1,6 @@
 """One contract for all workers: this process, child processes, and a Ray cluster."""
 
+import importlib.util
 import itertools
 import os
 from functools import partial
@@ -20,12 +21,23 @@ def processes():
         yield workers
 
 
-@pytest.fixture(params=["this process", "processes"])
+@pytest.fixture(scope="module")
+def cluster():
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("needs ray")
+    with open_workers("ray") as workers:
+        yield workers
+
+
+CLUSTER = pytest.param("cluster", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=["this process", "processes", CLUSTER])
 def workers(request) -> Workers:
     return HERE if request.param == "this process" else request.getfixturevalue(request.param)
 
 
-@pytest.fixture(params=["processes"])
+@pytest.fixture(params=["processes", CLUSTER])
 def mortal(request) -> Workers:
     """Workers that can die without this process."""
     return request.getfixturevalue(request.param)

@@ -62,9 +62,10 @@ class ChildProcess:
     def receive(self) -> Any:
         """The reply to the oldest open request. Raises what the handler raised."""
         try:
-            reply, error = self.connection.recv()
+            packed = self.connection.recv_bytes()
         except (EOFError, OSError):
             raise self._died() from None
+        reply, error = pickle.loads(packed)
         if error:
             raise error
         return reply
@@ -208,7 +209,8 @@ def serve(descriptor: int) -> None:
             if not wants_reply:
                 handler(*request)
                 continue
-            connection.send(answer(handler, request))
+            # Not `send`, whose pickler would share the memory of torch's tensors instead of sending them.
+            connection.send_bytes(pickle.dumps(answer(handler, request), pickle.HIGHEST_PROTOCOL))
     except (EOFError, OSError):
         return
 

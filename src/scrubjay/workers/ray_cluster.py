@@ -14,6 +14,7 @@ import platform
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -32,10 +33,15 @@ IN_FLIGHT = 2
 """Tasks given to the cluster for each of its cores: one at work, one waiting."""
 HTTP2_PREFACE, HTTP2_SETTINGS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """What a client of gRPC says first, and the first frame of either side."""
+QUIET: dict[str, Any] = {"logging_level": logging.CRITICAL, "log_to_driver": False}
 LOOPBACK = "127.0.0.1"
-LOCAL_ENVIRONMENT = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
-"""Of a local cluster. Without the first, Ray replaces the loopback address by this machine's and listens to the
-network; with the second, only processes that know the cluster's token, a new one each time, can use it."""
+ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+}
+"""Of a local cluster. Nothing is reported to Ray's makers. Without the second, Ray replaces the loopback address by
+this machine's and listens to the network. The third is asked of whoever wants to use it, in versions that ask."""
 SHORT_FOLDER = "/tmp"
 """Where a local cluster's sockets are: their paths may have 107 characters, and Ray adds 64."""
 PACKAGES = {"MuJoCo": "mujoco", "NumPy": "numpy", "PyTorch": "torch", "Ray": "ray"}
@@ -50,16 +56,13 @@ class RayWorkers(Workers):
 
         ClusterError if that is impossible, or other versions are installed there.
         """
-        self._environment = dict(os.environ)
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if address is None:
-            os.environ.update(LOCAL_ENVIRONMENT, RAY_AUTH_TOKEN=secrets.token_hex(32))
-        self._ray, self._folder, self._owner = _import_ray(), "", False
-        if self._ray.is_initialized():
-            raise ClusterError("this process uses a Ray cluster already: shut it down with ray.shutdown() first")
+        self._environment, self._folder, self._connected = dict(os.environ), "", False
+        self._ray: Any = None
         try:
-            self._connect(address)
-            if address is not None:
+            if address is None:
+                self._start()
+            else:
+                self._connect(address)
                 self._check_versions(address)
         except BaseException:
             self.close()
@@ -105,38 +108,67 @@ class RayWorkers(Workers):
                     "that all machines share, under the same path"
                 )
 
+    @property
+    def address(self) -> str:
+        """Where others find the cluster, if they know its token."""
+        return self._ray.get_runtime_context().gcs_address
+
     def close(self) -> None:
-        for name in (*LOCAL_ENVIRONMENT, "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED"):
-            os.environ.pop(name, None)
-            if name in self._environment:
-                os.environ[name] = self._environment[name]
-        if self._owner:
+        if self._connected:
             self._ray.shutdown()
-            self._owner = False
+            self._connected = False
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
+        for name in [name for name in os.environ if name.startswith(("RAY_", "PYTHON"))]:
+            del os.environ[name]
+            if name in self._environment:
+                os.environ[name] = self._environment[name]
 
-    def _connect(self, address: str | None) -> None:
-        quiet: dict[str, Any] = {"logging_level": logging.CRITICAL, "log_to_driver": False}
-        self._owner = True
-        if address is None:
-            self._folder = tempfile.mkdtemp(prefix="scrubjay-", dir=SHORT_FOLDER)
+    def _start(self) -> None:
+        """Starts a local cluster."""
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+        self._import()
+        # The same package and libraries as here, wherever they were found.
+        os.environ["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
+        from ray._private import ray_constants
+
+        self._folder = tempfile.mkdtemp(prefix="scrubjay-", dir=SHORT_FOLDER)
+        clusters = ray_constants.ENABLE_RAY_CLUSTER
+        try:
+            ray_constants.ENABLE_RAY_CLUSTER = False  # In case ray was imported before its variable was set.
             self._ray.init(
                 "local", num_cpus=os.cpu_count(), include_dashboard=False, _node_ip_address=LOOPBACK,
-                _temp_dir=self._folder, **quiet,
+                _temp_dir=self._folder, **QUIET,
             )  # fmt: skip
-            if self._ray.util.get_node_ip_address() != LOOPBACK:
-                raise ClusterError(
-                    "a local Ray cluster would be open to the network: do not import ray before it starts"
-                )
-            return
+        finally:
+            ray_constants.ENABLE_RAY_CLUSTER = clusters
+        if self._ray.util.get_node_ip_address() != LOOPBACK:
+            raise ClusterError("this version of Ray would open a local cluster to the network: install another one")
+
+    def _connect(self, address: str) -> None:
+        """Connects to a cluster that runs."""
         if address != "auto":
             _check_listens(address)
+        self._import()
         try:
-            self._ray.init(address, **quiet)
+            self._ray.init(address, **QUIET)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise ClusterError(_why_not(address, error)) from error
+
+    def _import(self) -> None:
+        # Else Ray prints to standard output when a worker dies.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+        try:
+            import ray
+        except ImportError as error:
+            raise ClusterError(
+                "--workers ray needs the package ray: install it with `pip install 'scrubjay[ray]'`"
+            ) from error
+        if ray.is_initialized():
+            raise ClusterError("this process uses a Ray cluster already: shut it down with ray.shutdown() first")
+        self._ray, self._connected = ray, True
 
     def _slots(self, gpu: bool) -> float:
         """Tasks that the cluster can do at once; it may grow and shrink."""
@@ -184,10 +216,14 @@ _newest: tuple[bytes, Callable] | None = None
 
 def call_packed(function: bytes, item: bytes) -> bytes:
     """A worker's side of `map`: the result and the exception, one of which is None."""
+    return pickle.dumps(answer(_call, (function, item)), pickle.HIGHEST_PROTOCOL)
+
+
+def _call(function: bytes, item: bytes) -> Any:
     global _newest
     if _newest is None or _newest[0] != function:
         _newest = function, pickle.loads(function)
-    return pickle.dumps(answer(_newest[1], pickle.loads(item)), pickle.HIGHEST_PROTOCOL)
+    return _newest[1](*pickle.loads(item))
 
 
 def versions() -> dict[str, str]:
@@ -207,16 +243,6 @@ def list_folder(path: str) -> list[str] | None:
         return sorted(os.listdir(path))
     except OSError:
         return None
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ClusterError(
-            "--workers ray needs the package ray: install it with `pip install 'scrubjay[ray]'`"
-        ) from error
-    return ray
 
 
 def _check_listens(address: str) -> None:
