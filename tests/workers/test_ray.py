@@ -61,6 +61,7 @@ def soon(happens, seconds: float = 30.0) -> bool:
 
 
 @needs_ray
+@pytest.mark.slow
 def test_a_local_cluster_does_what_a_lost_worker_left(tmp_path):
     before = dict(os.environ)
     with open_workers("ray") as workers:
