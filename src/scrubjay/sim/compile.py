@@ -260,8 +260,10 @@ class _Compiler:
 
     def _draw_rigid(self, body, body_name: str, index: int, placement: Placement, group: int) -> None:
         """Adds a thing with its moving parts as they are."""
-        self._draw(body, body_name, index, self.shapes[index], placement.position, placement.turn, group)
-        for number, part in enumerate(self.shapes[index].moving):
+        things = len(self.room.things)
+        shape = self.shapes[index] if index < things else _goal_shape(GOALS[index - things])
+        self._draw(body, body_name, index, shape, placement.position, placement.turn, group)
+        for number, part in enumerate(shape.moving):
             at = part_frame(part, placement.openness, placement.position, placement.turn)
             self._draw(body, f"{body_name}/part{number}", index, part, *at, group, contains=False)
 

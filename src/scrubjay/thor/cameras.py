@@ -44,6 +44,11 @@ class SceneRenderer:
     def see(self, agent: SceneAgent, kinds: Collection[str]) -> Pictures:
         return self._draw(*agent_camera(agent), agent.field_of_view, kinds)
 
+    def see_coarsely(self, agent: SceneAgent, width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and depth in a picture of a size of its own, at most that of the scene's."""
+        room = self._aim(*agent_camera(agent), agent.field_of_view)
+        return room.ids_and_depth(width, height)
+
     def look_through(self, camera: SceneCamera, kinds: Collection[str]) -> Pictures:
         """As `see`; walls and ceiling do not hide the room from a camera outside of it."""
         orthographic = camera.orthographic_size is not None
@@ -59,12 +64,7 @@ class SceneRenderer:
         orthographic: bool = False,
         cull_backfaces: bool = False,
     ) -> Pictures:
-        check_fork()
-        self._gl.make_current()
-        room = self._room
-        self.things.update()
-        room.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
-        room.point(eye, matrix, extent, orthographic=orthographic)
+        room = self._aim(eye, matrix, extent, orthographic, cull_backfaces)
         rgb = room.colors().copy()
         ids = depth = normals = None
         if "ids" in kinds or "depth" in kinds:
@@ -73,6 +73,22 @@ class SceneRenderer:
         if "normals" in kinds:
             normals = self._normals(eye, matrix, extent, orthographic)
         return Pictures(rgb, depth if "depth" in kinds else None, ids if "ids" in kinds else None, normals)
+
+    def _aim(
+        self,
+        eye: np.ndarray,
+        matrix: np.ndarray,
+        extent: float,
+        orthographic: bool = False,
+        cull_backfaces: bool = False,
+    ) -> RoomContext:
+        """Brings the scene up to date and points the camera."""
+        check_fork()
+        self._gl.make_current()
+        self.things.update()
+        self._room.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
+        self._room.point(eye, matrix, extent, orthographic=orthographic)
+        return self._room
 
     def _normals(self, eye: np.ndarray, matrix: np.ndarray, extent: float, orthographic: bool) -> np.ndarray:
         groups = self.things.model.geom_group

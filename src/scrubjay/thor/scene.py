@@ -228,7 +228,7 @@ class Scene:
 
     def visible(self, agent: int, distance: float) -> set[int]:
         """Things in an agent's frame, within the distance of its vertical axis, and not covered by others."""
-        return self._sight.visible(self.agents[agent], distance, self.width / self.height)
+        return self._sight.visible(self.agents[agent], distance, self._draws())
 
     def ray(self, agent: int, x: float, y: float) -> tuple[int, np.ndarray] | None:
         """The thing (floor, walls and ceiling are things) and the point seen at a place of the frame.

@@ -1,23 +1,25 @@
-"""What agents see, by rays to points on the things' surfaces."""
+"""What agents see: by a small picture, which shows all but what is small, and rays to points on the rest."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import mujoco
 import numpy as np
 
 from scrubjay.sim.compile import SOLID
 from scrubjay.sim.pose import in_view, reach
-from scrubjay.sim.render.opengl import LEFT_OUT
-from scrubjay.thor.cameras import agent_camera
+from scrubjay.sim.render.opengl import LEFT_OUT, pixel_rays
+from scrubjay.thor.cameras import SceneRenderer, agent_camera
 from scrubjay.thor.receptacles import Receptacles
 from scrubjay.thor.scene_state import SceneAgent
 from scrubjay.thor.things import Things
 
-SPACING = 0.15
-"""Meters between the points on large surfaces, roughly."""
-MIN_POINTS, MAX_POINTS = 32, 800
+PICTURE = 96
+"""Rows of the picture."""
+POINTS = 48
 """Points on each thing."""
-ROUNDS = (2, 8, 24, 72)
+ROUNDS = (2, 8, 24)
 """So many points of each thing are tried; only things that were not seen yet go on to the next round."""
 TOLERANCE = 1e-3
 """Meters; a ray that ends so near to a point has met it."""
@@ -41,8 +43,25 @@ class Sight:
         self._layout: object = None
         self._in_closed: list[int] = []
 
-    def visible(self, agent: SceneAgent, distance: float, aspect: float) -> set[int]:
+    def visible(self, agent: SceneAgent, distance: float, renderer: SceneRenderer) -> set[int]:
         """Things of which an agent sees a point within a distance of its vertical axis."""
+        aspect = renderer.width / renderer.height
+        height = min(PICTURE, renderer.height)
+        seen = self._in_picture(agent, distance, renderer, max(int(height * aspect), 1), height)
+        return seen | self._by_rays(agent, distance, aspect, seen)
+
+    def _in_picture(
+        self, agent: SceneAgent, distance: float, renderer: SceneRenderer, width: int, height: int
+    ) -> set[int]:
+        eye, matrix = agent_camera(agent)
+        ids, depth = renderer.see_coarsely(agent, width, height)
+        rays = _rays(width, height, agent.field_of_view) @ matrix[:2].T
+        points = eye[:2] + rays * depth.reshape(-1, 1)
+        near = ((points - agent.position) ** 2).sum(1) <= distance**2
+        return set(np.unique(ids.reshape(-1)[near]).tolist()) - {-1}
+
+    def _by_rays(self, agent: SceneAgent, distance: float, aspect: float, found: set[int]) -> set[int]:
+        """What else is visible than what was found already."""
         things = self.things
         things.update()
         self._update()
@@ -50,7 +69,7 @@ class Sight:
         points = self._points
         near = np.flatnonzero(reach(agent.position, points) <= distance)
         near = near[in_view(eye, matrix, points[near], agent.field_of_view, aspect)]
-        near = near[~np.isin(self._thing[near], [*things.left_out, *self._enclosed()])]
+        near = near[~np.isin(self._thing[near], [*found, *things.left_out, *self._enclosed()])]
         seen: set[int] = set()
         tried = 0
         # The order of a point among those of its thing that are near, so that small and large things take turns.
@@ -104,6 +123,11 @@ class Sight:
         self._points = data.geom_xpos[self._geom] + np.einsum("nij,nj->ni", turn, self._local)
 
 
+@lru_cache(maxsize=8)
+def _rays(width: int, height: int, field_of_view: float) -> np.ndarray:
+    return pixel_rays(width, height, field_of_view)
+
+
 def _ranks(groups: np.ndarray) -> np.ndarray:
     """How many of the same group come before each element of a sorted array (n,)."""
     first = np.searchsorted(groups, groups)
@@ -123,10 +147,9 @@ def _sample(model: mujoco.MjModel, geoms: np.ndarray, rng: np.random.Generator) 
         return np.zeros(0, int), np.zeros((0, 3))
     corners, owner = np.concatenate(triangles), np.concatenate(owners)
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1) / 2
-    count = int(np.clip(area.sum() / SPACING**2, MIN_POINTS, MAX_POINTS))
     ends = np.cumsum(area)
-    at = np.minimum(np.searchsorted(ends, (np.arange(count) + rng.random(count)) / count * ends[-1]), len(area) - 1)
-    u, v = np.sqrt(rng.random(count)), rng.random(count)
+    at = np.minimum(np.searchsorted(ends, (np.arange(POINTS) + rng.random(POINTS)) / POINTS * ends[-1]), len(area) - 1)
+    u, v = np.sqrt(rng.random(POINTS)), rng.random(POINTS)
     weights = np.stack([1 - u, u * (1 - v), u * v], 1)
-    shuffled = rng.permutation(count)
+    shuffled = rng.permutation(POINTS)
     return owner[at][shuffled], np.einsum("nk,nkj->nj", weights, corners[at])[shuffled]

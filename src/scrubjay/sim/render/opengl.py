@@ -215,16 +215,20 @@ class RoomContext:
         mujoco.mjr_readPixels(self.pixels, None, self.rect, self.context)
         return self.pixels[::-1]
 
-    def ids_and_depth(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ids and depth from one segmentation pass, which colors each geom by its number."""
+    def ids_and_depth(self, width: int | None = None, height: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and depth from one segmentation pass, which colors each geom by its number; smaller if asked."""
+        rect = mujoco.MjrRect(0, 0, width or self.rect.width, height or self.rect.height)
+        pixels, depths = self.pixels, self.z
+        if pixels.shape[:2] != (rect.height, rect.width):
+            pixels, depths = np.empty((rect.height, rect.width, 3), np.uint8), np.empty((rect.height, rect.width), "f4")
         flags = self.scene.flags
         flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = True
-        mujoco.mjr_render(self.rect, self.scene, self.context)
+        mujoco.mjr_render(rect, self.scene, self.context)
         flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = False
-        mujoco.mjr_readPixels(self.pixels, self.z, self.rect, self.context)
-        number = self.pixels[..., 0].astype(np.int32) | self.pixels[..., 1].astype(np.int32) << 8
+        mujoco.mjr_readPixels(pixels, depths, rect, self.context)
+        number = pixels[..., 0].astype(np.int32) | pixels[..., 1].astype(np.int32) << 8
         near, far = (self.model.stat.extent * z for z in (self.model.vis.map.znear, self.model.vis.map.zfar))
-        z = self.z.astype(np.float64)
+        z = depths.astype(np.float64)
         if self.orthographic:
             meters = far - z * (far - near)
         else:
