@@ -47,6 +47,8 @@ Scene = str | Room | CompiledRoom
 AnyPlayer = str | os.PathLike[str] | Player | Agent
 """A scripted player's name, a released agent's, the folder of a run or of weights, an agent, or any object that is a
 `Player`."""
+OMNISCIENT = ("bfs", "oracle")
+"""Seekers that look into a room's model."""
 RELEASED = "agent"
 """The released agent, where a player is named."""
 
@@ -63,6 +65,8 @@ def play(
     spots: str | os.PathLike[str] | None = None,
     renderer: str = "auto",
     device: str = "cpu",
+    world: BaseWorld | None = None,
+    watch: Callable[[CacheGame], None] = lambda game: None,
 ) -> Record:
     """Plays one game of Cache and returns its record; the same arguments play the same game on a CPU.
 
@@ -79,16 +83,25 @@ def play(
         spots: A folder filled by `scrubjay spots`; without one, a few spots are made first.
         renderer: `auto`, `opengl` or `warp`.
         device: `cpu`, `cuda` or `cuda:N`.
+        world: A world of one room to play in, such as a `ThorWorld`, in place of scene, size, renderer and device.
+        watch: Called with the game before each of its steps.
     """
     check_device(device)
     _check_seed(seed)
     searching = hider in DIFFICULTIES if isinstance(hider, str) else False
     hides = None if searching else _player(hider, "hider", (*HIDERS, *DIFFICULTIES), make_hider, seed, device)
     seeks = _player(seeker, "seeker", SEEKERS, make_seeker, seed, device)
-    with World([scene], renderer=renderer, size=size, device=device) as world:
+    if world is not None and len(world) != 1:
+        raise ValueError(f"a game is played in a world of one room and one copy of it, not of {len(world)}")
+    with contextlib.ExitStack() as stack:
+        if world is None:
+            world = stack.enter_context(World([scene], renderer=renderer, size=size, device=device))
         room, name = world.rooms[0], world.rooms[0].room.scene
+        if not isinstance(room, CompiledRoom):
+            _check_needs_no_model(hider, seeker)
         episodes: EpisodeSampler = RandomEpisodes(seed, (goal,))
         if searching:
+            assert isinstance(room, CompiledRoom)
             room_spots = (
                 load_spots(spots_path(Path(spots), name, goal), name, goal)
                 if spots
@@ -96,9 +109,13 @@ def play(
             )
             episodes = SpotEpisodes([room_spots], (goal,), (str(hider),), seed)
         match = Match(name, _name(hider), _name(seeker), episodes(world, 0))
-        ((_, record),) = play_matches(
-            world, [match], HiderAndSeeker(hides, seeks), LIMITS if limits is None else np.asarray(limits)
-        )
+        players = HiderAndSeeker(hides, seeks)
+
+        def watched(game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            watch(game)
+            return players(game, games)
+
+        ((_, record),) = play_matches(world, [match], watched, LIMITS if limits is None else np.asarray(limits))
     return record
 
 
@@ -110,7 +127,7 @@ def replay(record: Record, world: BaseWorld | None = None) -> Iterator[tuple[Cac
     if world is not None:
         yield from record_module.replay(record, world)
         return
-    with World([record.scene], renderer=record.renderer.lower(), size=record.size) as own:
+    with World([record.scene], renderer=record_module.renderer_of(record), size=record.size) as own:
         yield from record_module.replay(record, own)
 
 
@@ -213,6 +230,12 @@ def _player(
             raise ValueError(f"unknown {role} {str(player)!r}; choose from {choices}, or a run's folder")
         return AgentPlayer(load_agent(folder).to(device), seed)
     return player
+
+
+def _check_needs_no_model(*players: AnyPlayer) -> None:
+    for player in players:
+        if isinstance(player, str) and player in (*DIFFICULTIES, *OMNISCIENT):
+            raise ValueError(f"{player} needs a room's model, which only Scrubjay's own worlds have")
 
 
 def _released(player: str | os.PathLike[str]) -> str | os.PathLike[str]:

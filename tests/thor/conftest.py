@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from thor.driver import BASE, Client
 
-from scrubjay.thor.install import COMMIT, install
+from scrubjay.thor.install import COMMIT, install, launcher_path
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -125,3 +125,20 @@ def kitchen(_client: Client) -> Client:
     """A room as it is at first."""
     _client.reset()
     return _client
+
+
+@pytest.fixture(scope="module")
+def real_client(client_python: Path, home: Path) -> Iterator[None]:
+    """The client in this process, in a home of its own. Of packages that both environments have, ours counts."""
+    packages = next((client_python.parents[1] / "lib").glob("python*/site-packages"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(packages)])
+        patch.setenv("HOME", str(home))
+        patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def executable(home: Path) -> str:
+    """The engine's executable."""
+    return str(launcher_path(home))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from scrubjay.cli.arguments import ALSO_PROCESSES, Natural, Positive, WorkerNames
 from scrubjay.cli.terminal import Renderer, err, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from scrubjay.viz.episode import Episode
 
 
 def demo(out: Path = Path("out/demo"), renderer: Renderer = "auto", released: bool = False) -> None:
@@ -41,6 +44,7 @@ def play(
     spots: Path | None = None,
     video: bool = True,
     renderer: Renderer = "auto",
+    world: str = "own",
 ) -> None:
     """Plays one game and writes its record, page and video.
 
@@ -48,13 +52,14 @@ def play(
         hider: random, possible, heuristic, agent (the released one), or a run's folder; or easy, medium or hard for a
             spot of that difficulty.
         seeker: random, possible, frontier, bfs, oracle, agent, or a run's folder.
-        scene: FloorPlan12, or a type and a seed such as kitchen-81723.
+        scene: FloorPlan12, a type and a seed such as kitchen-81723, or one of AI2-THOR's such as iTHOR:FloorPlan28.
         goal: The object that is hidden: Bread, Cup, Knife, Plunger or Tomato.
         seed: The same seed plays the same game.
         out: Output folder for record.json, index.html and game.mp4.
         spots: Folder of hiding spots; without one they are made, which takes half a minute.
         video: Also write a video.
         renderer: The renderer.
+        world: own; thor for AI2-THOR, as its client starts it; or thor:PATH for another executable behind its client.
     """
     from scrubjay.api import play as play_game
     from scrubjay.game.record import save_records
@@ -62,11 +67,17 @@ def play(
     from scrubjay.viz.episode_page import describe_metrics, summarize, write_episode_page
     from scrubjay.viz.video import write_video
 
-    with err.status("playing"):
-        record = play_game(hider, seeker, scene, goal, seed=seed, spots=spots, renderer=renderer)
-    save_records([record], out / "record.json")
+    if world == "own":
+        with err.status("playing"):
+            record = play_game(hider, seeker, scene, goal, seed=seed, spots=spots, renderer=renderer)
+        save_records([record], out / "record.json")
+        with err.status("drawing"):
+            episode = replay_episode(record, renderer)
+    else:
+        with err.status("playing"):
+            episode = _play_on_thor(hider, seeker, scene, goal, seed, world)
+        save_records([episode.record], out / "record.json")
     with err.status("drawing"):
-        episode = replay_episode(record, renderer)
         if video:
             write_video(episode, out / "game.mp4")
         write_episode_page(episode, out / "index.html", "game.mp4" if video else "")
@@ -74,6 +85,24 @@ def play(
     for name, value, meaning in describe_metrics(episode):
         print(f"{name:>16} {value:>8}  {meaning}")
     print(out / "index.html")
+
+
+def _play_on_thor(hider: str, seeker: str, scene: str, goal: str, seed: int, world: str) -> Episode:
+    """Plays one game on AI2-THOR and films it."""
+    from scrubjay.api import play as play_game
+    from scrubjay.rooms.generate import make_room
+    from scrubjay.sim.compile import compile_room
+    from scrubjay.thor.world import ThorWorld
+    from scrubjay.viz.film import Film
+
+    kind, _, executable = world.partition(":")
+    if kind != "thor":
+        raise ValueError(f"world: own, thor or thor:PATH, not {world}")
+    film = Film()
+    with ThorWorld([scene], executable=executable or None) as remote:
+        remote.rooms[0].goal(goal)
+        record = play_game(hider, seeker, scene, goal, seed=seed, world=remote, watch=film.watch)
+    return film.episode(record, compile_room(make_room(record.scene)))
 
 
 def replay(records: Annotated[Path, tyro.conf.Positional], /, check: bool = False) -> None:

@@ -31,6 +31,8 @@ from scrubjay.sim.pose import AgentPose
 VERSION = 4
 READABLE_VERSIONS = (2, 3, VERSION)
 """Version 2 called the spec a deal; neither it nor version 3 has digests of the room and of the record."""
+REMOTE = "AI2-THOR"
+"""The renderer of games that were not played in our own worlds."""
 CHOICE = "PS"
 """Begins the choice of a place among the actions; its four numbers follow."""
 
@@ -249,6 +251,13 @@ def check_fits(record: Record, room: WorldRoom) -> None:
         room.floor.grid(record.start[:2], record.start.rotation % 90)
     except ValueError as error:
         raise RecordError(f"spec.start: {error}") from error
+
+
+def renderer_of(record: Record) -> str:
+    """The name of the renderer to replay a record with; RecordError if its game was not played in our own worlds."""
+    if record.renderer == REMOTE:
+        raise RecordError(f"a game on {REMOTE} does not replay: neither its physics nor its pictures are ours")
+    return record.renderer.lower()
 
 
 def replay(record: Record, world: BaseWorld) -> Iterator[tuple[CacheGame, StepResult]]:

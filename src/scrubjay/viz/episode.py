@@ -11,7 +11,7 @@ import numpy as np
 
 from scrubjay.evaluation.scores import reachable_grid
 from scrubjay.game.actions import Stage
-from scrubjay.game.record import Record, replay
+from scrubjay.game.record import Record, renderer_of, replay
 from scrubjay.rooms.floor import Grid
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
@@ -109,6 +109,7 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
     steps: list[EpisodeStep] = []
     container = -1
     spec = record.spec
+    renderer_of(record)
     with World([record.scene], renderer=renderer, size=record.size) as world:
         agent_pose, is_open = spec.place or spec.start, np.isin(np.arange(world.state.open.shape[1]), spec.open)
         for number, (game, result) in enumerate(replay(record, world)):
@@ -133,7 +134,7 @@ def replay_episode(record: Record, renderer: str = "auto", picture_size: int = P
 
 def replay_lines(record: Record) -> Iterator[str]:
     """Replays a record with its own renderer and yields a line per step; RecordError at the first difference."""
-    with World([record.scene], renderer=record.renderer.lower(), size=record.size) as world:
+    with World([record.scene], renderer=renderer_of(record), size=record.size) as world:
         for number, (_, result) in enumerate(replay(record, world)):
             name, stage = record.actions[number] or "nothing", Stage(result.stage[0])
             yield f"{number + 1:4} {stage.name:2} {name:18} {'succeeded' if result.success[0] else 'failed'}"

@@ -142,7 +142,7 @@ def drop_door(s: Shape, bottom: float, front: float) -> Moving:
 
 
 def oven(s: Shape, rng: np.random.Generator) -> None:
-    """An oven with a window in its door and a black plate on top."""
+    """An oven with a window in its door and a black plate on top; with the option `shut` its door does not open."""
     w, d, h = s.size
     body = s.material("appliance", pick(rng, BODIES))
     metal = s.material("handle", STEEL)
@@ -170,7 +170,7 @@ def oven(s: Shape, rng: np.random.Generator) -> None:
     s.solid_box((0, center[1], rack), (room[0], 0.9 * room[1], 0.012))
     s.support((0, center[1], floor), (room[0] - 0.06, room[1] - 0.06), rack - floor - 0.02)
     s.support((0, center[1], rack + 0.006), (room[0] - 0.06, 0.8 * room[1]), floor + room[2] - rack - 0.03)
-    door = drop_door(s, low, front)
+    door = s if s.options.get("shut") else drop_door(s, low, front)
     tall = high - low - 0.008
     door.box(body, (0, front - thick / 2, low + tall / 2), (w - 0.006, thick, tall))
     window = (rng.uniform(0.66, 0.8) * w, rng.uniform(0.5, 0.6) * tall)
