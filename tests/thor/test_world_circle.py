@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from thor_helpers import ONE, assert_equal_poses, containers, names_in, play_in_step
+from thor.circle import ONE, assert_equal_poses, containers, names_in, play_in_step
 
 from scrubjay.errors import ThorError
 from scrubjay.game.cache import CacheGame
@@ -26,9 +26,12 @@ def number(goal: str) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def worlds(client, engine):
+def worlds(real_client, executable):
     """A kitchen behind the client, and our own."""
-    with ThorWorld([KITCHEN], size=SIZE, executable=engine, normals=True) as remote, World([KITCHEN], size=SIZE) as own:
+    with (
+        ThorWorld([KITCHEN], size=SIZE, executable=executable, normals=True) as remote,
+        World([KITCHEN], size=SIZE) as own,
+    ):
         yield remote, own
 
 
@@ -141,16 +144,16 @@ def test_what_ai2thor_cannot_do_is_one_sentence(fresh):
         ("random", "random", 4, True),
     ],
 )
-def test_whole_games_are_the_same_step_by_step(client, engine, scene, hider, seeker, seed, turned):
-    with ThorWorld([scene], executable=engine) as remote, World([scene]) as own:
+def test_whole_games_are_the_same_step_by_step(real_client, executable, scene, hider, seeker, seed, turned):
+    with ThorWorld([scene], executable=executable) as remote, World([scene]) as own:
         play((remote, own), hider, seeker, 300, seed, turned)
 
 
 @pytest.mark.slow
-def test_worlds_of_several_rooms_act_at_once(client, engine):
+def test_worlds_of_several_rooms_act_at_once(real_client, executable):
     """Two copies of two rooms, four controllers: random walks lead where they lead in our own."""
     scenes, rng = [KITCHEN, BEDROOM], np.random.default_rng(0)
-    with ThorWorld(scenes, 2, SIZE, engine) as remote, World(scenes, 2, size=SIZE) as own:
+    with ThorWorld(scenes, 2, SIZE, executable) as remote, World(scenes, 2, size=SIZE) as own:
         for _ in range(40):
             kind, direction = rng.integers(3), rng.integers(-1, 2, size=4)
             success = [(world.move, world.rotate, world.stand)[kind](direction) for world in (remote, own)]

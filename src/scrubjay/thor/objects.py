@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrubjay.rooms import ithor
+from scrubjay.rooms.room import GOALS
 from scrubjay.sim.quaternion import matrix_from_quat, quat_mul
 from scrubjay.thor.coordinates import (
     euler_from_quat,
@@ -194,13 +195,17 @@ class Objects:
         return self._scene.things[thing] not in STRUCTURE and thing not in self._scene.absent
 
     def _origin(self, thing: int, record: Record) -> Origin:
-        box = record["objectOrientedBoundingBox"]
+        box, corners = record["objectOrientedBoundingBox"], None
+        if box and record["objectType"] in GOALS:
+            corners = self._scene.corners(thing)  # They have the game's shapes, not the table's.
+        elif box:
+            corners = to_room(np.array(box["cornerPoints"]), self.floor)
         return Origin(
             np.array(self._scene.pose(thing), float),
             self._scene.openness(thing),
             to_room(numbers(record["position"]), self.floor),
             quat_from_euler(numbers(record["rotation"])),
-            to_room(np.array(box["cornerPoints"]), self.floor) if box else None,
+            corners,
         )
 
     def _plain_record(self, thing: int) -> Record:

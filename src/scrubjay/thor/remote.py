@@ -109,22 +109,20 @@ class RemoteScene:
 
     def _reachable(self, start: np.ndarray, angle: float) -> np.ndarray:
         """Positions (n, 2) that can be reached with everything closed; see `remote_room`."""
-        here, opened = self.pose, [name for name in self._openable_names() if self.record(name)["isOpen"]]
-        for name in opened:
-            self.attempt("CloseObject", objectId=name, forceAction=True)
+        here, opened = self.pose, np.flatnonzero(self.is_open()).tolist()
+        for number in opened:
+            self.set_open(number, False)
         point = np.where(np.isnan(start), here[:2], start)
-        if not self.teleport(AgentPose(*point.tolist(), angle, True), force=False):
-            self._go_back(here, opened)
+        there = self.teleport(AgentPose(*point.tolist(), angle, True), force=False)
+        if there:
+            self.do("GetReachablePositions", gridSize=GRID, maxStepCount=MAX_POSITIONS, directionsRelativeAgent=True)
+            points = [[position["x"], position["z"]] for position in self.metadata["actionReturn"]]
+        self.teleport(here)
+        for number in opened:
+            self.set_open(number, True)
+        if not there:
             raise ValueError(f"no body can stand at ({point[0]:.2f}, {point[1]:.2f})")
-        self.do("GetReachablePositions", gridSize=GRID, maxStepCount=MAX_POSITIONS, directionsRelativeAgent=True)
-        points = np.array([[point["x"], point["z"]] for point in self.metadata["actionReturn"]], float).reshape(-1, 2)
-        self._go_back(here, opened)
-        return points
-
-    def _go_back(self, pose: AgentPose, opened: list[str]) -> None:
-        for name in opened:
-            self.attempt("OpenObject", objectId=name, forceAction=True)
-        self.teleport(pose)
+        return np.array(points, float).reshape(-1, 2)
 
     # Objects.
 
@@ -144,6 +142,20 @@ class RemoteScene:
         """Opens or closes an openable, seen or not."""
         name = self._openable_names()[number]
         return self.attempt("OpenObject" if to_open else "CloseObject", objectId=name, forceAction=True)
+
+    def set_open(self, number: int, to_open: bool) -> None:
+        """Opens or closes an openable even if the agent is in its way: it steps aside meanwhile."""
+        if self.open(number, to_open):
+            return
+        here, name = self.pose, self._openable_names()[number]
+        x, _, y = numbers(self.record(name)["position"])
+        points = self.room.floor.reachable().positions
+        aside = points[np.linalg.norm(points - [x, y], axis=1).argmax()]
+        self.teleport(here._replace(x=float(aside[0]), y=float(aside[1])))
+        done, error = self.open(number, to_open), self.error
+        self.teleport(here)
+        if not done:
+            raise ThorError(f"AI2-THOR refused to {'open' if to_open else 'close'} {name}: {error}")
 
     def distances(self) -> np.ndarray:
         """Horizontal distances from the agent to the openables' moving parts, (n,)."""

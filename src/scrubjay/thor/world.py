@@ -293,20 +293,13 @@ class ThorWorld(BaseWorld):
     def _tell(self, b: int) -> None:
         """Brings AI2-THOR to what was written into the state since it was read."""
         wanted, told, scene = self.state, self._told, self._scenes[b]
-        gone = told.goal[b] != NOTHING and wanted.goal[b] != told.goal[b]
-        if gone:
+        if told.goal[b] != NOTHING and wanted.goal[b] != told.goal[b]:
             scene.remove(GOALS[told.goal[b]])
-        differs = np.flatnonzero(wanted.open[b] != told.open[b]).tolist()
-        left = [number for number in differs if not scene.open(number, bool(wanted.open[b, number]))]
+        for number in np.flatnonzero(wanted.open[b] != told.open[b]).tolist():
+            scene.set_open(number, bool(wanted.open[b, number]))
         pose, before = self.agent_pose(b), np.array([*told.position[b], told.rotation[b], told.standing[b]])
         if np.abs(np.array(pose, float) - before).max() > SAME and not scene.teleport(pose):
             raise ThorError(f"AI2-THOR refused to put the agent to ({pose.x:.2f}, {pose.y:.2f}): {scene.error}")
-        for number in left:  # The agent may have been in the way.
-            if not scene.open(number, bool(wanted.open[b, number])):
-                name = scene.room.things[scene.room.openables[number].thing]
-                raise ThorError(
-                    f"AI2-THOR refused to {'open' if wanted.open[b, number] else 'close'} {name}: {scene.error}"
-                )
         if wanted.goal[b] != NOTHING:
             self._tell_goal(b)
         for name, values in vars(told).items():

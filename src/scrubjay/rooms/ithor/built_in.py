@@ -148,7 +148,7 @@ def stoves(layout: Layout) -> list[Piece]:
         box = _to_wall(best_front(flat, around), knobs, around)
         others = [layout.boxes[k] for k in range(len(layout.boxes)) if layout.kinds[k] in PARTS]
         if top > LOW_STOVE and not any(_overlap(box, other) for other in others):
-            pieces.append(Piece(f"Oven_{number + 1}", "Oven", box, {}))
+            pieces.append(Piece(f"Oven_{number + 1}", "Oven", box, {"shut": 1.0}))
     return pieces
 
 
