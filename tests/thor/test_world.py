@@ -7,7 +7,9 @@ import pytest
 
 from scrubjay.errors import RoomError, ThorError
 from scrubjay.rooms import ithor
+from scrubjay.rooms.catalog import shape_of
 from scrubjay.rooms.floor import GRID
+from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.pose import cameras
 from scrubjay.thor.remote import ids_of_colors, normals_in_room
@@ -93,6 +95,15 @@ def test_a_room_has_the_objects_and_openables_of_its_metadata_but_for_the_goals(
     opening = {record["name"] for record in records if record["openable"]}
     assert {room.things[openable.thing] for openable in room.openables} == opening
     assert len(room.parts) == len(opening) and all(part.shape[1] == 6 for part in room.parts)
+
+
+@pytest.mark.parametrize("scene", ["FloorPlan3", "FloorPlan203", "FloorPlan312", "FloorPlan425"])
+def test_what_opens_in_our_room_is_what_opens_in_ai2thors(scene):
+    """In the same order, so that numbers of openables mean the same."""
+    remote = remote_room(scene, ithor.objects(scene), BOUNDS, lambda start, angle: SQUARE)
+    room = make_room(f"iTHOR:{scene}")
+    own = [thing.name for thing in room.things if shape_of(thing, room).moving]
+    assert [remote.things[openable.thing] for openable in remote.openables] == own
 
 
 def test_ids_are_the_places_in_the_list_of_things():

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from thor.circle import ONE, assert_equal_poses, containers, names_in, play_in_step
 
-from scrubjay.errors import ThorError
+import scrubjay
+from scrubjay.errors import RecordError, ThorError
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
+from scrubjay.game.record import load_records, save_records
 from scrubjay.players.base import HiderAndSeeker
 from scrubjay.players.by_name import make_hider, make_seeker
 from scrubjay.rooms.room import GOALS
@@ -15,6 +17,8 @@ from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.render.base import GOAL_ALONE, WITHOUT_OPENABLES
 from scrubjay.sim.world import World
 from scrubjay.thor.world import ThorWorld
+from scrubjay.viz.episode import replay_episode
+from scrubjay.viz.film import Film
 
 KITCHEN, BATHROOM, BEDROOM = "iTHOR:FloorPlan28", "iTHOR:FloorPlan410", "iTHOR:FloorPlan301"
 SIZE = 112
@@ -116,6 +120,36 @@ def test_an_object_is_where_the_state_says(fresh):
 def test_random_games_are_the_same_step_by_step(worlds):
     done = play(worlds, "random", "random", 150, 0)
     assert {"PS", "MoveAhead"} < set(done) and any(name.startswith("MoveHand") for name in done)
+
+
+def test_a_game_is_filmed_as_it_would_be_replayed(worlds, tmp_path):
+    """The page of a game on AI2-THOR has the steps, poses and frames of the same game in our own world, replayed."""
+    remote, own = worlds
+    film, limits = Film(), (6, 1, 4, 20, 6)
+    options = dict(goal="Cup", seed=3, limits=limits)
+    record = scrubjay.play("heuristic", "frontier", world=remote, watch=film.watch, **options)
+    ours = scrubjay.play("heuristic", "frontier", world=own, **options)
+    assert (record.renderer, ours.renderer) == ("AI2-THOR", own.renderer_name.split()[0])
+    assert (record.actions, record.success, record.found) == (ours.actions, ours.success, ours.found)
+    episode, replayed = film.episode(record, own.rooms[0]), replay_episode(ours)
+    assert len(episode.steps) == len(replayed.steps) and episode.contained_in == replayed.contained_in
+    for one, other in zip(episode.steps[:-1], replayed.steps[:-1], strict=True):
+        assert (one.stage, one.action, one.result, one.opened) == (
+            other.stage,
+            other.action,
+            other.result,
+            other.opened,
+        )
+        assert one.agent_pose == pytest.approx(other.agent_pose) and (one.picture == other.picture).all()
+    save_records([record], tmp_path / "record.json")
+    with pytest.raises(RecordError, match="a game on AI2-THOR does not replay"):
+        list(scrubjay.replay(load_records(tmp_path / "record.json")[0]))
+
+
+@pytest.mark.parametrize("hider, seeker, named", [("easy", "frontier", "easy"), ("random", "oracle", "oracle")])
+def test_players_that_need_a_rooms_model_are_refused_before_the_game(worlds, hider, seeker, named):
+    with pytest.raises(ValueError, match=f"{named} needs a room's model"):
+        scrubjay.play(hider, seeker, goal="Cup", world=worlds[0])
 
 
 def test_what_ai2thor_cannot_do_is_one_sentence(fresh):

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import torch
 
-from scrubjay.rooms.floor import Floor, Grid
+from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.room import Room
 from scrubjay.sim import cells
 from scrubjay.sim.pose import REACH, AgentPose, cameras, reach
@@ -23,6 +23,18 @@ NOTHING = -1
 MOVES = ("ahead", "left", "right")
 HAND_MOVES = ("ahead", "left", "right", "back", "up", "down")
 HAND_TURNS = ("-X", "+X", "-Y", "+Y", "-Z", "+Z")
+
+
+class WorldFloor(Protocol):
+    """Where a body can walk: a `Floor` is one."""
+
+    def reachable(self) -> Grid: ...
+
+    def grid(self, start: Any, angle: float = 0.0) -> Grid: ...
+
+    def positions(self, start: Any, angle: float = 0.0) -> np.ndarray: ...
+
+    def clearance(self, points: np.ndarray) -> np.ndarray: ...
 
 
 class WorldRoom(Protocol):
@@ -42,7 +54,7 @@ class WorldRoom(Protocol):
         ...
 
     @property
-    def floor(self) -> Floor: ...
+    def floor(self) -> WorldFloor: ...
 
 
 class BaseWorld(ABC):

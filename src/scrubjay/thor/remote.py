@@ -112,8 +112,8 @@ class RemoteScene:
         here, opened = self.pose, np.flatnonzero(self.is_open()).tolist()
         for number in opened:
             self.set_open(number, False)
-        point = np.where(np.isnan(start), here[:2], start)
-        there = self.teleport(AgentPose(*point.tolist(), angle, True), force=False)
+        x, y = np.where(np.isnan(start), here[:2], start).tolist()
+        there = self.teleport(AgentPose(x, y, angle, True), force=False)
         if there:
             self.do("GetReachablePositions", gridSize=GRID, maxStepCount=MAX_POSITIONS, directionsRelativeAgent=True)
             points = [[position["x"], position["z"]] for position in self.metadata["actionReturn"]]
@@ -121,7 +121,7 @@ class RemoteScene:
         for number in opened:
             self.set_open(number, True)
         if not there:
-            raise ValueError(f"no body can stand at ({point[0]:.2f}, {point[1]:.2f})")
+            raise ValueError(f"no body can stand at ({x:.2f}, {y:.2f})")
         return np.array(points, float).reshape(-1, 2)
 
     # Objects.
