@@ -28,10 +28,10 @@ def mover(turn: float) -> Callable[..., None]:
         meters = move_magnitude or settings.grid_size
         if abs(meters) > MAX_WALK:
             raise ActionFailed(f"moveMagnitude is at most {MAX_WALK:g} m, not {meters:g}")
-        target = body.position + meters * facing_vector(body.rotation + turn)
+        offset = meters * facing_vector(body.rotation + turn)
         if settings.snap_to_grid:
-            target = snapped(target, settings.grid_size)
-        session.scene.move(agent, target - body.position, force_action)
+            offset = snapped(body.position + offset, settings.grid_size) - body.position
+        session.scene.move(agent, offset, force_action)
 
     return move
 
