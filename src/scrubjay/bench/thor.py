@@ -8,9 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +23,7 @@ WARM_UP = 30
 """Steps before the clock starts."""
 START = (
     "import sys; root, times = sys.argv[1:3]; del sys.argv[1:3]; root in sys.path or sys.path.insert(0, root); "
-    "from scrubjay.bench.thor import serve_timed; sys.exit(serve_timed(times))"
+    "from scrubjay.bench.thor_engine import serve_timed; sys.exit(serve_timed(times))"
 )
 CLIENT = """
 import json, random, sys, time
@@ -54,13 +51,6 @@ controller.step("Done")
 print(json.dumps({"seconds": seconds, "started": started, "objects": len(controller.last_event.metadata["objects"])}))
 controller.stop()
 """
-PARTS = {
-    "drawing": ("scene", "Scene", ("see", "look_through")),
-    "visible": ("scene", "Scene", ("visible",)),
-    "packing": ("fifo", "FifoConnection", ("pack",)),
-    "form": ("wsgi", "", ("form",)),
-}
-"""Functions of the engine's that are timed on their own: module, class, names."""
 
 
 def measure(python: Path | None, scene: str, steps: int, console: Console) -> list[dict[str, Any]]:
@@ -90,12 +80,11 @@ def _measure(python: str, protocol: str, scene: str, size: int, kinds: str, step
         before, after = (json.loads(line) for line in times.read_text().splitlines())
     spent = {part: (after[part] - before[part]) * 1000 / steps for part in after}
     step = client["seconds"] * 1000 / steps
-    engine = spent["engine"]
-    inside = {part: spent[part] for part in ("drawing", "visible")}
     packing = spent["packing"] + spent["form"]
     parts = {
-        "actions_and_metadata": engine - sum(inside.values()), **inside, "packing": packing,
-        "client_and_transfer": step - engine - packing,
+        "actions_and_metadata": spent["engine"] - spent["visible"], "visible": spent["visible"],
+        "drawing": spent["drawing"], "packing": packing,
+        "client_and_transfer": step - spent["engine"] - spent["drawing"] - packing,
     }  # fmt: skip
     return {
         "protocol": protocol,
@@ -117,37 +106,3 @@ def _check_client(python: str) -> None:
     done = subprocess.run([python, "-c", "import ai2thor"], capture_output=True)
     if done.returncode:
         raise ThorError(f"{python} has no ai2thor package; name an interpreter that has it with --python")
-
-
-def serve_timed(path: str) -> int:
-    """The engine's process with a clock on its parts; each action Done appends their sums to a file."""
-    from scrubjay.thor import engine, fifo, scene, serve, wsgi
-
-    spent: dict[str, float] = defaultdict(float, {part: 0.0 for part in ("engine", *PARTS)})
-
-    def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                spent[part] += time.perf_counter() - start
-
-        return call
-
-    modules = {"scene": scene, "fifo": fifo, "wsgi": wsgi}
-    for part, (module, owner, names) in PARTS.items():
-        holder = getattr(modules[module], owner) if owner else modules[module]
-        for name in names:
-            setattr(holder, name, timed(part, getattr(holder, name)))
-    step = timed("engine", engine.Engine.step)
-
-    def step_and_note(self: engine.Engine, action: dict[str, Any]) -> engine.Event:
-        event = step(self, action)
-        if action["action"] == "Done":
-            with open(path, "a") as file:
-                print(json.dumps(spent), file=file)
-        return event
-
-    engine.Engine.step = step_and_note  # type: ignore[method-assign]
-    return serve.main()
