@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
+from scrubjay.bench.thor import measure
 from scrubjay.thor.install import COMMIT, install, launcher_path, remove
 
 pytestmark = pytest.mark.slow  # The client and its packages, 360 MB, are installed first.
@@ -174,3 +176,14 @@ def test_allenacts_environment(run_script, client_python, allenact, home):
     assert any(success for action, success, _ in got["steps"] if action == "MoveAhead")
     assert all(success for action, success, _ in got["steps"] if action.startswith("Rotate"))
     assert got["pickupable"] > 5 and got["closest"] == "Fridge"
+
+
+def test_the_benchmark_measures_all_parts(client_python, monkeypatch):
+    monkeypatch.setattr("scrubjay.bench.thor.SIZES", (64,))
+    rows = measure(client_python, "FloorPlan28", 20, Console(quiet=True))
+    assert [(row["protocol"], row["pictures"]) for row in rows] == [
+        ("FIFO", "rgb"), ("FIFO", "rgb, depth, ids"), ("WSGI", "rgb")
+    ]  # fmt: skip
+    for row in rows:
+        assert min(row["ms"].values()) > 0
+        assert sum(row["ms"].values()) == pytest.approx(1000 / row["steps_per_s"], rel=0.02)

@@ -224,3 +224,8 @@ def test_the_commands(home, monkeypatch, capsys, tmp_path):
     real_release(home)
     code, printed, errors = run_command(monkeypatch, capsys, "thor", "install")
     assert (code, printed) == (2, "") and "is not Scrubjay's" in errors
+
+
+def test_the_benchmark_wants_an_interpreter_with_the_client(monkeypatch, capsys):
+    code, _, errors = run_command(monkeypatch, capsys, "bench", "thor", "--python", "/bin/false")
+    assert code == 2 and "/bin/false has no ai2thor package; name an interpreter that has it with --python" in errors
