@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from scrubjay.rooms import ithor
+from scrubjay.thor.session import starts
+
 BOTTLE, APPLE = "SoapBottle", "Apple"
 
 
@@ -315,3 +318,23 @@ def test_materials(kitchen):
     kitchen.must("RandomizeLighting", brightness=[0.5, 1.5])
     kitchen.must("ResetMaterials")
     assert (kitchen.event.images["rgb"][0] == own).all()
+
+
+def test_agents_start_where_ai2thors_do(kitchen):
+    """AI2-THOR's own tests have FloorPlan28's start; distances in its metadata have those of all 120 rooms."""
+    agent = kitchen.meta["agent"]
+    near(agent["position"], {"x": -1.5, "y": 0.901, "z": -1.5})
+    assert agent["rotation"]["y"] == 180
+    assert set(starts()) == set(ithor.FLOOR_PLANS)
+    places = np.array(list(starts().values()))
+    assert np.abs(places[:, :2] - np.round(places[:, :2] * 4) / 4).max() < 2e-3
+    assert set(places[:, 2]) == {0, 90, 180, 270} and set(places[:, 3]) == {0, 30}
+
+
+def test_rooms_of_ours(kitchen):
+    meta = kitchen.reset("kitchen-7")
+    assert meta["sceneName"] == "kitchen-7"
+    assert set(kitchen.object("Fridge")) == set(kitchen.object("Floor"))
+    kitchen.must("OpenObject", objectId=kitchen.id("Fridge"), forceAction=True)
+    assert kitchen.object("Fridge")["isOpen"]
+    kitchen.must("GetReachablePositions")

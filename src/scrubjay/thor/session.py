@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,8 @@ MODES = ("default", "locobot")
 MAX_AGENTS = 8
 MAX_SIDE = 4096
 """Pixels."""
+SEARCH = 2.0
+"""Meters around a position within which a point of the grid is looked for."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,11 @@ class Session:
         self._objects = Objects(self._scene, plain)
         self.outcomes = [Outcome() for _ in range(agents)]
         self.settings = Settings()
+        if plain in starts():
+            x, z, rotation, horizon = starts()[plain]
+            body = self.agent(0)
+            body.rotation, body.horizon = rotation, horizon
+            self.stand_near(0, np.array([x, z]))
         self.steps, self.seed, self.only, self.painted, self.map_view = 0, 0, None, set(), False
 
     def _new_scene(self, name: str, agents: int) -> Scene:
@@ -150,6 +160,18 @@ class Session:
         """Unity's position (3,) of an agent."""
         x, y = self.agent(agent).position
         return to_unity(np.array([x, y, AGENT_HEIGHT]), self.objects.floor)
+
+    def stand_near(self, agent: int, position: np.ndarray) -> None:
+        """Moves an agent to the free point of the grid that is nearest to a position (2,), if there is one nearby."""
+        body, step = self.agent(agent), self.settings.grid_size
+        count = min(int(SEARCH / step), 20)
+        offsets = np.stack(np.meshgrid(*2 * [np.arange(-count, count + 1)]), -1).reshape(-1, 2) * step
+        points = snapped(position, step) + offsets
+        for point in points[np.linalg.norm(points - position, axis=1).argsort(kind="stable")]:
+            try:
+                return self.scene.teleport(agent, point, body.rotation, body.horizon, body.standing)
+            except ActionFailed:
+                continue
 
     def visible(self, agent: int, distance: float | None = None) -> set[int]:
         """Things that an agent sees within a distance; what it holds is among them."""
@@ -204,3 +226,14 @@ class Session:
         if held is None:
             raise ActionFailed(f"agent {agent} holds nothing")
         return held
+
+
+def snapped(position: np.ndarray, grid_size: float) -> np.ndarray:
+    """The point of the grid nearest to a position (2,)."""
+    return np.round(position / grid_size) * grid_size
+
+
+@cache
+def starts() -> dict[str, tuple[float, float, float, float]]:
+    """Unity's x and z, rotation and horizon of AI2-THOR's agents at the start; `scripts/ithor_starts.py` finds them."""
+    return {name: tuple(start) for name, start in json.loads((files(__package__) / "starts.json").read_text()).items()}

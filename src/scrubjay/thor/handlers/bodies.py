@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.thor.arguments import InvalidRequest
 from scrubjay.thor.coordinates import Vector, numbers, to_room, vector
 from scrubjay.thor.scene import ActionFailed
-from scrubjay.thor.session import AGENT_HEIGHT, Session
+from scrubjay.thor.session import AGENT_HEIGHT, Session, snapped
 
 UP, DOWN = -30.0, 60.0
 """Degrees between which a camera's horizon is; down is positive."""
@@ -112,11 +110,6 @@ def teleport(
         body.standing if standing is None else standing,
         force_action,
     )
-
-
-def snapped(position: np.ndarray, grid_size: float) -> np.ndarray:
-    """The point of the grid nearest to a position (2,)."""
-    return np.round(position / grid_size) * grid_size
 
 
 def normalized(degrees: float) -> float:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.thor.handlers.bodies import snapped
 from scrubjay.thor.handlers.cameras import change_resolution
 from scrubjay.thor.scene import ActionFailed
 from scrubjay.thor.session import MAX_AGENTS, MODES, Session, Settings
@@ -14,8 +13,6 @@ from scrubjay.thor.session import MAX_AGENTS, MODES, Session, Settings
 NEAR, FAR = 0.1, 20.0
 """Meters between which cameras see; the client scales depth by them."""
 FIELD_OF_VIEW = {"default": 90.0, "locobot": 60.0}
-SEARCH = 2.0
-"""Meters around a start within which a point of the grid is looked for."""
 SURFACES = (
     "ArmChair", "Bed", "Chair", "CoffeeTable", "CounterTop", "Desk", "DiningTable", "Dresser", "Ottoman", "Shelf",
     "SideTable", "Sofa", "Stool", "TVStand",
@@ -86,7 +83,7 @@ def initialize(
     for one in range(agent_count):
         session.scene.set_field_of_view(one, degrees)
         if snap_to_grid:
-            _snap(session, one)
+            session.stand_near(one, session.agent(one).position)
     return {"cameraNearPlane": NEAR, "cameraFarPlane": FAR}
 
 
@@ -99,20 +96,6 @@ def _check_numbers(grid_size: float, visibility_distance: float, field_of_view: 
         raise ActionFailed(f"fieldOfView is between 0 and 180 degrees, not {field_of_view:g}")
     if not 1 <= agents <= MAX_AGENTS:
         raise ActionFailed(f"agentCount is from 1 to {MAX_AGENTS}, not {agents}")
-
-
-def _snap(session: Session, agent: int) -> None:
-    """Moves an agent to the nearest free point of the grid, if there is one nearby."""
-    body, step = session.agent(agent), session.settings.grid_size
-    count = min(int(SEARCH / step), 20)
-    offsets = np.stack(np.meshgrid(*2 * [np.arange(-count, count + 1)]), -1).reshape(-1, 2) * step
-    points = snapped(body.position, step) + offsets
-    for point in points[np.linalg.norm(points - body.position, axis=1).argsort(kind="stable")]:
-        try:
-            session.scene.teleport(agent, point, body.rotation, body.horizon, body.standing)
-            return
-        except ActionFailed:
-            continue
 
 
 def ignore_quality(session: Session, agent: int, quality: str | int | None) -> None:
