@@ -64,6 +64,10 @@ class RunError(ScrubjayError, ValueError):
     """A training run's folder that cannot be used."""
 
 
+class ClusterError(ScrubjayError, ValueError):
+    """Processes that cannot train together: out of reach, of different versions, or without a common folder."""
+
+
 class TrainingError(ScrubjayError, RuntimeError):
     """Training that cannot continue."""
 

@@ -15,10 +15,14 @@ import pytest
 import torch
 from safetensors import torch as safetensors
 
+import scrubjay
+from scrubjay.agent.normalization import RunningNorm
+from scrubjay.errors import ClusterError, TrainingError
 from scrubjay.game.actions import action_index
+from scrubjay.training import distributed, rendezvous
 from scrubjay.training.class_labels import CLASSES
 from scrubjay.training.config import TrainConfig, from_json, to_json
-from scrubjay.training.distributed import Group, make_group
+from scrubjay.training.distributed import Group, digest, make_group
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.replay import Triplets
 from scrubjay.training.run import Run, checkpoints
@@ -69,7 +73,9 @@ def test_one_process_agrees_with_itself():
     tensor = torch.tensor([1.0, 2.0])
     Group().average([tensor])
     assert tensor.tolist() == [1, 2]
-    assert Group().shard(SCENES) == SCENES
+    norm = RunningNorm(1)
+    Group().average_norms([norm])
+    assert (norm.mean.item(), norm.variance.item()) == (0, 1)
 
 
 def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
@@ -77,9 +83,35 @@ def test_two_processes_agree_on_means_and_average_gradients(tmp_path):
     for rank in range(2):
         result = json.loads((tmp_path / f"{rank}.json").read_text())
         assert result == {
-            "agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "share": [SCENES[rank]], "one": ["a"],
+            "agreed": [[0.5, 2.0], 1.5], "gradients": [[1.0], None], "everywhere": [0, 1],
             "most": 3, "total": 5, "gathered": [[0], [10]] if rank == 0 else None,
+            # Means 0 and 2, variances 1 and 3: half of each, and 1 between the processes.
+            "norm": [1.0, 3.0], "first": [7.0], "unequal": "after update 3 the agents of processes 1 differ",
         }  # fmt: skip
+
+
+def test_processes_that_cannot_train_together_say_why(tmp_path):
+    """One of another version, with another config, and to whom the run's folder is another one."""
+    run_two_processes("refuse", str(tmp_path))
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
+    assert first == second, "both say the same"
+    assert "has scrubjay 0.0.1, and process 0 on" in first["version"]
+    assert first["version"].endswith("install the same version on every node")
+    assert "has another copies, seed than process 0" in first["config"]
+    assert first["folder"].startswith(
+        "run is not the same folder on all nodes: processes 1 did not see within 1 seconds"
+    )
+    assert not list((tmp_path / "run").glob(".shared*"))
+
+
+def test_processes_are_equal_to_the_bit_after_every_update(tmp_path):
+    config = replace(EXPLORE, replay_batches=1, objective=replace(EXPLORE.objective, normalize_advantages=False))
+    (tmp_path / "training.json").write_text(to_json(config))
+    run_two_processes("compare", str(tmp_path))
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
+    assert first == second
+    assert len(set(first["digests"])) == 4, "every update changes the agent, alike in both"
+    assert first["difference"] < 1e-5 < first["size"], "half the games each, averaged, are all games"
 
 
 @pytest.mark.slow
@@ -153,15 +185,27 @@ class Uneven(Trainer):
 def agree(group: Group, out: Path) -> None:
     """Averages 0 and 1, 1 and 3, 1 and 2; gradients are averaged only where they are set."""
     vector, scalar = torch.tensor([float(group.rank), 1.0 + 2 * group.rank]), torch.tensor(1.0 + group.rank)
-    group.average([vector, scalar])
+    group.average([vector])
+    group.average([scalar])
     with_grad, without = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
     with_grad.grad = torch.tensor([2.0 * group.rank])
     group.average_gradients([with_grad, without])
     gathered = group.gather({"rank": torch.tensor([10 * group.rank])})
+    norm, first = RunningNorm(1), torch.tensor([7.0 + group.rank])
+    norm.mean.fill_(2 * group.rank)
+    norm.variance.fill_(1 + 2 * group.rank)
+    group.average_norms([norm])
+    merged = [norm.mean.item(), norm.variance.item()]
+    group.check_equal(norm, "at first")
+    group.broadcast([first])
+    norm.mean += group.rank
+    with pytest.raises(TrainingError) as unequal:
+        group.check_equal(norm, "after update 3")
     result = {
         "gathered": [each["rank"].tolist() for each in gathered] if group.rank == 0 else None,
         "agreed": [vector.tolist(), scalar.item()], "gradients": [with_grad.grad.tolist(), without.grad],
-        "share": group.shard(SCENES), "one": group.shard(["a"]),
+        "everywhere": group.gather_everywhere(group.rank), "norm": merged, "first": first.tolist(),
+        "unequal": str(unequal.value).split(" from")[0],
         "most": group.max(3 - group.rank, "cpu"), "total": group.sum(3 - group.rank, "cpu"),
     }  # fmt: skip
     (out / f"{group.rank}.json").write_text(json.dumps(result))
@@ -179,6 +223,45 @@ def learn(group: Group, out: Path) -> None:
     (out / f"{group.rank}.json").write_text(json.dumps(rows))
 
 
+def compare(group: Group, out: Path) -> None:
+    """Writes how gradients of both halves of a rollout compare to the whole's, and digests around each update."""
+    config = from_json((out / "training.json").read_text())
+    alone = Trainer(replace(config, scenes=SCENES), "cpu")
+    rollout = alone.start_segment()[0].collect(config.unroll_length)
+    weights = dict.fromkeys(alone.learner.weights(rollout), 0.0)
+    weights |= {"em/policy_loss": 1.0, "em/value_loss": 0.5, "em/entropy": -0.01}
+    gradients = []
+    for its, games in ((Group(), torch.arange(4)), (group, torch.arange(2) + 2 * group.rank)):
+        alone.group, part = its, rollout.games(games)
+        alone.backward("play", alone.learner(part)[0], weights, part)
+        gradients.append(torch.cat([p.grad.flatten() for p in alone.agent.parameters() if p.grad is not None]))
+    alone.close()
+    trainer = Trainer(config, "cpu", group)
+    digests = [digest(trainer.agent)]
+    trainer.run(lambda row: digests.append(digest(trainer.agent)), lambda: False, lambda: None)
+    trainer.close()
+    sizes = {"difference": (gradients[0] - gradients[1]).abs().max().item(), "size": gradients[0].abs().max().item()}
+    (out / f"{group.rank}.json").write_text(json.dumps({"digests": digests, **sizes}))
+
+
+def refuse(group: Group, out: Path) -> None:
+    """Tries to train with another version, another config, and another folder in the second process."""
+    rank, said, version = group.rank, {}, scrubjay.__version__
+    scrubjay.__version__ = "0.0.1" if rank else version
+    with pytest.raises(ClusterError) as error:
+        make_group("cpu")
+    said["version"], scrubjay.__version__ = str(error.value), version
+    with pytest.raises(ClusterError) as error:
+        make_group("cpu", to_json(replace(EXPLORE, seed=rank, copies=2 + rank)))
+    said["config"] = str(error.value)
+    os.chdir(out if rank == 0 else "/")
+    rendezvous.SHARED_SECONDS = distributed.SHARED_SECONDS = 1.0
+    with pytest.raises(ClusterError) as error:
+        group.open_run(lambda: Run.begin("run", EXPLORE))
+    said["folder"] = str(error.value)
+    (out / f"{rank}.json").write_text(json.dumps(said))
+
+
 def resume(group: Group, folder: Path) -> None:
     """Trains a run to its end."""
     run = group.open_run(lambda: Run.open(folder))
@@ -189,5 +272,6 @@ def resume(group: Group, folder: Path) -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     mine, _ = make_group("cpu")
-    {"agree": agree, "learn": learn, "resume": resume}[sys.argv[1]](mine, Path(sys.argv[2]))
+    modes = {"agree": agree, "compare": compare, "learn": learn, "refuse": refuse, "resume": resume}
+    modes[sys.argv[1]](mine, Path(sys.argv[2]))
     mine.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +24,8 @@ from scrubjay.errors import TrainingError
 from scrubjay.placements.placements import load_placement_files
 from scrubjay.sim.render.make import check_device
 from scrubjay.spots.spots import load_spot_files
-from scrubjay.training.config import PRESETS, TrainConfig
-from scrubjay.training.distributed import make_group
+from scrubjay.training.config import PRESETS, TrainConfig, to_json
+from scrubjay.training.distributed import is_lost, is_one_of_many, make_group
 from scrubjay.training.hogwild import check_asynchronous, train_asynchronously
 from scrubjay.training.metrics import scalars
 from scrubjay.training.run import Run, checkpoints
@@ -33,6 +34,8 @@ from scrubjay.training.trainer import train
 AgentName = Literal["paper", "small"]
 NumbersName = Literal["ours", "paper"]
 PresetName = Literal["demo", "explore", "manipulate", "seek", "navigate", "pretrain", "cache"]
+RESTART = 1
+"""Exit status after which torchrun starts the processes again; 2, bad input, ends it (`__main__.py`)."""
 SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 """Measures on the progress line, where a run has them."""
 
@@ -41,7 +44,8 @@ SHOWN = ("coverage", "opened", "hit", "found", "seeker_steps")
 class Command:
     """Trains an agent. Every field of the run's config is a flag, with the preset's value as its default.
 
-    A run is a folder. Ctrl-C writes a checkpoint; --resume continues. Under torchrun, processes train together.
+    A run is a folder. Ctrl-C writes a checkpoint; --resume continues. Under torchrun, processes train together, and the
+    same command continues the run in --out.
     """
 
     preset: tyro.conf.Positional[PresetName] = "demo"
@@ -106,22 +110,32 @@ def run_command(command: Command) -> None:
     check_device(command.device)
     if minutes is not None and not 0 < minutes < float("inf"):
         raise ValueError(f"minutes: a number above 0, not {minutes}")
-    if asynchronous < 0 or (asynchronous and "RANK" in os.environ):
+    if asynchronous < 0 or (asynchronous and is_one_of_many()):
         raise ValueError("asynchronous: 0 or more workers of one process; under torchrun training is synchronous")
     if asynchronous and command.device != "cpu":
         raise ValueError(
             f"asynchronous: HOGWILD! workers train on the CPU, not on {command.device}: leave out --device"
         )
     if not resume:
+        if config.overlap and is_one_of_many():
+            raise ValueError("overlap: only one process alone can learn while it collects: leave it out under torchrun")
         _check_files(config)
         if asynchronous:
             check_asynchronous(config)
 
     def open_run() -> Run:
-        return Run.open(resume, command.trust_code) if resume else Run.begin(command.out, config, command.start)
+        if resume:
+            return Run.open(resume, command.trust_code)
+        # torchrun starts its processes again with the same command.
+        begin = Run.begin_or_continue if is_one_of_many() else Run.begin
+        return begin(command.out, config, command.start)
 
-    group, device = make_group(command.device)
+    group, device = make_group(command.device, "" if resume else to_json(config))
     run = group.open_run(open_run)
+    if group.size > 1 and group.rank == 0:
+        done = checkpoints(run.folder)
+        begun = f"continues after update {int(done[-1].name):,}" if done else "begins"
+        err.print(f"{run.folder} {begun} with {group.size} processes", soft_wrap=True, highlight=False)
     until = time.monotonic() + 60 * minutes if minutes else float("inf")
     try:
         with _interrupts() as interrupted, _progress(run.folder, run.config.updates, group.rank == 0) as report:
@@ -133,11 +147,24 @@ def run_command(command: Command) -> None:
                 progress = train_asynchronously(run, asynchronous, report, stop)
             else:
                 progress = train(run, device, report, stop, group)
+            left_behind = group.max(len(interrupted), device) and not interrupted
     except TrainingError as error:
+        if is_one_of_many():
+            err.print(f"process {group.rank}: {error}", soft_wrap=True, highlight=False)
+            sys.exit(RESTART)
         raise ValueError(str(error)) from error
+    except RuntimeError as error:
+        if not is_one_of_many() or not is_lost(error):
+            raise
+        err.print(f"process {group.rank}: another process is gone", soft_wrap=True, highlight=False)
+        # Not sys.exit: leaving the group in order would wait for the other process.
+        os._exit(RESTART)
     finally:
         run.close()
         group.close()
+    if left_behind and not run.config.is_done(progress.update, progress.games):
+        # Some processes were told to stop, not this one: torchrun starts it again, with those that are left.
+        sys.exit(RESTART)
     if group.rank == 0:
         if not run.config.is_done(progress.update, progress.games):
             how = f"--asynchronous {asynchronous}" if asynchronous else f"--device {device}"
@@ -160,10 +187,16 @@ def _changed(config: TrainConfig, default: TrainConfig) -> list[str]:
 
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM in a list instead of raising; a second one raises."""
+    """Collects SIGINT and SIGTERM in a list instead of raising; a second one raises.
+
+    Not under torchrun: Slurm signals all processes, and torchrun then its own once more, before it kills them.
+    """
     noted: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
+        if is_one_of_many():
+            noted.append(number)
+            return
         if noted:
             raise KeyboardInterrupt
         err.print("writing a checkpoint; press again to quit at once")

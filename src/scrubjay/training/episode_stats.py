@@ -15,6 +15,7 @@ from scrubjay.game.stages import LIMITS
 from scrubjay.placements.episodes import Demonstration
 from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import HEIGHTS
+from scrubjay.training.metrics import merge_means
 from scrubjay.training.rollout import Rollout
 
 
@@ -34,10 +35,14 @@ class EpisodeStats:
 
     def pop_means(self) -> dict[str, float]:
         """Returns the means and resets them."""
-        means = {name: self._sums[name] / count for name, count in sorted(self._counts.items())}
+        return merge_means([self.pop_sums()])
+
+    def pop_sums(self) -> dict[str, tuple[float, int]]:
+        """Returns the sums and the numbers of values, and resets them."""
+        sums = {name: (self._sums[name], count) for name, count in sorted(self._counts.items())}
         self._sums.clear()
         self._counts.clear()
-        return means
+        return sums
 
     def pop_games(self) -> int:
         """Returns the number of games that ended and resets it."""

@@ -27,6 +27,7 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.optimizers import make_optimizers, set_learning_rates
 from scrubjay.training.run import Progress, Run
+from scrubjay.training.sharing import shard
 from scrubjay.training.trainer import Report, Trainer
 
 Optimizers = dict[str, torch.optim.Adam]
@@ -41,7 +42,7 @@ class Worker(Trainer):
         group = Group()
         group.rank, group.size = rank, size
         super().__init__(config, "cpu", group)
-        group.size = 1  # It has its shard of the rooms, and counts its own steps.
+        group.size, self.weight = 1, 1.0  # It has its shard of the rooms, and counts its own steps.
         self.total_updates = 0
         """Updates of all workers so far, which learning rates depend on."""
         self.shared, self.shared_optimizers = shared, optimizers
@@ -49,6 +50,11 @@ class Worker(Trainer):
         for mine, its in zip(running_norms(self.agent), running_norms(shared), strict=True):
             # Running statistics are shared: every worker updates them for all.
             mine._buffers = its._buffers
+
+    def _own_config(self, config: TrainConfig) -> TrainConfig:
+        # Its share of the rooms, or all of them if there are fewer than workers; batches are each worker's own.
+        rank, size = self.group.rank, self.group.size
+        return replace(config, scenes=config.scenes if len(config.scenes) < size else shard(config.scenes, rank, size))
 
     def update(self, *args: Any) -> dict[str, Any]:
         self.copy_shared()

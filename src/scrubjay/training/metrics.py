@@ -7,7 +7,7 @@ begin with it: `losses/em/approx_kl`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -50,6 +50,16 @@ class MeanMetrics:
             for name, pair in zip(names, sums.unbind(1), strict=True):
                 totals[name] = totals[name] + pair if name in totals else pair
         return {name: total / weight for name, (total, weight) in totals.items()}
+
+
+def merge_means(sums: Sequence[Mapping[str, tuple[float, int]]], digits: int | None = None) -> dict[str, float]:
+    """The means by name of sums with their numbers of values, such as those of several processes."""
+    names = dict.fromkeys(name for each in sums for name in each)
+    totals = {
+        name: [sum(part) for part in zip(*(each[name] for each in sums if name in each), strict=True)] for name in names
+    }
+    means = {name: total / count for name, (total, count) in totals.items() if count}
+    return means if digits is None else {name: round(mean, digits) for name, mean in means.items()}
 
 
 def to_floats(values: Mapping[str, torch.Tensor]) -> dict[str, float]:

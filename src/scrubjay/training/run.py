@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -35,7 +36,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.shadow import ShadowClassifier, fill_shadow, save_shadow
 
-VERSION = 11
+VERSION = 12
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
@@ -47,6 +48,8 @@ MILESTONES = "milestones"
 """Folder of the agents that are kept for ever, named by their numbers of games."""
 SCORE = "score.json"
 """A checkpoint's validation score, if it has one: its metric and value."""
+LOCK_PATIENCE = 20.0
+"""Seconds that a process which was started again waits for the lock of the one before it."""
 SPOTS = "spots"
 """Folder of the hiding spots that a run has made."""
 
@@ -101,6 +104,28 @@ class Run:
         about = {"version": VERSION, "commit": _commit(), "config": json.loads(to_json(config))}
         write_atomically(folder / CONFIG, json.dumps(about, indent=1) + "\n")
         return run
+
+    @classmethod
+    def begin_or_continue(
+        cls, folder: str | os.PathLike[str], config: TrainConfig, start: str | os.PathLike[str] | None = None
+    ) -> Run:
+        """Begins a run, or opens the one in the folder, which must have the same config.
+
+        For processes that are started again with the same command. The lock of one that was killed may outlive it on a
+        network's file system.
+        """
+        folder = Path(folder)
+        if not (folder / CONFIG).exists():
+            return cls.begin(folder, config, start)
+        its = read_config(folder)
+        if different := [
+            field.name for field in fields(config) if getattr(its, field.name) != getattr(config, field.name)
+        ]:
+            raise RunError(
+                f"{folder} is a run with another {', '.join(different)}: choose another folder with --out, or continue "
+                f"it with its own config: --resume {folder}"
+            )
+        return cls(folder, its, _lock(folder, LOCK_PATIENCE))
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], trust_code: bool = False) -> Run:
@@ -350,14 +375,18 @@ def _fill(optimizers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, to
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _lock(folder: Path) -> IO[str]:
-    lock = open(folder / LOCK, "w")  # noqa: SIM115 (held until the run is closed)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        raise RunError(f"{folder} is in use by another process") from error
-    return lock
+def _lock(folder: Path, patience: float = 0.0) -> IO[str]:
+    """Locks a run's folder; RunError if another process holds it for so many seconds."""
+    lock, until = open(folder / LOCK, "w"), time.monotonic() + patience  # noqa: SIM115 (held until the run is closed)
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError as error:
+            if time.monotonic() >= until:
+                lock.close()
+                raise RunError(f"{folder} is in use by another process") from error
+            time.sleep(0.2)
 
 
 def _update_of(line: str) -> float:

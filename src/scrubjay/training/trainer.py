@@ -50,13 +50,14 @@ from scrubjay.training.hiding_buffer import HidingEpisodes
 from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
-from scrubjay.training.metrics import MeanMetrics, to_floats
+from scrubjay.training.metrics import MeanMetrics, merge_means, to_floats
 from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
 from scrubjay.training.overlap import Background, FairLock
 from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.run import SPOTS, Progress, Run, checkpoints
 from scrubjay.training.shadow import ShadowClassifier, labeled_images
+from scrubjay.training.sharing import minibatches, process_config, share_replay, weight_of
 from scrubjay.training.tasks import load_practice, load_task
 from scrubjay.training.validation import Validation, validate
 
@@ -78,7 +79,10 @@ class Trainer:
         pretrained: bool = True,
     ) -> None:
         """`folder` keeps the hiding spots made for seeking; without `pretrained` the encoder's weights come later."""
-        self.config, self.device, self.group = config, device, group or Group()
+        self.device, self.group = device, group or Group()
+        self.whole_config = config
+        """The run's; `config` is this process's share of it."""
+        self.config = config = self._own_config(config)
         # Shapes never change: it pays to search for the fastest kernels.
         torch.backends.cudnn.benchmark = device.startswith("cuda")
         torch.manual_seed(config.seed)
@@ -99,10 +103,10 @@ class Trainer:
         if config.shadow_classifier:
             self.shadow = ShadowClassifier(self.agent.encoder, config.agent, config.seed).to(device)
         self.shadow_means = MeanMetrics()
-        self.distributed = self.group.wrap(self.learner)
         self.hiding = HidingLearner(self.agent, config.hiding)
         self.optimizers = make_optimizers(self.agent, config, self.shadow)
         self.progress = Progress()
+        self.weight = weight_of(self.whole_config, self.group.rank, self.group.size)
         self.graphs: dict[str, CudaGraphLearner] = {}
         """By what is learned; see `_play_step`."""
         self.finite = FiniteCheck()
@@ -112,10 +116,9 @@ class Trainer:
         self._waiting: Rollout | None = None
         """With `overlap`: collected, and learned from while the next is."""
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
-        scenes = self.group.shard(config.scenes)
-        self.rooms: list[CompiledRoom] = build_rooms(list(scenes))
-        self.task: Task = load_task(scenes, config, folder)
-        self.practice = load_practice(scenes, config, folder)
+        self.rooms: list[CompiledRoom] = build_rooms(list(config.scenes))
+        self.task: Task = load_task(config.scenes, config, folder)
+        self.practice = load_practice(config.scenes, config, folder)
         """The tasks of the other episodes, with their shares."""
         worlds = 2 if config.copies > 1 and device.startswith("cuda") else 1
         copies = [len(part) for part in np.array_split(np.arange(config.copies), worlds)]
@@ -124,6 +127,10 @@ class Trainer:
         self.physics = PhysicsProcesses(processes) if processes else None
         self.worlds = [World(self.rooms, count, size=size, device=device, physics=self.physics) for count in copies]
         self.replay = self._make_replay()
+
+    def _own_config(self, config: TrainConfig) -> TrainConfig:
+        """What this process plays and learns of a run."""
+        return process_config(config, self.group.rank, self.group.size)
 
     def _make_replay(self) -> Replay | None:
         """An empty buffer, or None if nothing is replayed."""
@@ -178,10 +185,17 @@ class Trainer:
     def restore_replay(self, states: Sequence[Mapping[str, torch.Tensor]]) -> None:
         """Restores the replay buffer from the states of all processes; ValueError if this one's does not fit.
 
-        Other numbers of processes have other rooms each: their buffers start empty.
+        Another number of processes has other rooms each: it shares out the buffers anew.
         """
-        if self.replay is not None and len(states) == self.group.size and states[self.group.rank]:
-            self.replay.restore(states[self.group.rank], self.worlds[0], self.config.augment)
+        rank, size, world = self.group.rank, self.group.size, self.worlds[0]
+        if self.replay is None:
+            return
+        if len(states) == size:
+            state = states[rank]
+        else:
+            state = share_replay(states, self.whole_config, rank, size, world.state.open.shape[1])
+        if state:
+            self.replay.restore(state, world, self.config.augment)
 
     def _sampler(self, seed: int) -> EpisodeSampler:
         """The task's episodes, and those that are practiced among them; validation plays the task alone."""
@@ -236,15 +250,25 @@ class Trainer:
             self.progress.seconds + now - start,
             self._next_rate(losses) if self.config.learning_rate_schedule == "adaptive" else self.progress.rate,
         )
+        # Sums and counts, so that means are those of all processes' games; only the first process's row is logged.
+        mine = (
+            self.episodes.pop_sums(),
+            {s.name.lower(): _sum(rollout.reward[rollout.observation.stage == s]) for s in Stage},
+            {name: (value, 1) for name, value in losses.items() if value == value},
+            self.stats.pop_sums(),
+        )
+        everyone = self.group.gather(mine)
+        episodes, rewards, learned, play = zip(*(everyone if self.group.rank == 0 else [mine]), strict=True)
         return {
             "update": self.progress.update,
             "steps": self.progress.steps,
             "games": self.progress.games,
             "seconds": round(self.progress.seconds, 2),
             "memory_mib": memory_usage(self.device),
-            "charts": self.episodes.pop_means()
+            "charts": merge_means(episodes)
             | self._learning_rates(losses)
             | {
+                "processes": self.group.size,
                 "SPS": round(steps / (now - start), 1),
                 "collect_share": round((collected - start) / (now - start), 3),
             }
@@ -253,9 +277,9 @@ class Trainer:
                 if replay is not None
                 else {}
             ),
-            "reward": {s.name.lower(): _mean(rollout.reward[rollout.observation.stage == s]) for s in Stage},
-            "losses": losses,
-            "play": self.stats.pop_means(),
+            "reward": dict.fromkeys((s.name.lower() for s in Stage), None) | merge_means(rewards, digits=5),
+            "losses": merge_means(learned) if self.group.size > 1 else losses,
+            "play": merge_means(play),
         }
 
     def _keep(self, rollout: Rollout, collector: Collector, replay: Replay | None) -> None:
@@ -327,9 +351,9 @@ class Trainer:
                 batch = replace(batch, stages=self.stages)
                 occurred = {s.name.lower(): (batch.observation.stage == s).any() for s in ROLLOUT_STAGES}
             full = len(games) == min(self.config.minibatch_games, count)
-            losses, metrics, norm = self._play_step(
-                "rollouts", self.distributed, self.learner.weights(batch), batch, full, self.agent
-            )
+            # Processes with more games weigh more.
+            weights = {name: self.weight * weight for name, weight in self.learner.weights(batch).items()}
+            losses, metrics, norm = self._play_step("rollouts", self.learner, weights, batch, full, self.agent)
             mean.add(losses | metrics | {"play/grad_norm": norm}, occurred)
             self._shadow_step("play", batch)
         absent = {s.name.lower() for s in ROLLOUT_STAGES if s not in rollout.stages}
@@ -347,9 +371,9 @@ class Trainer:
         """A step of the `play` optimizer: plain losses, diagnostics, and the gradient's norm before clipping.
 
         Commits the running statistics of a part of the agent. On a GPU, losses and gradients of `full` batches are one
-        CUDA graph for each `name`, captured on the first batch; smaller ones run without, and so do several processes.
+        CUDA graph for each `name`, captured on the first batch; smaller ones run without.
         """
-        if not (full and self.device.startswith("cuda") and self.group.size == 1):
+        if not (full and self.device.startswith("cuda")):
             with self.autocast():
                 terms, metrics = losses(batch)
             norm = self._optimizer_step("play", terms, weights, batch)
@@ -360,6 +384,8 @@ class Trainer:
             with self._alone():
                 self.graphs[name] = CudaGraphLearner(self.agent, losses, weights, self.autocast, batch, committed)
         terms, metrics = self.graphs[name](batch)
+        self.group.average_norms(running_norms(committed))
+        self.group.average_gradients(self._parameters("play"))
         norm = self._clip_gradients("play", terms, batch)
         self.optimizers["play"].step()
         return terms, metrics, norm
@@ -368,9 +394,7 @@ class Trainer:
         """Games of each minibatch: as many minibatches in all processes, even if their numbers of games differ."""
         if self.group.size == 1:
             return order.split(self.config.minibatch_games)
-        wanted = self.group.max(-(-len(order) // self.config.minibatch_games), self.device)
-        fewest = -self.group.max(-len(order), self.device)
-        return order.tensor_split(min(wanted, fewest))
+        return order.tensor_split(minibatches(self.whole_config, self.group.size))
 
     def train_manipulations(self, buffer: ManipulationBuffer) -> Metrics:
         """Optimizer steps of OM on the manipulations that have ended, in full minibatches; mean losses.
@@ -421,7 +445,7 @@ class Trainer:
     def _commit_norms(self, module: nn.Module) -> None:
         """Commits the last batch to the running statistics of a module, and averages them over processes."""
         commit_norms(module)
-        self.group.average([tensor for norm in running_norms(module) for tensor in (norm.mean, norm.variance)])
+        self.group.average_norms(running_norms(module))
 
     def _all(self, ready: bool) -> bool:
         """Are all processes ready? Gradients are averaged over all, so all must take part."""
@@ -466,24 +490,21 @@ class Trainer:
 
     def backward(self, name: str, losses: Losses, weights: Weights, batch: object) -> torch.Tensor:
         """Sets an optimizer's gradients, clipped; their norm before clipping. NotFiniteError holds the batch."""
-        optimizer, total = self.optimizers[name], total_loss(losses, weights)
-        optimizer.zero_grad(set_to_none=True)
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        if isinstance(batch, Rollout):
-            total.backward()
-        else:
-            # Not total.backward(): DistributedDataParallel's hooks must only see what comes through its module.
-            gradients = torch.autograd.grad(total, parameters, allow_unused=True)
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                # all_reduce averages memory as it lies, and strides may differ between processes.
-                parameter.grad = None if gradient is None else gradient.contiguous()
-            self.group.average_gradients(parameters)
+        total, parameters = total_loss(losses, weights), self._parameters(name)
+        self.optimizers[name].zero_grad(set_to_none=True)
+        gradients = torch.autograd.grad(total, parameters, allow_unused=True)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.group.average_gradients(parameters)
         return self._clip_gradients(name, losses, batch)
+
+    def _parameters(self, name: str) -> list[nn.Parameter]:
+        """Those of an optimizer."""
+        return [p for group in self.optimizers[name].param_groups for p in group["params"]]
 
     def _clip_gradients(self, name: str, losses: Losses, batch: object) -> torch.Tensor:
         """Clips gradients by their norm, which it returns. Neither that nor a loss may be other than finite."""
-        every = [p for group in self.optimizers[name].param_groups for p in group["params"]]
-        parameters = [p for p in every if p.grad is not None]
+        parameters = [p for p in self._parameters(name) if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(parameters, self.config.max_grad_norm or math.inf)
         self.finite.add(losses, norm, batch)
         return norm
@@ -515,6 +536,9 @@ def train(
     with contextlib.closing(Trainer(run.config, device, group, run.folder / SPOTS, pretrained)) as trainer:
         trainer.progress = run.restore(trainer.agent, trainer.optimizers, trainer.shadow)
         run.restore_replay(trainer.restore_replay)
+        state = [tensor for tensor in trainer.agent.state_dict().values() if tensor.is_floating_point()]
+        group.broadcast(state)
+        group.wait()
         games = trainer.progress.games
         if group.rank == 0:
             run.rewind(trainer.progress)
@@ -522,11 +546,13 @@ def train(
                 run.save_milestones(trainer.agent, trainer.progress, games_before=-1, shadow=trainer.shadow)
 
         def save() -> None:
+            group.check_equal(trainer.agent, f"after update {trainer.progress.update}")
             replays = group.gather(trainer.replay.state() if trainer.replay else {})
             if group.rank == 0:
                 run.save(trainer.agent, trainer.optimizers, trainer.progress, replays, trainer.shadow)
                 if run.config.validation_games:
                     run_validation()
+            group.wait()
 
         def run_validation() -> None:
             nonlocal validation
@@ -572,5 +598,6 @@ def memory_usage(device: str) -> dict[str, int]:
     return {"host": host // 2**20, "gpu": reserved // 2**20}
 
 
-def _mean(values: torch.Tensor) -> float | None:
-    return round(float(values.mean()), 5) if values.numel() else None
+def _sum(values: torch.Tensor) -> tuple[float, int]:
+    """The sum, and the number of values."""
+    return float(values.sum()), values.numel()

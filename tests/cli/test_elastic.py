@@ -1,0 +1,172 @@
+"""Training under torchrun: processes are killed, told to stop, leave and join, and the run goes on."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scrubjay.training.run import checkpoints
+
+pytestmark = pytest.mark.slow
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+TWO = ["--standalone", "--nproc-per-node", "2", "--max-restarts", "30"]
+TINY = [
+    "--scenes", "FloorPlan401", "FloorPlan402", "--copies", "2", "--unroll-length", "8", "--minibatch-games", "2",
+    "--replay-size", "64", "--replay-batch-size", "4",
+]  # fmt: skip
+STEPS = 2 * 2 * 8
+"""Of an update."""
+LIMIT = 400.0
+"""Seconds that anything may take here."""
+
+
+@contextmanager
+def launch(options: list[str], out: Path, *words: str) -> Iterator[subprocess.Popen]:
+    """torchrun, in a process group that does not survive the test."""
+    command = [*TORCHRUN, *options, "-m", "scrubjay", "train", "demo", "--out", str(out), *TINY, *words]
+    with open(out.with_suffix(f".{time.monotonic_ns()}.log"), "w") as log:
+        agent = subprocess.Popen(
+            command, stdout=log, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True
+        )
+    try:
+        yield agent
+    finally:
+        for pid in children(agent.pid):
+            kill(pid, signal.SIGKILL)
+        if agent.poll() is None:
+            os.killpg(agent.pid, signal.SIGKILL)
+        agent.wait()
+
+
+def children(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []
+
+
+def kill(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def rows(out: Path) -> list[dict]:
+    path = out / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def wait_for(condition, agent: subprocess.Popen, out: Path) -> None:
+    until = time.monotonic() + LIMIT
+    while not condition():
+        assert agent.poll() is None and time.monotonic() < until, logs(out)
+        time.sleep(0.05)
+
+
+def logs(out: Path) -> str:
+    return "\n".join(path.read_text()[-3000:] for path in sorted(out.parent.glob("*.log")))
+
+
+def assert_complete(out: Path, updates: int) -> None:
+    """Every update is logged once, with all its steps, and the last one is saved."""
+    assert [row["update"] for row in rows(out)] == list(range(1, updates + 1)), logs(out)
+    assert [row["steps"] for row in rows(out)] == [STEPS * update for update in range(1, updates + 1)]
+    assert checkpoints(out)[-1].name == f"{updates:08d}"
+
+
+def test_ten_killed_processes_cost_the_updates_since_the_last_checkpoint(tmp_path):
+    """At random moments: while they start, play, learn or save. Processes compare their agents at each checkpoint."""
+    out, rng, killed = tmp_path / "run", random.Random(0), 0
+    with launch(TWO, out, "--updates", "60", "--checkpoint-interval", "3") as agent:
+        while killed < 10:
+            wait_for(lambda: len(children(agent.pid)) == 2, agent, out)
+            time.sleep(rng.uniform(0, 12))
+            victims = children(agent.pid)
+            if victims and len(rows(out)) < 57:
+                kill(rng.choice(victims), signal.SIGKILL)
+                killed += 1
+                print(f"{killed}: update {len(rows(out))}")
+                wait_for(lambda gone=victims: not set(gone) & set(children(agent.pid)), agent, out)
+            assert len(rows(out)) < 60, f"only {killed} were killed"
+        assert agent.wait(LIMIT) == 0, logs(out)
+    assert_complete(out, 60)
+    assert {row["charts"]["processes"] for row in rows(out)} == {2}
+
+
+def test_what_is_told_to_stop_saves_first_and_the_same_command_continues(tmp_path):
+    out = tmp_path / "run"
+    words = ["--updates", "12", "--checkpoint-interval", "1000"]
+    with launch(TWO, out, *words) as agent:
+        wait_for(lambda: len(rows(out)) >= 3, agent, out)
+        agent.send_signal(signal.SIGTERM)
+        agent.wait(60)
+    (saved,) = checkpoints(out)
+    assert 3 <= int(saved.name) < 12
+    with launch(TWO, out, *words) as agent:
+        assert agent.wait(LIMIT) == 0, logs(out)
+    assert_complete(out, 12)
+    assert f"continues after update {int(saved.name)} with 2 processes" in logs(out)
+
+
+def test_bad_input_ends_torchrun_at_once(tmp_path):
+    out = tmp_path / "run"
+    with launch(TWO, out, "--updates", "1") as agent:
+        assert agent.wait(LIMIT) == 0, logs(out)
+    start = time.monotonic()
+    with launch(TWO, out, "--updates", "2") as agent:
+        assert agent.wait(LIMIT) != 0
+    assert "is a run with another updates: choose another folder with --out" in logs(out)
+    assert time.monotonic() - start < 60, "it was not started thirty times"
+
+
+def test_a_second_node_joins_and_leaves(tmp_path):
+    """Two agents on this machine, on the loopback interface alone."""
+    out, updates = tmp_path / "run", 60
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+    node = [
+        "--nnodes", "1:2", "--nproc-per-node", "1", "--max-restarts", "5", "--local-addr", "127.0.0.1",
+        "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "test",
+        "--rdzv-conf", "last_call_timeout=3",
+    ]  # fmt: skip
+    words = ["--updates", str(updates), "--checkpoint-interval", "1000"]
+    counts = lambda: [row["charts"]["processes"] for row in rows(out)]  # noqa: E731
+    with launch(node, out, *words) as first:
+        wait_for(lambda: len(rows(out)) >= 2, first, out)
+        with launch(node, out, *words) as second:
+            wait_for(lambda: 2 in counts(), first, out)
+            time.sleep(1)
+            second.send_signal(signal.SIGTERM)
+            second.wait(60)
+        assert first.wait(LIMIT) == 0, logs(out)
+    assert_complete(out, updates)
+    assert counts()[0] == counts()[-1] == 1 and 2 in counts(), "nothing was lost: leaving and joining write checkpoints"
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_learn_as_much_as_one(count, tmp_path):
+    """The same rooms, games and batches: the same reward and coverage, within noise."""
+    curves = {}
+    for size in (1, count):
+        out = tmp_path / f"run{size}"
+        words = [*TORCHRUN, "--standalone", "--nproc-per-node", str(size), "-m", "scrubjay", "train", "demo"]
+        done = subprocess.run(
+            [*words, "--out", str(out), "--updates", "60", "--replay-batches", "0"],
+            capture_output=True, text=True, timeout=900, env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        curves[size] = np.array([row["reward"]["em"] for row in rows(out)])
+        assert all(row["steps"] == 128 * row["update"] for row in rows(out))
+    first, last = slice(0, 10), slice(-15, None)
+    for curve in curves.values():
+        assert curve[last].mean() > 1.5 * curve[first].mean(), "it learns"
+    assert curves[count][last].mean() == pytest.approx(curves[1][last].mean(), rel=0.35)
