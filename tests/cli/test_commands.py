@@ -73,6 +73,8 @@ def test_rooms_as_json(tmp_path):
         (["bench", "game", "--steps", "0"], "--steps: 1 or more, not 0"),
         (["bench", "game", "--games", "7"], "games: one or more in each of the 8 rooms, not 7 in all"),
         (["bench", "agent", "--games", "0"], "--games: 1 or more, not 0"),
+        (["bench", "cluster", "--gigabits", "0"], "--gigabits: a number above 0, not 0"),
+        (["bench", "cluster", "--updates", "1"], "updates: 2 or more, to see how much they vary, not 1"),
         (["bench", "learning", "--rooms", "0"], "--rooms: 1 or more, not 0"),
         (["bench", "learning", "--updates", "0"], "--updates: 1 or more, not 0"),
         (["bench", "learning", "--preset", "seek", "--spots", "no"], "not a file of hiding spots: no such file"),

@@ -1,4 +1,4 @@
-"""Benchmarks: world, scaling, endurance, game, ratios, agent, step, learning, server, thor."""
+"""Benchmarks: world, scaling, endurance, game, ratios, agent, step, learning, cluster, server, thor."""
 
 from __future__ import annotations
 
@@ -195,6 +195,40 @@ def learning(
     changes |= {"spots": spots} if spots else {}
     changes |= {"overlap": overlap}
     print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile))
+
+
+def cluster(
+    preset: Literal["demo", "explore", "manipulate", "seek", "navigate"] = "demo",
+    updates: Positive = 20,
+    gpus_per_node: Positive = 8,
+    gigabits: PositiveFloat = 400.0,
+    inner_gigabytes: PositiveFloat = 450.0,
+    microseconds: PositiveFloat = 20.0,
+    price: PositiveFloat = 3.0,
+    games: Positive = 4_500_000,
+    steps_per_game: PositiveFloat = 700.0,
+    out: Path | None = None,
+) -> None:
+    """Predicts training in several processes: 1, 2 and 4 here, beside what is measured, and up to 64 GPUs. Prints JSON.
+
+    Args:
+        preset: What the processes of this machine train.
+        updates: Measured updates.
+        gpus_per_node: GPUs of a node.
+        gigabits: Bandwidth between nodes in Gbit/s, each way.
+        inner_gigabytes: Bandwidth of a GPU within its node in GB/s, each way.
+        microseconds: Latency of a hop.
+        price: Of an hour of a GPU.
+        games: Whole games to be played in all.
+        steps_per_game: Their mean length.
+        out: Output folder for cluster.jsonl and cluster.png.
+    """
+    from scrubjay.bench.cluster import Cluster, measure
+
+    if updates < 2:
+        raise ValueError(f"updates: 2 or more, to see how much they vary, not {updates}")
+    assumptions = Cluster(gpus_per_node, gigabits, inner_gigabytes, microseconds, price, games, steps_per_game)
+    print_json(measure(preset, updates, assumptions, out, err))
 
 
 def server(

@@ -41,7 +41,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 MEASURES: tuple[Callable[..., None], ...] = (
     bench.world, bench.scaling, bench.endurance, bench.game, bench.ratios, bench.agent, bench.step,
-    bench.learning, bench.server, bench.thor,
+    bench.learning, bench.cluster, bench.server, bench.thor,
 )  # fmt: skip
 
 DESCRIPTION = (
