@@ -54,7 +54,8 @@ class Worker(Trainer):
     def _own_config(self, config: TrainConfig) -> TrainConfig:
         # Its share of the rooms, or all of them if there are fewer than workers; batches are each worker's own.
         rank, size = self.group.rank, self.group.size
-        return replace(config, scenes=config.scenes if len(config.scenes) < size else shard(config.scenes, rank, size))
+        scenes = config.scenes if len(config.scenes) < size else shard(config.scenes, rank, size)
+        return replace(config, scenes=tuple(scenes))
 
     def update(self, *args: Any) -> dict[str, Any]:
         self.copy_shared()
