@@ -35,6 +35,8 @@ trap forward TERM
 
 # One core for each process's own work: games' physics has processes of its own.
 export OMP_NUM_THREADS=1
+# Else a node that joins later is never told the address of the others (torch 2.13).
+export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1
 # One torchrun per node. --kill-on-bad-exit=0: the others go on without a node that failed.
 srun --kill-on-bad-exit=0 torchrun \
     --nnodes "1:$SLURM_JOB_NUM_NODES" \

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from torch.distributed import TCPStore
 
 from scrubjay.errors import ClusterError
 from scrubjay.training import rendezvous
-from scrubjay.training.rendezvous import REMEDIES, appears, check_alike, connect, describe, difference
+from scrubjay.training.rendezvous import REMEDIES, appears, connect, describe, difference, meet
 
 
 def test_processes_that_are_alike_differ_in_nothing():
@@ -35,14 +36,39 @@ def test_a_new_run_and_a_resumed_one_do_not_go_together():
     assert "has another run than process 0" in difference([one, other])
 
 
-def test_processes_wait_for_each_other_and_say_the_same(monkeypatch):
+def test_processes_that_are_gone_are_not_met():
+    """torchrun may keep the store: what was there before the restart looks like the processes of today."""
+    store, mine, met = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False), describe("", "cpu"), []
+
+    def start(rank: int, late: float = 0.0) -> threading.Thread:
+        def run() -> None:
+            client = TCPStore("127.0.0.1", store.port, is_master=False)
+            time.sleep(late)
+            own = meet(client, rank, 2, mine)
+            own.set(f"told/{rank}", str(rank))
+            met.append(own.get(f"told/{1 - rank}"))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    for _ in range(3):
+        met.clear()
+        # The first meets its old companion in the store, long before the new one comes.
+        threads = [start(0), start(1, late=0.5)]
+        for thread in threads:
+            thread.join(30)
+        assert sorted(met) == [b"0", b"1"]
+
+
+def test_processes_wait_for_each_other_and_say_the_same():
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     mine, said = describe("", "cpu"), {}
 
     def check(rank: int) -> None:
         client = TCPStore("127.0.0.1", store.port, is_master=False)
         try:
-            check_alike(client, rank, 3, mine | {"torch": "1.0" if rank == 2 else "2.0"})
+            meet(client, rank, 3, mine | {"torch": "1.0" if rank == 2 else "2.0"})
         except ClusterError as error:
             said[rank] = str(error)
 
@@ -58,7 +84,7 @@ def test_a_process_that_does_not_come_is_named(monkeypatch):
     monkeypatch.setattr(rendezvous, "STARTUP", timedelta(seconds=0.2))
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     with pytest.raises(ClusterError, match="of 3 processes 1, 2 did not start within"):
-        check_alike(store, 0, 3, describe("", "cpu"))
+        meet(store, 0, 3, describe("", "cpu"))
 
 
 def test_a_first_process_that_cannot_be_reached_is_one_sentence(monkeypatch):

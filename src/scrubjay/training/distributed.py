@@ -19,7 +19,7 @@ from torch import distributed, nn
 from scrubjay.agent.normalization import RunningNorm
 from scrubjay.errors import ClusterError, RunError, ScrubjayError, TrainingError
 from scrubjay.files import write_atomically
-from scrubjay.training.rendezvous import SHARED_SECONDS, appears, check_alike, connect, describe
+from scrubjay.training.rendezvous import SHARED_SECONDS, appears, connect, describe, meet
 from scrubjay.training.run import Run
 
 T = TypeVar("T")
@@ -82,8 +82,8 @@ class TorchGroup(Group):
     def __init__(self, device: str, config: str = "") -> None:
         """`config`: a new run's, as JSON."""
         self.store, self.rank, self.size = connect()
-        check_alike(self.store, self.rank, self.size, describe(config, device))
-        store, backend = distributed.PrefixStore("training", self.store), "nccl" if "cuda" in device else "gloo"
+        store = meet(self.store, self.rank, self.size, describe(config, device))
+        backend = "nccl" if "cuda" in device else "gloo"
         distributed.init_process_group(backend, None, TIMEOUT, self.size, self.rank, store)
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
         """For objects, which are on the CPU, and for what may take long."""

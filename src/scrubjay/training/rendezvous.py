@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
+import secrets
 import socket
 import sys
 import time
@@ -25,7 +25,7 @@ import scrubjay
 from scrubjay.errors import ClusterError
 from scrubjay.training.run import VERSION
 
-CONNECT = timedelta(seconds=60)
+CONNECT = timedelta(seconds=120)
 """How long a process tries to reach the first one."""
 STARTUP = timedelta(minutes=5)
 """How long it waits for the others to start, which read the package from a network's disk at once."""
@@ -41,9 +41,6 @@ REMEDIES = {
     "config": "give every node the same command",
 }
 """What must be equal in all processes, and what to do if it is not."""
-
-_groups = itertools.count()
-"""Processes may form several groups one after another, each with keys of its own."""
 
 
 def describe(config: str, device: str) -> dict[str, str]:
@@ -68,8 +65,7 @@ def connect() -> tuple[Store, int, int]:
     """The processes' store, this one's rank, and their number; ClusterError if the first cannot be reached."""
     where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
     try:
-        store, rank, size = next(rendezvous("env://", timeout=CONNECT))
-        return PrefixStore(f"group/{next(_groups)}", store), rank, size
+        return next(rendezvous("env://", timeout=CONNECT))
     except (DistError, OSError, ValueError) as error:
         raise ClusterError(
             f"the first process at {where} cannot be reached within {CONNECT.seconds} seconds "
@@ -78,22 +74,47 @@ def connect() -> tuple[Store, int, int]:
         ) from error
 
 
-def check_alike(store: Store, rank: int, size: int, mine: Mapping[str, str]) -> None:
-    """Waits for all processes; ClusterError if some do not come, or differ from the first in what must be equal."""
-    keys = [f"about/{each}" for each in range(size)]
-    store.set(keys[rank], json.dumps(mine))
-    try:
-        store.wait(keys, STARTUP)
-    except DistError as error:
-        missing = [str(each) for each, key in enumerate(keys) if not store.check([key])]
-        raise ClusterError(
-            f"of {size} processes {', '.join(missing)} did not start within {STARTUP.seconds // 60} minutes: see what "
-            "they print, and start all of them again"
-        ) from error
-    problem = difference([json.loads(text) for text in store.multi_get(keys)])
-    _leave_together(store, size)
+def meet(store: Store, rank: int, size: int, mine: Mapping[str, str]) -> Store:
+    """Waits until all processes have told each other what they are; their own part of the store.
+
+    ClusterError if some do not come, or differ from the first in what must be equal. torchrun may keep one store for
+    all its restarts, with what processes that are gone have written. So each process has a number of its own, and the
+    first one lists those it knows until each has confirmed that it is on the list.
+    """
+    me = {**mine, "number": secrets.token_hex(8)}
+    store.set(f"process/{rank}", json.dumps(me))
+    until = time.monotonic() + STARTUP.total_seconds()
+    while True:
+        everyone = _list(store, rank, size)
+        if everyone and everyone[rank] == me:
+            name = hashlib.sha256(json.dumps(everyone).encode()).hexdigest()
+            store.set(f"{name}/{rank}", "here")
+            if rank == 0 and store.check([f"{name}/{each}" for each in range(size)]):
+                store.set(f"{name}/complete", "")
+            if store.check([f"{name}/complete"]):
+                break
+        if time.monotonic() > until:
+            here = everyone and [each for each in range(size) if store.check([f"{name}/{each}"])]
+            missing = ", ".join(str(each) for each in range(size) if each not in (here or [rank]))
+            raise ClusterError(
+                f"of {size} processes {missing} did not start within {STARTUP.total_seconds():.0f} seconds: see what "
+                "they print, and start all of them again"
+            )
+        time.sleep(0.05)
+    own, problem = PrefixStore(name, store), difference(everyone)
     if problem:
+        _leave_together(own, size)
         raise ClusterError(problem)
+    return own
+
+
+def _list(store: Store, rank: int, size: int) -> list[dict[str, str]]:
+    """The processes as the first one knows them; empty until all have been there once."""
+    if rank == 0:
+        keys = [f"process/{each}" for each in range(size)]
+        if store.check(keys):
+            store.set("list", json.dumps([json.loads(text) for text in store.multi_get(keys)]))
+    return json.loads(store.get("list")) if store.check(["list"]) else []
 
 
 def difference(processes: Sequence[Mapping[str, str]]) -> str:
@@ -118,9 +139,9 @@ def _fields(one: str, other: str) -> str:
 def _leave_together(store: Store, size: int) -> None:
     """The store may be in the first process: it waits until all have read what they need."""
     with contextlib.suppress(DistError):
-        store.add("about/read", 1)
+        store.add("read", 1)
         until = time.monotonic() + 10
-        while store.add("about/read", 0) < size and time.monotonic() < until:
+        while store.add("read", 0) < size and time.monotonic() < until:
             time.sleep(0.02)
 
 
