@@ -110,7 +110,7 @@ def run_command(command: Command) -> None:
     check_device(command.device)
     if minutes is not None and not 0 < minutes < float("inf"):
         raise ValueError(f"minutes: a number above 0, not {minutes}")
-    if asynchronous < 0 or (asynchronous and is_one_of_many()):
+    if asynchronous < 0 or (asynchronous and "RANK" in os.environ):
         raise ValueError("asynchronous: 0 or more workers of one process; under torchrun training is synchronous")
     if asynchronous and command.device != "cpu":
         raise ValueError(
