@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.bench.cluster_model import (
@@ -106,6 +106,7 @@ counts = st.integers(1, 100)
 rules = st.sampled_from(["global", "process"])
 
 
+@settings(deadline=None)
 @given(parts, counts, networks, rules, st.floats(1, 100))
 def test_a_better_network_is_never_slower(parts, count, network, rule, factor):
     now = predict(parts, count, network, rule).update
@@ -114,6 +115,7 @@ def test_a_better_network_is_never_slower(parts, count, network, rule, factor):
     assert predict(parts, count, replace(network, latency=network.latency / factor), rule).update <= now
 
 
+@settings(deadline=None)
 @given(parts, counts, networks, rules)
 def test_nothing_is_faster_than_ideal_and_less_noise_helps(parts, count, network, rule):
     found = predict(parts, count, network, rule)
@@ -123,6 +125,7 @@ def test_nothing_is_faster_than_ideal_and_less_noise_helps(parts, count, network
     assert predict(replace(parts, megabytes=2 * parts.megabytes), count, network, rule).update >= found.update
 
 
+@settings(deadline=None)
 @given(parts, networks, rules)
 def test_one_process_needs_nobody(parts, network, rule):
     alone = predict(parts, 1, network, rule)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.training.config import TrainConfig
@@ -57,6 +57,7 @@ def test_each_process_has_the_configs_batches_by_the_other_rules():
     assert scaled.perspective_learning_rate == 2 * FIVE.perspective_learning_rate
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 5), st.integers(1, 8), st.integers(1, 40), st.integers(1, 40))
 def test_shares_are_always_the_whole(rooms, copies, size, minibatch):
     config = replace(FIVE, scenes=ROOMS[:rooms], copies=copies, minibatch_games=minibatch)
