@@ -25,7 +25,7 @@ class ProcessError(ScrubjayError, RuntimeError):
 
 
 class ClusterError(ScrubjayError, RuntimeError):
-    """A cluster that cannot be reached or used."""
+    """A cluster that cannot be reached or used: other versions, no common folder."""
 
 
 class PhysicsError(ProcessError):
@@ -62,10 +62,6 @@ class ProbeError(ScrubjayError, ValueError):
 
 class RunError(ScrubjayError, ValueError):
     """A training run's folder that cannot be used."""
-
-
-class ClusterError(ScrubjayError, ValueError):
-    """Processes that cannot train together: out of reach, of different versions, or without a common folder."""
 
 
 class TrainingError(ScrubjayError, RuntimeError):

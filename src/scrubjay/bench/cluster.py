@@ -20,6 +20,7 @@ from typing import Any
 import matplotlib
 import torch
 from rich.console import Console
+from rich.table import Table
 from torch import nn
 
 from scrubjay.agent.agent import Agent
@@ -67,14 +68,15 @@ class Cluster:
 def gpu_parts(overlap: bool) -> Parts:
     """An update of whole games on one H200, 40 rooms x 24 games, from results/pretrain.jsonl and results/learning.md.
 
-    With `overlap`, playing takes 93 % of the mean update of 3.86 s (updates 61 on), learning nearly all of it, and
-    updates vary by 0.15 s. Without, they take 4.61 and 3.44 s, and vary as much by assumption. Fixed shares: acting and
-    what is not known to shrink with the games (1.7 of 4.6 s of playing); 23 of the 101 ms of an optimizer step, by a
-    line through those of 40 and 320 sequences. About 40 optimizer steps: 24 on rollouts, the others on manipulations,
-    hidings and replay. Each averages all gradients, and running statistics in two messages.
+    With `overlap`, playing takes 93 % of the mean update of 3.86 s (updates 61 on) and learning nearly all of it;
+    without, 4.61 and 3.44 s. Updates vary by 0.15 s (standard deviation), all of it taken as playing's: learning runs
+    the same kernels each time. Fixed shares: acting and whatever is not known to shrink with the games (1.7 of 4.6 s of
+    playing); 23 of the 101 ms of an optimizer step, by a line through those of 40 and 320 sequences. About 40 optimizer
+    steps: 24 on rollouts, the others on manipulations, hidings and replay; each averages all gradients in one message
+    and running statistics in two.
     """
     parameters = sum(p.numel() for p in Agent(PRESETS["cache"].agent).parameters())
-    times = (3.58, 0.15, 0.37, 3.86, 0.15, 0.23) if overlap else (4.61, 0.15, 0.37, 3.44, 0.15, 0.23)
+    times = (3.58, 0.15, 0.37, 3.86, 0.0, 0.23) if overlap else (4.61, 0.15, 0.37, 3.44, 0.0, 0.23)
     return Parts(30_600, *times, 40, 120, 40 * 4 * parameters / 1e6, overlap=overlap)
 
 
@@ -82,12 +84,25 @@ def measure(preset: str, updates: int, cluster: Cluster, out: Path | None, conso
     """Measures and predicts this machine's processes, predicts GPUs, and writes cluster.jsonl and cluster.png."""
     local = check_model(TrainConfig.preset(preset, validation_games=0), updates, console)
     rows = predict_cluster(cluster)
+    console.print(_table(rows))
     result = {"local": local, "cluster": rows, "assumptions": vars(cluster), "machine": machine("cpu")}
     if out:
         lines = [{"what": "local", **row} for row in local["rows"]] + [{"what": "cluster", **row} for row in rows]
         write_atomically(out / "cluster.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
         _plot(local["rows"], rows, out / "cluster.png", machine("cpu"))
     return result
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    names = ("GPUs", "batch rule", "overlap", "update, s", "steps/s", "efficiency", "games a day", "days", "cost")
+    table = Table(*names, "bottleneck")
+    for row in rows:
+        table.add_row(
+            str(row["processes"]), row["rule"], "yes" if row["overlap"] else "no", f"{row['update']:.2f}",
+            f"{row['steps_per_s']:,.0f}", f"{row['efficiency']:.0%}", f"{row['games_a_day']:,}", f"{row['days']:.2f}",
+            f"{row['cost']:,}", row["bottleneck"],
+        )  # fmt: skip
+    return table
 
 
 def predict_cluster(cluster: Cluster) -> list[dict[str, Any]]:
