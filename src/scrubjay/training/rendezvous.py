@@ -83,7 +83,7 @@ def meet(store: Store, rank: int, size: int, mine: Mapping[str, str]) -> Store:
     """
     me = {**mine, "number": secrets.token_hex(8)}
     store.set(f"process/{rank}", json.dumps(me))
-    until = time.monotonic() + STARTUP.total_seconds()
+    name, until = "", time.monotonic() + STARTUP.total_seconds()
     while True:
         everyone = _list(store, rank, size)
         if everyone and everyone[rank] == me:
@@ -94,8 +94,8 @@ def meet(store: Store, rank: int, size: int, mine: Mapping[str, str]) -> Store:
             if store.check([f"{name}/complete"]):
                 break
         if time.monotonic() > until:
-            here = everyone and [each for each in range(size) if store.check([f"{name}/{each}"])]
-            missing = ", ".join(str(each) for each in range(size) if each not in (here or [rank]))
+            here = [each for each in range(size) if each == rank or (name and store.check([f"{name}/{each}"]))]
+            missing = ", ".join(str(each) for each in range(size) if each not in here)
             raise ClusterError(
                 f"of {size} processes {missing} did not start within {STARTUP.total_seconds():.0f} seconds: see what "
                 "they print, and start all of them again"
