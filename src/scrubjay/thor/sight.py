@@ -53,12 +53,12 @@ class Sight:
     def _in_picture(
         self, agent: SceneAgent, distance: float, renderer: SceneRenderer, width: int, height: int
     ) -> set[int]:
-        eye, matrix = agent_camera(agent)
+        _, matrix = agent_camera(agent)
         ids, depth = renderer.see_coarsely(agent, width, height)
-        rays = _rays(width, height, agent.field_of_view) @ matrix[:2].T
-        points = eye[:2] + rays * depth.reshape(-1, 1)
-        near = ((points - agent.position) ** 2).sum(1) <= distance**2
-        return set(np.unique(ids.reshape(-1)[near]).tolist()) - {-1}
+        # The camera is on the agent's axis, so a point's way from the camera is its way from the axis.
+        x, y = matrix[:2] @ _rays(width, height, agent.field_of_view)
+        near = (x**2 + y**2) * depth.reshape(-1) ** 2 <= distance**2
+        return set((np.flatnonzero(np.bincount(ids.reshape(-1)[near] + 1)) - 1).tolist()) - {-1}
 
     def _by_rays(self, agent: SceneAgent, distance: float, aspect: float, found: set[int]) -> set[int]:
         """What else is visible than what was found already."""
@@ -125,7 +125,8 @@ class Sight:
 
 @lru_cache(maxsize=8)
 def _rays(width: int, height: int, field_of_view: float) -> np.ndarray:
-    return pixel_rays(width, height, field_of_view)
+    """Ray directions (3, height * width), in an order that makes turning them fast."""
+    return np.ascontiguousarray(pixel_rays(width, height, field_of_view).T)
 
 
 def _ranks(groups: np.ndarray) -> np.ndarray:
