@@ -338,3 +338,12 @@ def test_rooms_of_ours(kitchen):
     kitchen.must("OpenObject", objectId=kitchen.id("Fridge"), forceAction=True)
     assert kitchen.object("Fridge")["isOpen"]
     kitchen.must("GetReachablePositions")
+
+
+def test_things_in_each_other_are_taken_together(kitchen):
+    """Forced to one place, a bowl and a pot contain each other's centers."""
+    place = {"x": -1.5, "y": 1.2, "z": -2.0}
+    for kind in ("Pot", "Bowl"):
+        kitchen.must("TeleportObject", objectId=kitchen.id(kind), position=place, forceAction=True, forceKinematic=True)
+    kitchen.must("PickupObject", objectId=kitchen.id("Bowl"), forceAction=True)
+    kitchen.must("DropHeldObject")

@@ -88,8 +88,10 @@ class Hands:
 
     def _contents(self, thing: int) -> list[int]:
         """What lies in or on a thing, and in or on that."""
-        direct = self.receptacles.contents(thing)
-        return list(dict.fromkeys([*direct, *(inner for other in direct for inner in self._contents(other))]))
+        found = [thing]
+        for one in found:  # Two bowls may be in each other: each is looked into once.
+            found += [inner for inner in self.receptacles.contents(one) if inner not in found]
+        return found[1:]
 
     def walk(self, agent: SceneAgent, offset: np.ndarray) -> None:
         """Takes the held thing along a walk; the agent itself is moved by the caller."""
