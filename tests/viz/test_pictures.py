@@ -9,7 +9,7 @@ from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import Thing
 from scrubjay.sim.compile import compile_room
 from scrubjay.viz.floorplan import FloorPlan
-from scrubjay.viz.picture import _without_hanging
+from scrubjay.viz.picture import _in_the_way
 from scrubjay.viz.rooms import draw_tile
 
 SOUTH_WEST = np.array([-0.6, -0.8])
@@ -28,8 +28,20 @@ def test_a_room_from_above_has_nothing_that_floats():
         Thing("Shelf_0", "Shelf", (-1.0, -1.8, 0.4), 0, (0.86, 0.28, 0.3), inside="ShelvingUnit_0"),
         Thing("CeilingLamp_0", "CeilingLamp", (0.0, 0.0, 2.1), 0, (0.4, 0.4, 0.4)),
     )
-    left = [thing.name for thing in _without_hanging(hut(*things), SOUTH_WEST).things]
-    assert left == ["Floor", "Wall", "Ceiling", "Window_1", "Cabinet_1", "ShelvingUnit_0", "Shelf_0"]
+    room = hut(*things)
+    hidden = _in_the_way(room, SOUTH_WEST)
+    left = [thing.name for thing, gone in zip(room.things, hidden, strict=True) if not gone]
+    assert left == ["Floor", "Wall", "Window_1", "Cabinet_1", "ShelvingUnit_0", "Shelf_0"]
+
+
+def test_walls_that_are_things_of_their_own_are_left_out_where_they_are_near():
+    walls = [
+        Thing(name, "Wall", (x, y, 0.0), 0, (abs(y) + 0.1, abs(x) + 0.1, 2.5))
+        for name, x, y in (("south", 0.0, -2.0), ("west", -2.0, 0.0), ("north", 0.0, 2.0), ("east", 2.0, 0.0))
+    ]
+    room = hut(*walls)
+    hidden = _in_the_way(room, SOUTH_WEST)
+    assert {thing.name for thing, gone in zip(room.things, hidden, strict=True) if gone} == {"Ceiling", "south", "west"}
 
 
 def test_a_tile_of_the_contact_sheet_is_a_labelled_picture():

@@ -11,6 +11,7 @@ from rich.progress import track
 
 from scrubjay.cli.arguments import Positive
 from scrubjay.cli.terminal import Renderer, err, print_json
+from scrubjay.errors import RoomError
 
 
 def rooms(
@@ -35,23 +36,23 @@ def rooms(
         columns: Rooms per row.
         renderer: The renderer.
     """
-    from scrubjay.rooms.generate import SCENES, check_scene, expand_scenes, make_room
-    from scrubjay.sim.compile import compile_room
+    from scrubjay.rooms.generate import SCENES, check_scene, expand_scenes
+    from scrubjay.sim.build import build_room
     from scrubjay.viz.picture import tile_pictures, write_picture
-    from scrubjay.viz.rooms import compile_and_count, draw_tile, facts_table
+    from scrubjay.viz.rooms import count_rooms, draw_tile, facts_table
 
     chosen = expand_scenes(scenes) or SCENES
     for scene in chosen:
         check_scene(scene)
     if json:
-        for _, facts in compile_and_count(map(make_room, chosen)):
+        for _, facts in count_rooms(map(build_room, chosen)):
             print_json(asdict(facts))
         return
     if table:
-        for line in facts_table(facts for _, facts in compile_and_count(map(make_room, chosen))):
+        for line in facts_table(facts for _, facts in count_rooms(map(build_room, chosen))):
             print(line, flush=True)
         return
-    tiles = [draw_tile(compile_room(make_room(scene)), size, renderer) for scene in track(chosen, "Rooms", console=err)]
+    tiles = [draw_tile(build_room(scene), size, renderer) for scene in track(chosen, "Rooms", console=err)]
     write_picture(out, tile_pictures(tiles, min(columns, len(tiles))))
     print(out)
 
@@ -66,21 +67,26 @@ def room(
     """Writes a page about one room: floor plan, views, depth, ids, normals, openables closed and open.
 
     Args:
-        scene: FloorPlan12, a type and a seed such as kitchen-81723, iTHOR:FloorPlan28 for one of AI2-THOR's rooms, or a
-            room file ending in .json.
+        scene: FloorPlan12, a type and a seed such as kitchen-81723, iTHOR:FloorPlan28 for one of AI2-THOR's rooms,
+            molmospaces:PATH for one of MolmoSpaces', or a room file ending in .json.
         out: Output file; by default out/SCENE.html.
         save: Also write the room as JSON, to edit and load again.
         renderer: The renderer.
     """
-    from scrubjay.rooms.generate import make_room
+    from scrubjay.rooms.molmospaces import PREFIX
     from scrubjay.rooms.room import load_room, save_room
+    from scrubjay.sim.build import build_room
+    from scrubjay.sim.compile import compile_room
     from scrubjay.viz.page import write_page
-    from scrubjay.viz.rooms import room_page
+    from scrubjay.viz.rooms import count_rooms, room_page
 
-    made = load_room(scene) if scene.endswith(".json") else make_room(scene)
-    title, facts, sections = room_page(made, renderer)
-    path = out or Path("out") / f"{title}.html"
+    if save and scene.startswith(PREFIX):
+        raise RoomError(f"{scene} is not made of the catalog's things, so that it cannot be saved as a room file")
+    build = (lambda path: compile_room(load_room(path))) if scene.endswith(".json") else build_room
+    compiled, facts = next(count_rooms(map(build, [scene])))
+    text, sections = room_page(compiled, facts, renderer)
+    path = out or Path("out") / f"{compiled.room.file_stem}.html"
     if save:
-        save_room(made, save)
-    write_page(path, title, facts, sections)
+        save_room(compiled.room, save)
+    write_page(path, compiled.room.scene, text, sections)
     print(path)

@@ -21,7 +21,7 @@ from scrubjay.evaluation.trials import (
     search_in_spot,
 )
 from scrubjay.game.stages import LIMITS
-from scrubjay.rooms.generate import SCENES, make_room
+from scrubjay.rooms.generate import SCENES, check_scene
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.spots.spots import DIFFICULTIES, FILES, Spots, load_spots, spots_path
@@ -92,7 +92,7 @@ def check_plan(plan: TournamentPlan, hiders: Players, seekers: Players) -> None:
     if not plan.scenes or len(set(plan.scenes)) < len(plan.scenes):
         raise ValueError("rooms: at least one, and each only once")
     for scene in plan.scenes:
-        make_room(scene)
+        check_scene(scene)
     if set(plan.hiders) & set(DIFFICULTIES):
         goals = GOALS[: plan.games]
         for scene, goal in itertools.product(plan.scenes, goals):

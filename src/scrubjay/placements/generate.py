@@ -26,7 +26,7 @@ from scrubjay.placements.placements import (
     placements_path,
     save_placements,
 )
-from scrubjay.rooms.generate import SCENES, make_room
+from scrubjay.rooms.generate import SCENES, check_scene
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim import cells
 from scrubjay.sim.build import build_room
@@ -252,7 +252,7 @@ def make_placement_files(
     for goal in goals:
         _check(goal, count)
     for scene in set(scenes) - set(SCENES):
-        make_room(scene)  # An unknown scene is an error now, not hours later.
+        check_scene(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     requests = {placements_path(folder, *pair): (*pair, count, seed) for pair in pairs}
     make_missing_files(requests, make_placements, load_placements, save_placements, progress, workers)

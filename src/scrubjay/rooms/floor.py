@@ -57,11 +57,11 @@ def footprint(solid: Solid, position: np.ndarray, turn: np.ndarray) -> tuple[Rec
     """
     rotation = turn @ solid.rotation
     middle = turn @ solid.position + position
-    if solid.kind == "box":
-        corners = CORNERS * solid.size
-    else:
+    if solid.kind == "capsule":
         radius, half = solid.size
         corners = CORNERS * (radius, radius, radius + half)
+    else:
+        corners = CORNERS * solid.size
     heights = middle[2] + corners @ rotation[2]
     at_body_height = heights.max() >= STEP_OVER and heights.min() <= BODY_HEIGHT
     if abs(rotation[2, 2]) > 0.999:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -105,8 +106,18 @@ class Room:
         data = json.loads(json.dumps(asdict(self)), parse_int=float)  # Files turn whole lengths into floats.
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def file_stem(self) -> str:
+        """Its name as the beginning of a file's; names of rooms from files are paths."""
+        return file_stem(self.scene)
+
     def of_type(self, *types: str) -> list[Thing]:
         return [thing for thing in self.things if thing.type in types]
+
+
+def file_stem(scene: str) -> str:
+    """A scene's name as the beginning of a file's: in place of the folders that it may name are underscores."""
+    return re.sub(r"[/\\]+", "_", scene)
 
 
 def check(room: Room) -> None:

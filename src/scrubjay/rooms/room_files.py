@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from scrubjay.errors import ScrubjayError, explain, reason
 from scrubjay.files import write_atomically
-from scrubjay.rooms.room import GOALS, Room
+from scrubjay.rooms.room import GOALS, Room, file_stem
 
 
 class OfRoom(Protocol):
@@ -47,7 +47,7 @@ class RoomFiles(Generic[T]):
 
     def path(self, folder: str | os.PathLike[str], scene: str, goal: str) -> Path:
         """The file of a room and a goal object."""
-        return Path(folder) / f"{scene}-{goal}.json"
+        return Path(folder) / f"{file_stem(scene)}-{goal}.json"
 
     def save(self, content: T, path: str | os.PathLike[str]) -> None:
         """Writes a file."""

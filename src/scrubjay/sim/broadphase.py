@@ -96,10 +96,8 @@ def _boxes(room: CompiledRoom) -> _Boxes:
         mujoco.mj_kinematics(model, data)
         moving = owner[model.geom_bodyid] >= 0
         chosen = np.flatnonzero(solid & ~goals & (moving | (is_open == 0)))
-        reach = _reach(model, data, chosen)
         which = owner[model.geom_bodyid[chosen]]
-        states.append((data.geom_xpos[chosen] - reach, data.geom_xpos[chosen] + reach,
-                       np.stack([which, np.where(which >= 0, is_open, -1)], 1)))  # fmt: skip
+        states.append((*_bounds(model, data, chosen), np.stack([which, np.where(which >= 0, is_open, -1)], 1)))
     low, high, owners = (np.concatenate(parts) for parts in zip(*states, strict=True))
     return _Boxes(low, high, owners, _swept(room, data, np.flatnonzero(solid & moving), owner[model.geom_bodyid]))
 
@@ -111,21 +109,21 @@ def _swept(room: CompiledRoom, data: mujoco.MjData, geoms: np.ndarray, owner: np
         for openable in room.openables:
             data.qpos[openable.qpos] = openable.travel * moment / SWEEP_SAMPLES
         mujoco.mj_kinematics(room.model, data)
-        reach = _reach(room.model, data, geoms)
-        lows.append(data.geom_xpos[geoms] - reach)
-        highs.append(data.geom_xpos[geoms] + reach)
+        low, high = _bounds(room.model, data, geoms)
+        lows.append(low)
+        highs.append(high)
     low, high = np.stack(lows), np.stack(highs)
     passed = np.stack([np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])])
     return [passed[:, :, owner[geoms] == number].reshape(2, -1, 3) for number in range(len(room.openables))]
 
 
-def _reach(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> np.ndarray:
-    """Half sizes (n, 3) of the axis-aligned boxes around boxes and capsules."""
-    size = model.geom_size[geoms].copy()
-    capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE
-    radius, half = size[capsule, 0], size[capsule, 1]
-    size[capsule] = np.stack([radius, radius, radius + half], 1)
-    return np.einsum("nij,nj->ni", np.abs(data.geom_xmat[geoms].reshape(-1, 3, 3)), size)
+def _bounds(model: mujoco.MjModel, data: mujoco.MjData, geoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high corners (n, 3) of the axis-aligned boxes around solids."""
+    center, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
+    turn = data.geom_xmat[geoms].reshape(-1, 3, 3)
+    middle = data.geom_xpos[geoms] + np.einsum("nij,nj->ni", turn, center)
+    reach = np.einsum("nij,nj->ni", np.abs(turn), half)
+    return middle - reach, middle + reach
 
 
 def bounding_radius(room: CompiledRoom, kind: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from scrubjay.rooms import molmospaces
 from scrubjay.rooms.generate import make_room
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.workers.pool import ProcessWorkers
@@ -14,7 +15,11 @@ MIN_ROOMS = 4
 
 
 def build_room(scene: str) -> CompiledRoom:
-    """Generates a room and compiles it."""
+    """Makes a room by its name and compiles it, or loads one of `molmospaces:PATH`."""
+    if scene.startswith(molmospaces.PREFIX):
+        from scrubjay.sim.molmospaces import load_molmospaces  # Imported late: few programs need it.
+
+        return load_molmospaces(molmospaces.scene_path(scene))
     return compile_room(make_room(scene))
 
 

@@ -12,18 +12,18 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, wraps
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
 
 from scrubjay.rooms import catalog
-from scrubjay.rooms.catalog import mesh, shell
-from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape
-from scrubjay.rooms.floor import MAP_PITCH, Floor, frame, part_frame
-from scrubjay.rooms.materials import materials
+from scrubjay.rooms.catalog import mesh
+from scrubjay.rooms.catalog.shape import Drawn, Moving, Shape, Solid
+from scrubjay.rooms.floor import Floor, frame, part_frame
 from scrubjay.rooms.room import GOALS, Room, Thing
+from scrubjay.sim.looks import Looks, Painter
 
 FIXED, MOVING, GOAL, SOLID = 0, 1, 2, 3
 """Geom groups, by which renderers leave out openables' moving parts, or all but the goal object."""
@@ -35,12 +35,6 @@ TIMESTEP = 0.004
 OPENABLE_ARMATURE = 1e6
 """Joint inertia of moving parts, which makes them immovable by contacts."""
 MIN_GYRATION_RADIUS = 0.04
-MAX_LIGHT = 1.25
-"""Upper bound of the light on any surface."""
-FLOOR_TEXEL = 0.0125
-"""Meters per pixel of the floor's texture."""
-FLOOR_SHADE, FLOOR_SHADE_DISTANCE = 0.4, 0.12
-"""Strength of the shade baked into the floor beside things, and the meters over which it fades."""
 GOAL_BOXES = {
     "Bread": (0.15, 0.28, 0.13, 0.5),
     "Cup": (0.10, 0.10, 0.14, 0.3),
@@ -103,6 +97,10 @@ class Volumes:
     half: np.ndarray
 
 
+Carriers = Mapping[int, tuple[int, int]]
+"""By thing that moves with another one's part: that thing, and the part's number."""
+
+
 @dataclass(frozen=True, eq=False)
 class CompiledRoom:
     """A room's MuJoCo model, and what its parts mean. Compared and hashed by identity."""
@@ -119,6 +117,7 @@ class CompiledRoom:
     """The free bodies by the type of the goal object, or the name of another thing."""
     volumes: Volumes
     floor: Floor
+    carriers: Carriers
 
     def qpos(self, is_open: np.ndarray, goal: np.ndarray, pose: np.ndarray) -> np.ndarray:
         """Joint positions (B, nq) from is_open (B, openables or more), goal indices (B,) and poses (B, 7)."""
@@ -154,7 +153,25 @@ def cached_per_room(function: Callable[[CompiledRoom], Derived]) -> Callable[[Co
 
 def compile_room(room: Room) -> CompiledRoom:
     """Draws every thing's shape and compiles the room."""
-    return _Compiler(room).compile()
+    shapes = tuple(catalog.shape_of(thing, room) for thing in room.things)
+    return compile_shapes(room, shapes, _drawer_contents(room, shapes))
+
+
+def compile_shapes(
+    room: Room, shapes: tuple[Shape, ...], carriers: Carriers, looks: Looks | None = None
+) -> CompiledRoom:
+    """Compiles a room from its things' shapes; `looks` are of materials that are not the catalog's."""
+    floor = Floor(room, shapes)
+    return _Compiler(room, shapes, carriers, floor, looks or Looks()).compile()
+
+
+def _drawer_contents(room: Room, shapes: tuple[Shape, ...]) -> Carriers:
+    """Things in a drawer move with it; a drawer's first sliding part is its box."""
+    boxes = {}
+    for index, (thing, shape) in enumerate(zip(room.things, shapes, strict=True)):
+        if slides := [number for number, part in enumerate(shape.moving) if part.joint == "slide"]:
+            boxes[thing.name] = (index, slides[0])
+    return {index: boxes[thing.inside] for index, thing in enumerate(room.things) if thing.inside in boxes}
 
 
 def compile_moved(
@@ -171,7 +188,7 @@ def compile_moved(
     That one is a body like a goal object's, under its own name, with `riders` on it, placed relative to its center.
     What was moved has no joints of its own, so the openables are those that were not.
     """
-    compiler = _Compiler(compiled.room, compiled)
+    compiler = _Compiler(compiled.room, compiled.shapes, compiled.carriers, compiled.floor)
     compiler.placements, compiler.left_out = placements, {*left_out, *placements, *riders}
     if free is None:
         return compiler.compile()
@@ -189,33 +206,34 @@ class _Loose(NamedTuple):
 
 
 class _Compiler:
-    def __init__(self, room: Room, drawn: CompiledRoom | None = None) -> None:
-        """With a room that was drawn already, compiles its solids alone."""
-        self.room = room
+    def __init__(
+        self, room: Room, shapes: tuple[Shape, ...], carriers: Carriers, floor: Floor, looks: Looks | None = None
+    ) -> None:
+        """Without `looks`, compiles solids alone."""
+        self.room, self.shapes, self.carriers, self.floor = room, shapes, carriers, floor
         self.spec = _empty_spec(room)
-        self.has_surfaces = drawn is None
+        self.painter = Painter(self.spec, room, floor, looks) if looks else None
         self.thing_of_geom: dict[str, int] = {}
-        self.bodies_of: dict[int, list[str]] = {}
+        self.moving: dict[tuple[int, int], tuple[mujoco.MjsBody, str]] = {}
+        """Bodies of the moving parts and their names, by thing and number."""
         self.volumes: list[tuple[int, str, np.ndarray, np.ndarray, np.ndarray]] = []
-        self.shapes = drawn.shapes if drawn else tuple(catalog.shape_of(thing, room) for thing in room.things)
         self.placements: Mapping[int, Placement] = {}
         self.left_out: set[int] = set()
         """Ids of things that are not drawn where the room has them."""
-        # Things in a drawer move with it; a drawer's first moving part is its box.
-        self.carriers: dict[str, tuple[mujoco.MjsBody, str]] = {}
-        self.materials: set[str] = set()
-        self.floor = drawn.floor if drawn else Floor(room, self.shapes)
 
     def compile(self, add_loose: Callable[[], _Loose] | None = None) -> CompiledRoom:
         world = self.spec.worldbody
-        for index, (thing, shape) in enumerate(zip(self.room.things, self.shapes, strict=True)):
-            if index in self.left_out:
-                continue
-            position, turn = frame(thing)
-            body, name = self.carriers.get(thing.inside, (world, "world"))
-            self._draw(body, name, index, shape, position, turn, MOVING if name != "world" else FIXED)
-            for part in shape.moving:
-                self._moving(index, thing, part, position, turn)
+        drawn = [index for index in range(len(self.shapes)) if index not in self.left_out]
+        for index in drawn:
+            for number, part in enumerate(self.shapes[index].moving):
+                self.moving[index, number] = self._moving(f"moving{index}.{number}", part, self.room.things[index])
+        for index in drawn:
+            at, shape = frame(self.room.things[index]), self.shapes[index]
+            # What carried it may have been moved itself.
+            body, name = self.moving.get(self.carriers.get(index, (-1, -1)), (world, "world"))
+            self._draw(body, name, index, shape, *at, MOVING if name != "world" else FIXED)
+            for number, part in enumerate(shape.moving):
+                self._draw(*self.moving[index, number], index, part, *at, MOVING)
         for index, placement in self.placements.items():
             body = world if placement.body == "world" else self.spec.body(placement.body)
             self._draw_rigid(body, placement.body, index, placement, FIXED if placement.body == "world" else MOVING)
@@ -229,10 +247,39 @@ class _Compiler:
         self, body, body_name: str, index: int, part: Drawn, position, turn, group: int, contains: bool = True
     ) -> None:
         """Adds a part's surfaces, solids and spaces to a body in the room's frame."""
-        for number, (material, meshes) in enumerate(part.surfaces.items() if self.has_surfaces else ()):
-            self._material(material)
+        if self.painter:
+            self._draw_surfaces(self.painter, body, f"{body_name}/{index}", index, part, position, turn, group)
+        contype, conaffinity = {FIXED: (1, 0), MOVING: (2, 0), GOAL: (4, 3)}[group]
+        for number, solid in enumerate(part.solids):
+            name = f"{body_name}/{index}/solid{number}"
+            geom = body.add_geom(
+                name=name, pos=turn @ solid.position + position, quat=_quaternion(turn @ solid.rotation), group=SOLID,
+                contype=contype, conaffinity=conaffinity, mass=0, **self._solid(name, solid),
+            )  # fmt: skip
+            self.thing_of_geom[name] = index
+            if group == GOAL:
+                # Rolling and torsional friction, or a tomato never stops; stiff contacts, or a knife sinks in.
+                geom.condim, geom.priority, geom.friction, geom.solref = 6, 1, [0.8, 0.01, 0.002], [0.01, 1.0]
+        for space in part.spaces if contains else ():
+            middle, rotation = turn @ space.position + position, turn @ space.rotation
+            self.volumes.append((index, body_name, middle, rotation, space.half))
+
+    def _solid(self, name: str, solid: Solid) -> dict[str, Any]:
+        """A solid's type and size, as a geom's arguments."""
+        if solid.kind == "hull":
+            thin = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # Thin solids have next to no volume.
+            self.spec.add_mesh(name=name, inertia=thin, uservert=solid.points.ravel())
+            return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name}
+        kind = mujoco.mjtGeom.mjGEOM_BOX if solid.kind == "box" else mujoco.mjtGeom.mjGEOM_CAPSULE
+        return {"type": kind, "size": [*solid.size, 0][:3]}
+
+    def _draw_surfaces(
+        self, painter: Painter, body, prefix: str, index: int, part: Drawn, position, turn, group: int
+    ) -> None:
+        for number, (material, meshes) in enumerate(part.surfaces.items()):
+            painter.add(material)
             whole = mesh.concatenate(meshes)
-            name = f"{body_name}/{index}/{number}"
+            name = f"{prefix}/{number}"
             self.spec.add_mesh(
                 name=name, inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
                 uservert=(whole.vertices @ turn.T + position).ravel(), usernormal=(whole.normals @ turn.T).ravel(),
@@ -243,20 +290,6 @@ class _Compiler:
                 contype=0, conaffinity=0, mass=0,
             )  # fmt: skip
             self.thing_of_geom[name] = index
-        contype, conaffinity = {FIXED: (1, 0), MOVING: (2, 0), GOAL: (4, 3)}[group]
-        for number, solid in enumerate(part.solids):
-            name = f"{body_name}/{index}/solid{number}"
-            kind = mujoco.mjtGeom.mjGEOM_BOX if solid.kind == "box" else mujoco.mjtGeom.mjGEOM_CAPSULE
-            geom = body.add_geom(
-                name=name, type=kind, size=[*solid.size, 0][:3], pos=turn @ solid.position + position,
-                quat=_quaternion(turn @ solid.rotation), group=SOLID, contype=contype, conaffinity=conaffinity, mass=0,
-            )  # fmt: skip
-            self.thing_of_geom[name] = index
-            if group == GOAL:
-                # Rolling and torsional friction, or a tomato never stops; stiff contacts, or a knife sinks in.
-                geom.condim, geom.priority, geom.friction, geom.solref = 6, 1, [0.8, 0.01, 0.002], [0.01, 1.0]
-        for space in part.spaces if contains else ():
-            self.volumes.append((index, body_name, turn @ space.position + position, turn, space.half))
 
     def _draw_rigid(self, body, body_name: str, index: int, placement: Placement, group: int) -> None:
         """Adds a thing with its moving parts as they are."""
@@ -267,8 +300,9 @@ class _Compiler:
             at = part_frame(part, placement.openness, placement.position, placement.turn)
             self._draw(body, f"{body_name}/part{number}", index, part, *at, group, contains=False)
 
-    def _moving(self, index: int, thing: Thing, part: Moving, position, turn) -> None:
-        name = f"moving{index}.{len(self.bodies_of.setdefault(index, []))}"
+    def _moving(self, name: str, part: Moving, thing: Thing) -> tuple[mujoco.MjsBody, str]:
+        """A moving part's empty body on its joint, and its name."""
+        position, turn = frame(thing)
         body = self.spec.worldbody.add_body(name=name, gravcomp=1)
         body.explicitinertial = True
         body.mass, body.inertia, body.ipos = 1.0, [1, 1, 1], position
@@ -277,10 +311,7 @@ class _Compiler:
             name=name, type=kind, axis=turn @ part.axis, pos=turn @ part.anchor + position, armature=OPENABLE_ARMATURE,
             limited=mujoco.mjtLimited.mjLIMITED_FALSE,
         )  # fmt: skip
-        self.bodies_of[index].append(name)
-        self._draw(body, name, index, part, position, turn, MOVING)
-        if part.joint == "slide":
-            self.carriers.setdefault(thing.name, (body, name))
+        return body, name
 
     def _goal(self, index: int, kind: str) -> _Loose:
         *size, mass = GOAL_BOXES[kind]
@@ -307,44 +338,12 @@ class _Compiler:
         body.inertia = np.maximum(mass / 12 * (sides @ sides - sides**2), mass * MIN_GYRATION_RADIUS**2)
         return body
 
-    def _material(self, material: str) -> None:
-        if material in self.materials:
-            return
-        self.materials.add(material)
-        if material == shell.BAKED:
-            return self._floor()
-        texture, tint = materials.parse(material)
-        properties = materials.texture_of(texture)
-        # OpenGL clamps light to 1 before multiplying by the texture, Warp after: below 1 they agree.
-        emission = MAX_LIGHT * properties.glow / (1 - properties.glow)
-        dimmed = np.array(tint) * (1 / (emission + MAX_LIGHT) if properties.glow else 1)
-        new = self.spec.add_material(name=material, rgba=[*dimmed, 1], specular=0, shininess=0, emission=emission)
-        new.texrepeat = [1 / properties.meters] * 2 if properties.meters else [1, 1]
-        if texture == "plain":
-            return
-        if texture not in self.materials:
-            self.materials.add(texture)
-            self._texture(texture, materials.image(texture))
-        new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture
-
-    def _floor(self) -> None:
-        """The floor's material: one texture for the whole room, darker under and near things."""
-        style = next(thing for thing in self.room.things if thing.type == "Floor").style
-        texture, tint = materials.parse(style.get("floor", "plain#c8b89a"))
-        self._texture(shell.BAKED, floor_texture(self.floor, texture))
-        new = self.spec.add_material(name=shell.BAKED, rgba=[*tint, 1], specular=0, shininess=0)
-        new.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = shell.BAKED
-
-    def _texture(self, name: str, pixels: np.ndarray) -> None:
-        height, width, _ = pixels.shape
-        kind = mujoco.mjtTexture.mjTEXTURE_2D
-        self.spec.add_texture(name=name, type=kind, width=width, height=height, nchannel=3).data = pixels.tobytes()
-
     def _read(self, model: mujoco.MjModel, loose: list[_Loose]) -> CompiledRoom:
         """Looks up ids and addresses in the compiled model."""
         geom_thing = np.array([self.thing_of_geom[model.geom(i).name] for i in range(model.ngeom)], np.int32)
         openables = []
-        for index, names in self.bodies_of.items():
+        for index in sorted({index for index, _ in self.moving}):
+            names = [self.moving[index, number][1] for number in range(len(self.shapes[index].moving))]
             joints = [model.joint(name).id for name in names]
             travel = [part.travel for part in self.shapes[index].moving]
             bodies = [model.body(name).id for name in names]
@@ -364,8 +363,9 @@ class _Compiler:
         )  # fmt: skip
         things = (*(thing.name for thing in self.room.things), *GOALS)
         return CompiledRoom(
-            self.room, model, self.shapes, things, geom_thing, tuple(openables), goals, volumes, self.floor
-        )
+            self.room, model, self.shapes, things, geom_thing, tuple(openables), goals, volumes, self.floor,
+            self.carriers,
+        )  # fmt: skip
 
 
 @cache
@@ -393,20 +393,6 @@ def _empty_spec(room: Room) -> mujoco.MjSpec:
         )  # fmt: skip
     spec.worldbody.add_camera(name="eye", fovy=90)
     return spec
-
-
-def floor_texture(floor: Floor, texture: str) -> np.ndarray:
-    """The whole floor, row 0 in the north, shaded near things: (height, width, 3) uint8."""
-    size = (np.array(floor.map.shape) - 1) * MAP_PITCH
-    counts = np.ceil(size / FLOOR_TEXEL).astype(int)
-    xs, ys = ((np.arange(counts[k]) + 0.5) * size[k] / counts[k] for k in (0, 1))
-    points = np.stack(np.meshgrid(xs, ys[::-1], indexing="xy"), -1) + floor.origin
-    shade = 1 - FLOOR_SHADE * np.exp(-floor.clearance(points) / FLOOR_SHADE_DISTANCE)
-    pixels = materials.image(texture)
-    repeat = materials.texture_of(texture).meters
-    rows = (-points[:, 0, 1] / repeat % 1 * pixels.shape[0]).astype(int)
-    columns = (points[0, :, 0] / repeat % 1 * pixels.shape[1]).astype(int)
-    return (pixels[rows][:, columns] * shade[..., None]).astype(np.uint8)
 
 
 def _quaternion(matrix: np.ndarray) -> np.ndarray:

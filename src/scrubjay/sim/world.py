@@ -17,11 +17,11 @@ import torch
 from scrubjay import tree
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import GRID, Grid
-from scrubjay.rooms.generate import make_room
 from scrubjay.rooms.room import GOALS, Room
 from scrubjay.sim import cells
 from scrubjay.sim.base_world import HAND_MOVES, HAND_TURNS, MOVES, NOTHING, BaseWorld
 from scrubjay.sim.broadphase import Broadphase
+from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom, compile_room
 from scrubjay.sim.containment import Containment, things_within
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP, HAND_TURN, SWEEP_STEP
@@ -415,4 +415,4 @@ def _remake(rooms: list[str | Room | CompiledRoom], copies: int, options: dict[s
 def _compiled(room: str | Room | CompiledRoom) -> CompiledRoom:
     if isinstance(room, CompiledRoom):
         return room
-    return compile_room(make_room(room) if isinstance(room, str) else room)
+    return build_room(room) if isinstance(room, str) else compile_room(room)

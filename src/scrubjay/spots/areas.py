@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrubjay.rooms.catalog.shape import Drawn, Moving
+from scrubjay.rooms.catalog.shape import IDENTITY, Drawn
 from scrubjay.rooms.floor import frame, part_frame
 from scrubjay.sim.compile import CompiledRoom
 
@@ -37,39 +37,38 @@ def areas_of(compiled: CompiledRoom) -> dict[str, list[Area]]:
     west, south, east, north = room.bounds
     middle = np.array([(west + east) / 2, (south + north) / 2, 0])
     floor = Area(middle, np.eye(3), np.array([east - west, north - south]) / 2, 0.0)
-    names = {thing.name: index for index, thing in enumerate(room.things)}
     areas = []
-    for index, (thing, shape) in enumerate(zip(room.things, compiled.shapes, strict=True)):
-        # Things in a drawer ride on its first sliding part, as they do in the compiled room.
-        holder = names.get(thing.inside, index)
-        sliding = [(holder, part) for part in compiled.shapes[holder].moving if part.joint == "slide"]
-        areas += _areas_on(compiled, index, shape, sliding[0] if sliding and holder != index else None)
-        for part in shape.moving:
-            areas += _areas_on(compiled, index, part, (index, part))
+    for index, shape in enumerate(compiled.shapes):
+        areas += _areas_on(compiled, index, shape, compiled.carriers.get(index))
+        for number, part in enumerate(shape.moving):
+            areas += _areas_on(compiled, index, part, (index, number))
     shut = [area for area in areas if area.open]
     return {"on": [area for area in areas if not area.open], "in": shut, "floor": [floor]}
 
 
-def _areas_on(compiled: CompiledRoom, index: int, part: Drawn, riding: tuple[int, Moving] | None) -> list[Area]:
-    """The supports and the bottoms of the spaces of a thing's part, which may ride on a moving part of a thing."""
+def _areas_on(compiled: CompiledRoom, index: int, part: Drawn, riding: tuple[int, int] | None) -> list[Area]:
+    """The supports and the bottoms of the spaces of a thing's part, which may ride on a thing's part of a number."""
     numbers = {openable.thing: number for number, openable in enumerate(compiled.openables)}
     position, turn = frame(compiled.room.things[index])
     now_position, now_turn, needed = position, turn, set()
     if riding:
-        carrier, moving = riding
+        carrier, number = riding
         at, about = frame(compiled.room.things[carrier])
-        now_at, now_about = part_frame(moving, 1.0, at, about)
+        now_at, now_about = part_frame(compiled.shapes[carrier].moving[number], 1.0, at, about)
         swing = now_about @ about.T
         now_position, now_turn = swing @ (position - at) + now_at, swing @ turn
         needed.add(numbers[carrier])
-    if now_turn[2, 2] < 0.999:
-        return []  # Tilted when open: nothing stays on it.
-    level = [(support.position, np.array(support.size) / 2, 0.0) for support in part.supports]
-    level += [(s.position - [0, 0, s.half[2]], s.half[:2], 2 * float(s.half[2])) for s in part.spaces]
+    level = [(support.position, IDENTITY, np.array(support.size) / 2, 0.0) for support in part.supports]
+    level += [
+        (s.position - s.rotation @ [0, 0, s.half[2]], s.rotation, s.half[:2], 2 * float(s.half[2])) for s in part.spaces
+    ]
     areas = []
-    for local, half, height in level:
+    for local, rotation, half, height in level:
+        if (now_turn @ rotation)[2, 2] < 0.999:
+            continue  # Tilted when open: nothing stays on it.
         around = _openables_around(compiled, turn @ local + position + [0, 0, DROP[0]], numbers)
-        areas.append(Area(now_turn @ local + now_position, now_turn, half, height, tuple(sorted(needed | around))))
+        needs = tuple(sorted(needed | around))
+        areas.append(Area(now_turn @ local + now_position, now_turn @ rotation, half, height, needs))
     return areas
 
 

@@ -20,7 +20,7 @@ from scrubjay.errors import SpotError
 from scrubjay.game.episode import Openables, Pose
 from scrubjay.game.visibility import visible_from
 from scrubjay.rooms.floor import Grid
-from scrubjay.rooms.generate import SCENES, make_room
+from scrubjay.rooms.generate import SCENES, check_scene
 from scrubjay.rooms.room import GOALS
 from scrubjay.rooms.room_files import RoomFiles
 from scrubjay.sim.build import build_room
@@ -220,7 +220,7 @@ def make_spot_files(
     for goal in goals:
         _check(goal, candidates)
     for scene in set(scenes) - set(SCENES):
-        make_room(scene)  # An unknown scene is an error now, not hours later.
+        check_scene(scene)  # An unknown scene is an error now, not hours later.
     pairs = [(scene, goal) for scene in scenes for goal in goals]
     requests = {spots_path(folder, *pair): (*pair, candidates, seed) for pair in pairs}
     make_missing_files(requests, make_spots, load_spots, save_spots, progress, workers)

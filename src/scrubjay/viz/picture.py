@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from scrubjay.files import write_atomically
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.room import Room
-from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.render.base import Shot
 from scrubjay.sim.render.make import make_renderer
 from scrubjay.viz.palette import INK, PAPER, rgb
@@ -101,13 +100,13 @@ def render_dollhouse(
     back = np.array(
         [np.sin(azimuth) * np.cos(elevation), np.cos(azimuth) * np.cos(elevation), np.sin(elevation)]
     )  # fmt: skip
-    compiled = compile_room(_without_hanging(compiled.room, back[:2]))
     right = np.cross([0, 0, 1.0], back)
     right /= np.linalg.norm(right)
     matrix = np.stack([right, np.cross(back, right), back], -1)
     no_goal, goal_pose = np.array([-1]), np.array([[0, 0, 0, 1.0, 0, 0, 0]])
     closed = np.zeros((1, max(1, len(compiled.openables))), bool)
-    shot = Shot((center + back * distance)[None], matrix[None], closed, no_goal, goal_pose, field_of_view)
+    eye, hidden = center + back * distance, _in_the_way(compiled.room, back[:2])
+    shot = Shot(eye[None], matrix[None], closed, no_goal, goal_pose, field_of_view, left_out=hidden[None])
     drawing = make_renderer(renderer, [compiled], 1, 2 * size, cull_backfaces=True)
     view = drawing.draw(shot, ("rgb", "ids"))
     drawing.close()
@@ -116,12 +115,18 @@ def render_dollhouse(
     return shrink_picture(picture, size)
 
 
-def _without_hanging(room: Room, towards_camera: np.ndarray) -> Room:
-    """The room without ceiling lamps, and without what hangs on the walls between the camera and the room."""
-    hidden: set[str] = set()
+def _in_the_way(room: Room, towards_camera: np.ndarray) -> np.ndarray:
+    """Things (n,) bool between the camera and the room: the ceiling and its lamps, near walls, and what hangs there.
+
+    The catalog's walls are one thing, culled where they are seen from behind; those of other rooms are one each.
+    """
+    west, south, east, north = room.bounds
+    center, hidden = np.array([(west + east) / 2, (south + north) / 2]), set()
     for thing in room.things:
         turned_away = facing_vector(thing.yaw) @ towards_camera < 0
         hangs = not thing.inside and (thing.type in ON_WALLS or thing.position[2] > ABOVE_HEADS)
-        if thing.type == "CeilingLamp" or (turned_away and hangs) or thing.inside in hidden:
+        near_wall = thing.type == "Wall" and any(thing.position) and (thing.position[:2] - center) @ towards_camera > 0
+        above = thing.type in ("Ceiling", "CeilingLamp")
+        if above or near_wall or (turned_away and hangs) or thing.inside in hidden:
             hidden.add(thing.name)
-    return replace(room, things=tuple(thing for thing in room.things if thing.name not in hidden))
+    return np.array([thing.name in hidden for thing in room.things])

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrubjay.rooms.room import Room
 from scrubjay.sim.access import find_opening_poses
-from scrubjay.sim.compile import CompiledRoom, compile_room
+from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.viz.floorplan import draw_floorplan
@@ -35,15 +34,14 @@ class RoomFacts:
     build_s: float
 
 
-def compile_and_count(rooms: Iterable[Room]) -> Iterator[tuple[CompiledRoom, RoomFacts]]:
-    """Compiles rooms one by one and counts what is in them."""
+def count_rooms(rooms: Iterable[CompiledRoom]) -> Iterator[tuple[CompiledRoom, RoomFacts]]:
+    """Counts what is in rooms, one by one; what it takes to get one from an iterator is its time to build."""
     start = time.perf_counter()
-    for room in rooms:
-        compiled = compile_room(room)
+    for compiled in rooms:
         seconds = time.perf_counter() - start
         grid = compiled.floor.reachable()
         opening_poses = find_opening_poses(compiled, grid)
-        things = compiled.room.things
+        room, things = compiled.room, compiled.room.things
         yield compiled, RoomFacts(
             room.scene, room.type, len(things), len({thing.type for thing in things}), len(opening_poses),
             sum(bool(poses) for poses in opening_poses), compiled.visual_geoms, len(grid), round(seconds, 4),
@@ -75,9 +73,8 @@ def words_of_type(room_type: str) -> str:
     return room_type.replace("_", " ")
 
 
-def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
-    """Title, facts and sections of a room's page: plan, views, depth, ids, normals, openables closed and open."""
-    compiled, facts = next(compile_and_count([room]))
+def room_page(compiled: CompiledRoom, facts: RoomFacts, renderer: str) -> tuple[str, list[Section]]:
+    """Text and sections of a room's page: plan, views, depth, ids, normals, openables closed and open."""
     grid = compiled.floor.reachable()
     opening_poses = find_opening_poses(compiled, grid)
     with World([compiled], renderer=renderer) as world:
@@ -98,7 +95,7 @@ def room_page(room: Room, renderer: str) -> tuple[str, str, list[Section]]:
         f"{facts.openables} openables ({facts.openables_reachable} in reach), {facts.positions} reachable positions. "
         f"{facts.geoms} geoms, compiled in {facts.build_s:.2f} s, rendered with {renderer_name}."
     )
-    return room.scene, text, sections
+    return text, sections
 
 
 def _roomiest_pose(world: World) -> AgentPose:

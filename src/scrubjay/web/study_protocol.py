@@ -23,7 +23,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.record import load_records
 from scrubjay.game.visibility import visible_from
-from scrubjay.rooms.generate import make_room
+from scrubjay.rooms.generate import check_scene
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
@@ -63,7 +63,7 @@ def load_study(path: str | Path) -> tuple[Study, list[Location]]:
         study = Study(**tomllib.loads(path.read_text()))
         check_completion_code(study)
         for scene in {study.practice.scene, *study.scenes}:
-            make_room(scene)
+            check_scene(scene)
         return study, _locations(study, path.parent)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
         raise StudyError(f"{path}: not a study file: {error}") from error
@@ -101,7 +101,7 @@ def _locations_from_records(study: Study, source: Source, folder: Path) -> list[
             raise StudyError(f"{source.records}, line {number}: nothing was hidden in this game")
         if (study.scenes and record.scene not in study.scenes) or record.goal not in study.goals:
             continue
-        make_room(record.scene)
+        check_scene(record.scene)
         pose, is_open = tuple(map(float, record.hidden["pose"])), tuple(map(int, record.hidden["open"]))
         location = Location(source.source, record.scene, None, record.goal, pose, is_open)
         locations.append(location.with_start(record.start))

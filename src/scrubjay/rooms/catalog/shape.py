@@ -21,20 +21,25 @@ IDENTITY = np.eye(3)
 
 @dataclass(frozen=True)
 class Solid:
-    """A collision box (half sizes) or capsule (radius, half length of its straight part; upright if not rotated)."""
+    """A collision box (half sizes), capsule (radius, half length of its straight part; upright if not rotated) or hull.
+
+    A hull is the convex hull of points in its frame; its size is that of their box about its position.
+    """
 
     kind: str
     position: np.ndarray
     size: tuple[float, ...]
     rotation: np.ndarray
+    points: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
 
 
 @dataclass(frozen=True)
 class Space:
-    """A box that contains things: its center and half sizes."""
+    """A box that contains things: its center, half sizes and axes."""
 
     position: np.ndarray
     half: np.ndarray
+    rotation: np.ndarray = field(default_factory=lambda: IDENTITY)
 
 
 @dataclass(frozen=True)

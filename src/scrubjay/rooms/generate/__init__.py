@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from scrubjay.errors import RoomError
-from scrubjay.rooms import catalog
+from scrubjay.rooms import catalog, molmospaces
 from scrubjay.rooms.generate.layout import LayoutError, Plan, outline_of
 from scrubjay.rooms.generate.palettes import palette
 from scrubjay.rooms.generate.room_type import RoomType
@@ -68,6 +68,8 @@ def type_of(scene: str) -> str:
     """The room type in a scene's name; the name of a generated room is not checked."""
     if scene.startswith(ITHOR):
         return _ithor().room_type(scene)
+    if scene.startswith(molmospaces.PREFIX):
+        return molmospaces.room_type(scene)
     return _parse_fixed(scene)[0] if scene in SCENES else scene.rpartition("-")[0]
 
 
@@ -76,6 +78,8 @@ def make_room(scene: str) -> Room:
     check_scene(scene)
     if scene.startswith(ITHOR):
         return _ithor().ithor_room(scene)
+    if scene.startswith(molmospaces.PREFIX):
+        raise RoomError(f"{scene} is not made of the catalog's things: use its name, as in World([{scene!r}])")
     if scene in SCENES:
         return generate(*_parse_fixed(scene), scene)
     room_type, _, seed = scene.rpartition("-")
@@ -86,6 +90,9 @@ def check_scene(scene: str) -> None:
     """Raises RoomError if no room has this name."""
     if scene.startswith(ITHOR):
         _ithor().floor_plan(scene)
+        return
+    if scene.startswith(molmospaces.PREFIX):
+        molmospaces.scene_path(scene)
         return
     room_type, _, seed = scene.rpartition("-")
     if scene not in SCENES and (room_type not in ROOM_TYPES or not re.fullmatch(r"0|[1-9][0-9]*", seed)):

@@ -78,7 +78,10 @@ def concatenate(parts: list[Triangles]) -> Triangles:
 def _merge_points(corner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Merges equal corners (m, 3, 3) into points (n, 3), and faces (m, 3) that index them."""
     flat = corner.reshape(-1, 3)
-    key = np.round((flat - flat.min(0)) * 1e5).astype(np.int64) @ np.array([1, 1 << 21, 1 << 42])
+    away = flat - flat.min(0)
+    # Hundredths of a millimeter, 21 bits for each axis; coarser in rooms of more than 20 m.
+    scale = min(1e5, (1 << 21) / max(float(away.max()), 1e-9) - 1)
+    key = np.round(away * scale).astype(np.int64) @ np.array([1, 1 << 21, 1 << 42])
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     return flat[first], number.reshape(-1, 3)
 
