@@ -100,6 +100,41 @@ def test_hidden_and_absent_things_are_not_drawn_and_come_back():
     scene.close()
 
 
+def test_other_materials_by_a_seed_change_how_things_look_and_nothing_else():
+    scene = Scene(hut(*drawer_chest()), width=60, height=60)
+    scene.set_openness(0, scene.things.index("Drawer_0"), 1.0, force=True)
+    first, poses = scene.see(0, ("ids",)), [scene.pose(thing) for thing in range(len(scene.things))]
+    looks = []
+    for seed in (1, 2, 1):
+        scene.retexture(seed)
+        looks.append(scene.see(0, ("ids",)))
+        assert (looks[-1].ids == first.ids).all()
+    assert (looks[0].rgb != first.rgb).any() and (looks[0].rgb != looks[1].rgb).any()
+    assert (looks[0].rgb == looks[2].rgb).all()
+    scene.retexture(1, ["Wall"])
+    walls = scene.see(0, ())
+    same = first.ids != scene.things.index("Wall")
+    assert (walls.rgb[same] == first.rgb[same]).all() and (walls.rgb == looks[0].rgb)[~same].all()
+    assert (np.array([scene.pose(thing) for thing in range(len(scene.things))]) == poses).all()
+    scene.retexture(None)
+    assert (scene.see(0, ()).rgb == first.rgb).all()
+    scene.close()
+
+
+def test_agents_see_each_other():
+    """A body of 0.2 m radius a meter ahead, standing up to the camera's height."""
+    scene = Scene(hut(), agents=2, width=60, height=60)
+    scene.teleport(0, np.array([0.0, -0.5]), 0, 0, True)
+    scene.teleport(1, np.array([1.5, 1.5]), 0, 0, True)
+    empty = scene.see(0, ("depth", "ids"))
+    scene.teleport(1, np.array([0.0, 0.5]), 0, 0, True)
+    picture = scene.see(0, ("depth", "ids"))
+    assert (picture.rgb[45, 30] != empty.rgb[45, 30]).any()
+    assert picture.depth[45, 30] == pytest.approx(0.8, abs=0.05) and picture.ids[45, 30] == -1
+    assert (picture.rgb[:, 0] == empty.rgb[:, 0]).all()
+    scene.close()
+
+
 def test_a_ray_meets_what_the_picture_shows():
     scene = Scene(make_room("FloorPlan1"), width=90, height=60)
     picture = scene.see(0, ("ids", "depth"))

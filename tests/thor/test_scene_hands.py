@@ -244,6 +244,17 @@ def test_a_removed_thing_is_in_nobodys_way(scene):
     scene.place(apple, where)
 
 
+def test_what_stands_on_a_book_falls_when_the_book_is_taken():
+    """The upper book lies on the lower one, 0.05 m high, on a table of 0.75 m."""
+    lower = Thing("Book_0", "Book", (-1.2, 1.2, 0.75), 0, (0.2, 0.25, 0.05), inside="DiningTable_0")
+    upper = Thing("Book_1", "Book", (-1.2, 1.2, 0.8), 0, (0.15, 0.2, 0.04), inside="DiningTable_0")
+    scene = Scene(hut(TABLE, lower, upper))
+    scene.teleport(0, np.zeros(2), 0, 30, True)
+    scene.pick_up(0, number(scene, "Book_0"), force=True)
+    assert scene.pose(number(scene, "Book_1"))[:3] == pytest.approx([-1.2, 1.2, 0.77], abs=0.01)
+    assert scene.containers(number(scene, "Book_1")) == [number(scene, "DiningTable_0")]
+
+
 def test_two_agents_hold_two_things():
     scene = kitchen(agents=2)
     mug, fork = number(scene, "Mug_0"), number(scene, "Fork_0")

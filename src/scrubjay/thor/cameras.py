@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import mujoco
 import numpy as np
 
-from scrubjay.rooms.floor import axis_rotation
+from scrubjay.rooms.floor import BODY_RADIUS, axis_rotation
 from scrubjay.sim.pose import cameras
 from scrubjay.sim.render.base import EVERYTHING
 from scrubjay.sim.render.opengl import LEFT_OUT, RoomContext, check_fork, make_context, pixel_rays
 from scrubjay.thor.scene_state import Pictures, SceneAgent, SceneCamera
 from scrubjay.thor.things import Things
+
+ABOVE_EYES = 0.12
+"""Meters from an agent's camera to the top of its body, as others see it."""
 
 
 def agent_camera(agent: SceneAgent) -> tuple[np.ndarray, np.ndarray]:
@@ -41,19 +44,20 @@ class SceneRenderer:
         self._room.resize(width, height)
         self.width, self.height = width, height
 
-    def see(self, agent: SceneAgent, kinds: Collection[str]) -> Pictures:
-        return self._draw(*agent_camera(agent), agent.field_of_view, kinds)
+    def see(self, agent: SceneAgent, kinds: Collection[str], others: Sequence[SceneAgent] = ()) -> Pictures:
+        """An agent's pictures, in which it sees others; they are no things, so their pixels have no ids."""
+        return self._draw(*agent_camera(agent), agent.field_of_view, kinds, others)
 
     def see_coarsely(self, agent: SceneAgent, width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
         """Ids and depth in a picture of a size of its own, at most that of the scene's."""
         room = self._aim(*agent_camera(agent), agent.field_of_view)
         return room.ids_and_depth(width, height)
 
-    def look_through(self, camera: SceneCamera, kinds: Collection[str]) -> Pictures:
+    def look_through(self, camera: SceneCamera, kinds: Collection[str], agents: Sequence[SceneAgent] = ()) -> Pictures:
         """As `see`; walls and ceiling do not hide the room from a camera outside of it."""
         orthographic = camera.orthographic_size is not None
         extent = 2 * camera.orthographic_size if camera.orthographic_size is not None else camera.field_of_view
-        return self._draw(*free_camera(camera), extent, kinds, orthographic, cull_backfaces=True)
+        return self._draw(*free_camera(camera), extent, kinds, agents, orthographic, cull_backfaces=True)
 
     def _draw(
         self,
@@ -61,10 +65,13 @@ class SceneRenderer:
         matrix: np.ndarray,
         extent: float,
         kinds: Collection[str],
+        agents: Sequence[SceneAgent],
         orthographic: bool = False,
         cull_backfaces: bool = False,
     ) -> Pictures:
         room = self._aim(eye, matrix, extent, orthographic, cull_backfaces)
+        for agent in agents:
+            room.add_body(agent.position, BODY_RADIUS, agent_camera(agent)[0][2] + ABOVE_EYES)
         rgb = room.colors().copy()
         ids = depth = normals = None
         if "ids" in kinds or "depth" in kinds:

@@ -74,7 +74,9 @@ class Hands:
 
     def pick_up(self, agent: SceneAgent, thing: int) -> None:
         things = self.things
-        carried = [] if thing in things.absent else self._contents(thing)
+        there = thing not in things.absent
+        carried = self._contents(thing) if there else []
+        leaning = [other for other in self.receptacles.on_top_of(thing) if other not in carried] if there else []
         for other in carried:
             things.attach(other, thing)
         physics, now = self.loose.state(agent, thing, self.aspect, UNBOUNDED)
@@ -84,7 +86,15 @@ class Hands:
         things.held.update([thing, *carried])
         things.absent.discard(thing)
         things.move(thing, then.pose)
-        agent.held = self.free = thing
+        agent.held = thing
+        for other in leaning:
+            self._fall(agent, other)
+        self.free = thing
+
+    def _fall(self, agent: SceneAgent, thing: int) -> None:
+        """Lets a thing that nobody holds fall from where it is."""
+        physics, now = self.loose.state(agent, thing, self.aspect, UNBOUNDED)
+        self._rest(thing, physics.drop(now).pose)
 
     def _contents(self, thing: int) -> list[int]:
         """What lies in or on a thing, and in or on that."""
@@ -183,8 +193,7 @@ class Hands:
         self._rest(thing, pose)
         if matrix_from_quat(pose[3:])[2, 2] < UPRIGHT:
             for rider in riders:  # It has tipped over, and what was in it falls out.
-                physics, now = self.loose.state(agent, rider, self.aspect, UNBOUNDED)
-                self._rest(rider, physics.drop(now).pose)
+                self._fall(agent, rider)
 
     def _rest(self, thing: int, pose: np.ndarray) -> None:
         """Leaves a thing with all that it carries where it rests, on the moving part that it lies in."""

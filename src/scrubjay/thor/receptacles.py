@@ -73,6 +73,17 @@ class Receptacles:
         """The loose things that lie in or on a thing."""
         return [thing for thing in self.things.mass if thing != receptacle and receptacle in self.containers(thing)]
 
+    def on_top_of(self, thing: int) -> list[int]:
+        """The loose things that stand on a thing's box, though it may have no level for them; the lowest first."""
+        things, low, high = self.things, *_bounds(self.things.corners(thing))
+        found = []
+        for other in things.mass.keys() - things.held - things.absent - {thing}:
+            start, end = _bounds(things.corners(other))
+            overlaps = (start[:2] < high[:2]).all() and (end[:2] > low[:2]).all()
+            if overlaps and abs(start[2] - high[2]) < FLOATS / 2:
+                found.append(other)
+        return sorted(found, key=lambda other: (float(things.pose(other)[2]), other))
+
     def holds(self, receptacle: int, thing: int, pose: np.ndarray) -> bool:
         """Would a thing lie in or on a receptacle in a pose?"""
         if receptacle == self._floor:
@@ -183,6 +194,10 @@ class Receptacles:
             yield Region(thing, body, support.position - middle, np.array([*support.size, 0.0]) / 2)
         for space in part.spaces:
             yield Region(thing, body, space.position - middle, space.half)
+
+
+def _bounds(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return corners.min(0), corners.max(0)
 
 
 def _lattice(slack: np.ndarray) -> np.ndarray:

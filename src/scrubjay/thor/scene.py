@@ -220,11 +220,12 @@ class Scene:
 
     def see(self, agent: int, kinds: Collection[str]) -> Pictures:
         """An agent's pictures: rgb, and depth, ids, normals if among the kinds."""
-        return self._draws().see(self.agents[agent], kinds)
+        others = [other for number, other in enumerate(self.agents) if number != agent]
+        return self._draws().see(self.agents[agent], kinds, others)
 
     def look_through(self, camera: int, kinds: Collection[str]) -> Pictures:
         """A free camera's pictures; walls and ceiling do not hide the room from outside."""
-        return self._draws().look_through(self.cameras[camera], kinds)
+        return self._draws().look_through(self.cameras[camera], kinds, self.agents)
 
     def visible(self, agent: int, distance: float) -> set[int]:
         """Things in an agent's frame, within the distance of its vertical axis, and not covered by others."""

@@ -14,6 +14,7 @@ from scrubjay.sim.compile import SOLID, CompiledRoom
 from scrubjay.sim.pose import FIELD_OF_VIEW
 from scrubjay.sim.render.base import EVERYTHING, Shot, View
 
+BODY_COLOR = (0.55, 0.6, 0.66, 1.0)
 FARTHEST = 1e5
 """Meters; rays end there."""
 LEFT_OUT = 5
@@ -210,6 +211,17 @@ class RoomContext:
         self.model.geom_group[outside] = before
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self.context)
 
+    def add_body(self, position: np.ndarray, radius: float, height: float) -> None:
+        """Adds an upright capsule on the floor at (2,), which is no thing, to the picture that the camera points at."""
+        if self.scene.ngeom == self.scene.maxgeom:
+            return
+        geom = self.scene.geoms[self.scene.ngeom]
+        size, center = np.array([radius, radius, height / 2 - radius]), np.array([*position, height / 2])
+        capsule = mujoco.mjtGeom.mjGEOM_CAPSULE
+        mujoco.mjv_initGeom(geom, capsule, size, center, np.eye(3).ravel(), np.array(BODY_COLOR, np.float32))
+        geom.segid, geom.objid, geom.specular = self.scene.ngeom, -1, 0.0
+        self.scene.ngeom += 1
+
     def colors(self) -> np.ndarray:
         mujoco.mjr_render(self.rect, self.scene, self.context)
         mujoco.mjr_readPixels(self.pixels, None, self.rect, self.context)
@@ -235,7 +247,7 @@ class RoomContext:
             # The depth buffer is reversed: z = near (far - d) / (d (far - near)), so 1 is near and 0 is far.
             meters = near * far / (near + z * (far - near))
         ids = self._things_by_segment()[number]
-        return ids[::-1], np.where(ids < 0, 0, meters)[::-1]
+        return ids[::-1], np.where(number == 0, 0, meters)[::-1]
 
     def normals(self, rays: np.ndarray, eye: np.ndarray, matrix: np.ndarray, groups: Sequence[int]) -> np.ndarray:
         """Normals of the surfaces that the pixels' rays hit, in the room's frame, facing the camera."""
@@ -277,7 +289,7 @@ class RoomContext:
         """Thing ids by the scene's geom numbers."""
         table = np.full(self.scene.ngeom + 1, -1, np.int16)
         for geom in self.scene.geoms[: self.scene.ngeom]:
-            if geom.segid >= 0:
+            if geom.segid >= 0 and geom.objid >= 0:
                 table[geom.segid + 1] = self.compiled.geom_thing[geom.objid]
         return table
 
