@@ -42,7 +42,8 @@ def test_a_client_starts():
 def test_what_initialize_refuses(walker):
     for wrong in (
         dict(gridSize=0), dict(fieldOfView=180), dict(agentCount=0), dict(agentCount=99), dict(agentMode="submarine"),
-        dict(visibilityDistance=-1), dict(rotateStepDegrees=45), dict(width=0),
+        dict(visibilityDistance=-1), dict(rotateStepDegrees=45), dict(rotateStepDegrees=1e-9, snapToGrid=False),
+        dict(width=0),
     ):  # fmt: skip
         walker.fails("Initialize", **wrong)
     walker.must("Initialize", rotateStepDegrees=45, snapToGrid=False)
@@ -224,6 +225,7 @@ def test_interactable_poses(walker):
     assert walker.must("GetInteractablePoses", objectId=fridge, positions=[])["actionReturn"] == []
     walker.fails("GetInteractablePoses", objectId=fridge, maxPoses=0)
     walker.fails("GetInteractablePoses", objectId="Unicorn")
+    assert "too many" in walker.fails("GetInteractablePoses", objectId=fridge, rotations=list(range(3000)))
 
 
 def test_unknown_actions_and_arguments(walker):

@@ -15,7 +15,8 @@ from scrubjay.thor.session import AGENT_HEIGHT, SCENES, Session
 
 HORIZONS = (-30.0, 0.0, 30.0, 60.0)
 MIN_GRID, MAX_POSITIONS = 0.05, 10_000
-MAX_POSES = 1_000_000
+MAX_TRIES = 50_000
+"""Poses that one query looks from, at about a millisecond each: a client waits for 100 seconds."""
 
 
 def scenes(session: Session, agent: int) -> list[str]:
@@ -104,10 +105,16 @@ def interactable_poses(
     pitches = [horizon for horizon in horizons or HORIZONS if UP <= horizon <= DOWN]
     postures = (standings or [True, False]) if settings.stands else [body.standing]
     corners = session.scene.corners(thing)
+    places = places[_distance_to_box(corners, places) <= distance]
+    tries = len(places) * len(rotations) * len(pitches) * len(postures)
+    if tries > MAX_TRIES:
+        raise ActionFailed(
+            f"{tries} poses are too many to try, more than {MAX_TRIES}; pass positions, rotations or horizons"
+        )
     before = (body.position.copy(), body.rotation, body.horizon, body.standing)
     found: list[dict[str, Any]] = []
     try:
-        for place in places[_distance_to_box(corners, places) <= distance]:
+        for place in places:
             for rotation in rotations:
                 if not _may_face(corners, place, rotation, settings.field_of_view * session.width / session.height):
                     continue

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.rooms.materials.materials import TEXTURES
 from scrubjay.thor.handlers.cameras import change_resolution
 from scrubjay.thor.scene import ActionFailed
 from scrubjay.thor.session import MAX_AGENTS, MODES, Session, Settings
@@ -60,17 +61,17 @@ def initialize(
     if mode not in MODES:
         raise ActionFailed(f"agentMode is one of {', '.join(MODES)}, not {agent_mode!r}")
     degrees = FIELD_OF_VIEW[mode] if field_of_view is None else field_of_view
-    _check_numbers(grid_size, visibility_distance, degrees, agent_count)
+    _check_numbers(grid_size, visibility_distance, degrees, agent_count, rotate_step_degrees)
     if snap_to_grid and rotate_step_degrees % 90:
         raise ActionFailed(
             f"with snapToGrid, rotateStepDegrees must be a multiple of 90, but it is {rotate_step_degrees:g}; "
             "pass snapToGrid=False"
         )
-    if agent_count != len(session.scene.agents):
-        session.load(session.scene_name, agent_count)
     if width is not None or height is not None:
         sides = (session.width if width is None else width, session.height if height is None else height)
         change_resolution(session, agent, *sides)
+    if agent_count != len(session.scene.agents):
+        session.load(session.scene_name, agent_count)
     asked = {
         "rgb": render_image, "depth": render_depth_image, "normals": render_normals_image,
         "ids": render_instance_segmentation or render_object_image,
@@ -87,13 +88,17 @@ def initialize(
     return {"cameraNearPlane": NEAR, "cameraFarPlane": FAR}
 
 
-def _check_numbers(grid_size: float, visibility_distance: float, field_of_view: float, agents: int) -> None:
+def _check_numbers(
+    grid_size: float, visibility_distance: float, field_of_view: float, agents: int, rotate_step: float
+) -> None:
     if not 0.01 <= grid_size <= 10:
         raise ActionFailed(f"gridSize is from 0.01 to 10 m, not {grid_size:g}")
     if not 0 < visibility_distance <= 1000:
         raise ActionFailed(f"visibilityDistance is between 0 and 1000 m, not {visibility_distance:g}")
     if not 0 < field_of_view < 180:
         raise ActionFailed(f"fieldOfView is between 0 and 180 degrees, not {field_of_view:g}")
+    if not 1 <= rotate_step <= 360:
+        raise ActionFailed(f"rotateStepDegrees is from 1 to 360, not {rotate_step:g}")
     if not 1 <= agents <= MAX_AGENTS:
         raise ActionFailed(f"agentCount is from 1 to {MAX_AGENTS}, not {agents}")
 
@@ -129,7 +134,7 @@ def randomize_materials(
     return {
         "useTrainMaterials": use_train_materials is not False, "useValMaterials": bool(use_val_materials),
         "useTestMaterials": bool(use_test_materials), "useExternalMaterials": use_external_materials is not False,
-        "inRoomTypes": in_room_types,
+        "inRoomTypes": in_room_types, "totalMaterialsConsidered": len(TEXTURES),
     }  # fmt: skip
 
 
