@@ -25,7 +25,7 @@ from torch import nn
 
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.normalization import RunningNorm
-from scrubjay.bench.cluster_model import Network, Parts, cost, fixed_share, predict
+from scrubjay.bench.cluster_model import RULES, Network, Parts, cost, fixed_share, predict
 from scrubjay.files import write_atomically
 from scrubjay.study.record import machine
 from scrubjay.training.config import PRESETS, TrainConfig, from_json, to_json
@@ -38,6 +38,8 @@ LOCAL = (1, 2, 4)
 """Processes measured on this machine."""
 CLUSTER = (1, 2, 4, 8, 16, 32, 64)
 """GPUs predicted."""
+SHOWN = (1, 8, 64)
+"""Those of the table."""
 TIMEOUT = 1200
 """Seconds for one measurement."""
 
@@ -94,13 +96,13 @@ def measure(preset: str, updates: int, cluster: Cluster, out: Path | None, conso
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    names = ("GPUs", "batch rule", "overlap", "update, s", "steps/s", "efficiency", "games a day", "days", "cost")
-    table = Table(*names, "bottleneck")
-    for row in rows:
+    names = ("GPUs", "rule", "overlap", "update", "efficiency", "games a day", "days", "cost", "bottleneck")
+    table = Table(*names, box=None, padding=(0, 1))
+    for row in (row for row in rows if row["processes"] in SHOWN):
         table.add_row(
-            str(row["processes"]), row["rule"], "yes" if row["overlap"] else "no", f"{row['update']:.2f}",
-            f"{row['steps_per_s']:,.0f}", f"{row['efficiency']:.0%}", f"{row['games_a_day']:,}", f"{row['days']:.2f}",
-            f"{row['cost']:,}", row["bottleneck"],
+            str(row["processes"]), row["rule"], "yes" if row["overlap"] else "no", f"{row['update']:.2f} s",
+            f"{row['efficiency']:.0%}", f"{row['games_a_day']:,}", f"{row['days']:.2f}", f"{row['cost']:,}",
+            row["bottleneck"],
         )  # fmt: skip
     return table
 
@@ -108,12 +110,12 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def predict_cluster(cluster: Cluster) -> list[dict[str, Any]]:
     """Predictions for GPUs: all batch rules' updates, games a day, days and cost."""
     rows = []
-    for overlap in (False, True):
-        for rule in ("global", "process"):
+    for parts in (gpu_parts(overlap=False), gpu_parts(overlap=True)):
+        for rule in RULES:
             for count in CLUSTER:
-                prediction = predict(gpu_parts(overlap), count, cluster.network(), rule)
+                prediction = predict(parts, count, cluster.network(), rule)
                 money = cost(prediction, cluster.games, cluster.steps_per_game, cluster.price)
-                rows.append({"overlap": overlap, **prediction.row(), **money})
+                rows.append({"overlap": parts.overlap, **prediction.row(), **money})
     return rows
 
 

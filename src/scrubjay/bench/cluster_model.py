@@ -13,6 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 Rule = Literal["global", "process"]
+RULES: tuple[Rule, ...] = ("global", "process")
+"""What a process has: a share of the games, or as many as one alone (`--batch-rule`; `scaled` takes as long)."""
 GOOD_EFFICIENCY = 0.9
 """Above it the processes' own work takes nearly all of the time."""
 
