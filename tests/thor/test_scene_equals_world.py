@@ -14,6 +14,7 @@ from scrubjay.sim.quaternion import quat_from_axis_angle
 from scrubjay.sim.world import World
 from scrubjay.thor.scene import ActionFailed, Scene
 
+OPENGL = drawn("opengl")
 OFFSETS = np.array([[1, 0, 0], [0, -1, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 1], [0, 0, -1]]) * 0.1
 """Ahead, right and up, for a world's hand movements."""
 
@@ -121,7 +122,7 @@ def act_and_compare(name: str, seed: int, steps: int, pictures_every: int) -> di
         assert done == expected, (step, action)
         counts[action] = counts.get(action, 0) + done
         pair.check()
-        if step % pictures_every == 0 and drawn("opengl"):
+        if step % pictures_every == 0 and OPENGL:
             view, pictures = pair.world.view(("rgb", "ids", "depth")), pair.scene.see(0, ("ids", "depth"))
             names = np.array([*pair.world.rooms[0].things, ""]), np.array([*pair.scene.things, ""])
             if not name.startswith("iTHOR:"):

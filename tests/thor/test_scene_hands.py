@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import drawer_chest, hut
+from helpers import drawer_chest, drawn, hut
 
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import make_room
@@ -14,6 +14,7 @@ from scrubjay.sim.pose import CAMERA_STANDING
 from scrubjay.sim.quaternion import quat_from_axis_angle
 from scrubjay.thor.scene import ActionFailed, Scene
 
+NEEDS_OPENGL = pytest.mark.skipif(not drawn("opengl"), reason="OpenGL does not work here, which sight needs")
 HAND = CAMERA_STANDING - HAND_BELOW
 TABLE = Thing("DiningTable_0", "DiningTable", (-1.2, 1.2, 0.0), 0, (1.0, 1.0, 0.75))
 """Its north-west corner is 0.3 m from the walls."""
@@ -66,6 +67,7 @@ def test_the_hand_is_where_the_camera_looks(scene):
     assert scene.pose(mug)[:3] == pytest.approx([0, -1 + HAND_AHEAD, HAND])
 
 
+@NEEDS_OPENGL
 def test_only_what_is_seen_within_reach_is_taken_without_force(scene):
     mug = number(scene, "Mug_0")
     with pytest.raises(ActionFailed, match="not visible"):
@@ -342,10 +344,12 @@ def check_random_actions(name: str, seed: int, steps: int) -> None:
     assert str(everything(scene)) == str(everything(again))
 
 
+@NEEDS_OPENGL
 def test_random_actions_keep_the_rules():
     check_random_actions("FloorPlan1", 0, 60)
 
 
+@NEEDS_OPENGL
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["FloorPlan3", "FloorPlan204", "FloorPlan306", "FloorPlan408"])
 def test_random_actions_keep_the_rules_for_a_long_time(name):
