@@ -347,3 +347,18 @@ def test_things_in_each_other_are_taken_together(kitchen):
         kitchen.must("TeleportObject", objectId=kitchen.id(kind), position=place, forceAction=True, forceKinematic=True)
     kitchen.must("PickupObject", objectId=kitchen.id("Bowl"), forceAction=True)
     kitchen.must("DropHeldObject")
+
+
+def test_hands_reach_as_far_as_visibility_does(kitchen):
+    kitchen.must("Initialize", visibilityDistance=6.0)
+    for rotation in (0, 90, 180, 270):
+        kitchen.must("Teleport", rotation=rotation, horizon=30)
+        seen = [
+            one for one in kitchen.meta["objects"] if one["visible"] and one["pickupable"] and one["distance"] > 2.5
+        ]
+        if seen:
+            break
+    kitchen.must("PickupObject", objectId=seen[0]["objectId"])
+    kitchen.reset()
+    kitchen.must("Teleport", rotation=rotation, horizon=30)
+    assert "not visible" in kitchen.fails("PickupObject", objectId=seen[0]["objectId"])

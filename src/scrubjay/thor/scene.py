@@ -40,7 +40,7 @@ class Scene:
     masses of the game's. The last five are the game's own, named by their types and absent until they are picked up.
     """
 
-    reach = REACH
+    reach: float = REACH
     """Meters from an agent's vertical axis within which it can act on things."""
 
     def __init__(self, name: str | Room, agents: int = 1, width: int = 300, height: int = 300) -> None:
@@ -66,6 +66,7 @@ class Scene:
         self._at_first()
         self._at_first = self._things.save()
         self._hands.free = None
+        self.reach = REACH
         self.hidden.clear()
         self.cameras.clear()
         self.agents = [SceneAgent(position, 0.0, 0.0, True) for position in positions]

@@ -81,6 +81,7 @@ def initialize(
         grid_size, visibility_distance, degrees, snap_to_grid, rotate_step_degrees, mode, fast_action_emit,
         frozenset(kind for kind, wanted in asked.items() if wanted),
     )  # fmt: skip
+    session.scene.reach = visibility_distance
     for one in range(agent_count):
         session.scene.set_field_of_view(one, degrees)
         if snap_to_grid:
