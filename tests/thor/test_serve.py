@@ -96,7 +96,7 @@ def test_the_engine_ends_with_a_client_that_is_killed_even_if_others_hold_its_pi
         assert alive(engine) and alive(holder)
         client.send_signal(signal.SIGKILL)
         client.wait()
-        assert ends_within(engine, 3.0)
+        assert ends_within(engine, 10.0)  # A second or two, but the machine may be busy.
         assert alive(holder)
     finally:
         os.kill(holder, signal.SIGKILL)

@@ -19,8 +19,8 @@ from scrubjay.thor.install import launcher
 
 SIZES = (224, 300)
 KINDS = {"rgb": {}, "rgb, depth, ids": {"renderDepthImage": True, "renderInstanceSegmentation": True}}
-WARM_UP = 30
-"""Steps before the clock starts."""
+WARM_UP = 200
+"""Steps before the clock starts: software OpenGL compiles a shader for each new combination of states."""
 START = (
     "import sys; root, times = sys.argv[1:3]; del sys.argv[1:3]; root in sys.path or sys.path.insert(0, root); "
     "from scrubjay.bench.thor_engine import serve_timed; sys.exit(serve_timed(times))"
