@@ -226,6 +226,17 @@ def test_things_are_placed_anywhere_but_not_into_others(scene):
     assert scene.pose(mug) == pytest.approx(inside)
 
 
+def test_furniture_with_drawers_stays_where_it_is():
+    chest = Thing("Dresser_0", "Dresser", (1.0, 1.5, 0.0), 180, (0.6, 0.5, 0.9))
+    drawer = Thing("Drawer_1", "Drawer", (1.0, 1.5, 0.3), 180, (0.5, 0.45, 0.25), inside="Dresser_0")
+    stool = Thing("Stool_0", "Stool", (-1.0, -1.0, 0.0), 0, (0.35, 0.35, 0.45))
+    scene, away = Scene(hut(chest, drawer, stool)), np.array([0.0, 0.0, 0.45, 1, 0, 0, 0])
+    with pytest.raises(ActionFailed, match="Dresser_0 cannot be moved with Drawer_1"):
+        scene.place(number(scene, "Dresser_0"), away, force=True)
+    scene.place(number(scene, "Stool_0"), away)
+    assert scene.pose(number(scene, "Stool_0")) == pytest.approx(away)
+
+
 def test_what_is_removed_leaves_the_hand_and_comes_back(scene):
     mug = number(scene, "Mug_0")
     scene.pick_up(0, mug, force=True)

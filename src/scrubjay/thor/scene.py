@@ -202,6 +202,11 @@ class Scene:
             raise ActionFailed(f"{self.things[thing]} cannot be moved")
         if thing in self._things.held:
             raise ActionFailed(f"{self.things[thing]} is in a hand")
+        parts = [k for k, other in enumerate(self.room.things) if other.inside == self.things[thing]]
+        if fixed := [k for k in parts if k not in self._things.mass]:
+            raise ActionFailed(
+                f"{self.things[thing]} cannot be moved with {self.things[fixed[0]]}, which is a part of it"
+            )
         with self._undone_on_failure():
             self._hands.place(self.agents[0], thing, np.array(pose, float), settle, force)
 
