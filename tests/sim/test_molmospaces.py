@@ -35,7 +35,8 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import SOLID, CompiledRoom
 from scrubjay.sim.molmospaces import MAX_OPENABLES, geometry, load_molmospaces
 from scrubjay.sim.physics import Physics, PhysicsState
-from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.pose import AgentPose, cameras
+from scrubjay.sim.render.opengl import pixel_rays
 from scrubjay.sim.world import World
 from scrubjay.spots.areas import areas_of
 from scrubjay.spots.spots import make_spots, spots_path
@@ -202,6 +203,28 @@ def test_both_renderers_draw_the_same(room):
         assert (one.depth - other.depth)[same].abs().median() < 1e-3
 
 
+@pytest.mark.parametrize("how", renderers())
+def test_pictures_are_as_deep_as_rays_through_the_file_as_mujoco_reads_it(room, path, how):
+    source = mujoco.MjModel.from_xml_path(str(path))
+    source.geom_rgba[source.geom_bodyid == source.body("tomato_ef_1_0_0").id] = 0
+    data = mujoco.MjData(source)
+    data.joint("lid").qpos = LID_ANGLE
+    mujoco.mj_forward(source, data)
+    groups = np.array([1, 1, 1, 0, 0, 0], np.uint8)
+    with World([room], **how, size=28) as world:
+        for pose in (AgentPose(0, -1, 0, True), AgentPose(1, -0.75, 0, False), AgentPose(-0.75, 0, 315, True)):
+            world.set_agent_pose(0, pose)
+            eye, matrix = cameras(*(np.array(value) for value in ((pose.x, pose.y), pose.rotation, pose.standing)))
+            rays = np.ascontiguousarray(pixel_rays(28, 28) @ matrix.T)
+            geom, depth = np.empty(len(rays), np.int32), np.empty(len(rays))
+            mujoco.mj_multiRay(
+                source, data, eye, rays.ravel(), groups, True, -1, geom, depth, None, len(rays), mujoco.mjMAXVAL
+            )
+            drawn = world.view(("depth",)).depth[0].cpu().numpy().ravel()
+            seen = depth > 0  # Rays of the file pass above the walls, where there is no ceiling.
+            assert seen.mean() > 0.8 and (np.abs(drawn - depth)[seen] < 1e-3).mean() > 0.98
+
+
 def test_poses_and_areas_for_hiding_are_found(room):
     poses = find_opening_poses(room, room.floor.reachable())
     assert all(poses[number(room, name)] for name in (FRIDGE_NAME, DRAWER_NAME))
@@ -342,6 +365,37 @@ def test_colliders_without_visuals_and_visuals_without_colliders(tmp_path):
     assert compiled.floor.clearance(np.array([[-1.0, -1.0], [0.5, -1.0]])) == pytest.approx([0.5, 0.0], abs=1e-6)
     unseen_geoms = compiled.model.geom_group[compiled.geom_thing == compiled.things.index("wall_unseen")]
     assert set(unseen_geoms) == {SOLID}
+
+
+def test_what_is_open_in_the_file_is_closed_and_parts_on_parts_are_rigid(tmp_path):
+    """A door of 0.4 m that the file has open by 1.5 rad, to the south, with a handle that turns on it."""
+    room = miniature(tmp_path)
+    room.mesh("leaf", (0, 0, 0, 0.4, 0.02, 0.5))
+    room.mesh("handle", (0.3, -0.03, 0.2, 0.35, 0, 0.3))
+    handle = f'<body><joint type="hinge" axis="0 1 0" range="0 1"/>{visual("handle", "Steel")}</body>'
+    door = f"""<body euler="0 0 -1.5"><joint type="hinge" axis="0 0 -1" range="0 1.5" ref="1.5"/>
+      {visual("leaf", "White")}{collider("__DYNAMIC_MJT__", 0, 0, 0, 0.4, 0.02, 0.5)}{handle}</body>"""
+    room.add("cabinet", "Cabinet", f'<body name="cabinet" pos="1.2 -1 0.5">{door}</body>')
+    compiled = load_molmospaces(room.write())
+    thing = next(thing for thing in compiled.room.things if thing.name == "cabinet")
+    assert (*thing.position, *thing.size) == pytest.approx((1.4, -1.005, 0.5, 0.4, 0.05, 0.5), abs=2e-4)
+    openable = compiled.openables[number(compiled, "cabinet")]
+    assert openable.travel.tolist() == [1.5]
+    assert set(compiled.model.geom_bodyid[compiled.geom_thing == openable.thing]) == set(openable.bodies)
+
+
+def test_a_floor_and_walls_are_drawn_where_the_file_has_none(tmp_path):
+    """Without the floor's mesh, the room is as large as its walls; without walls as all that is in it."""
+    room = miniature(tmp_path)
+    room.world = [line for line in room.world if "room_0" not in line]
+    compiled = load_molmospaces(room.write())
+    assert compiled.room.bounds == pytest.approx((-2.1, -1.6, 2.1, 1.6))
+    room.world = [line for line in room.world if "wall" not in line]
+    bare = load_molmospaces(room.write())
+    assert bare.room.bounds == pytest.approx((-1.95, 0.23, 1.4, 1.45)) and bare.room.height == 2.5
+    with World([bare], size=56) as world:
+        seen = {bare.things[index] for index in np.unique(world.view(("ids",)).ids) if index >= 0}
+    assert {"Floor", "Wall"} <= seen
 
 
 coordinates = st.floats(-3, 3, allow_nan=False, width=32)

@@ -131,5 +131,7 @@ def bounding_radius(room: CompiledRoom, kind: str) -> float:
     model = room.model
     geoms = room.goals[kind].geoms
     capsule = model.geom_type[geoms] == mujoco.mjtGeom.mjGEOM_CAPSULE
-    corner = np.where(capsule, model.geom_size[geoms, :2].sum(1), np.linalg.norm(model.geom_size[geoms], axis=1))
-    return float((np.linalg.norm(model.geom_pos[geoms], axis=1) + corner).max()) + 0.001
+    center, half = model.geom_aabb[geoms, :3], model.geom_aabb[geoms, 3:]
+    corner = np.where(capsule, model.geom_size[geoms, :2].sum(1), np.linalg.norm(half, axis=1))
+    away = np.linalg.norm(model.geom_pos[geoms], axis=1) + np.linalg.norm(center, axis=1)
+    return float((away + corner).max()) + 0.001

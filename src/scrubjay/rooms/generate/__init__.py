@@ -145,5 +145,6 @@ def _ithor() -> ModuleType:
 def _allowed_names() -> str:
     return (
         "allowed are FloorPlan1-30, 201-230, 301-330, 401-430, 501-530 and names like kitchen-81723: "
-        f"one of {', '.join(ROOM_TYPES)}, a dash and a seed from 0; AI2-THOR's rooms are named like {ITHOR}FloorPlan28"
+        f"one of {', '.join(ROOM_TYPES)}, a dash and a seed from 0; AI2-THOR's are named like {ITHOR}FloorPlan28, "
+        f"MolmoSpaces' by {molmospaces.PREFIX} and a path"
     )

@@ -30,13 +30,15 @@ def load_molmospaces(path: str | os.PathLike[str]) -> CompiledRoom:
     """
     files = read_scene(Path(path))
     model = _compile(Path(path), files)
-    room, shapes, carriers, looks = Scene(model, files, f"{PREFIX}{os.fspath(path)}").room_and_shapes()
-    openables = sum(shape.openable for shape in shapes)
-    if openables > MAX_OPENABLES:
-        raise RoomError(f"{path}: {openables} of its things open, and a room may have {MAX_OPENABLES} that do")
     try:
+        room, shapes, carriers, looks = Scene(model, files, f"{PREFIX}{os.fspath(path)}").room_and_shapes()
+        openables = sum(shape.openable for shape in shapes)
+        if openables > MAX_OPENABLES:
+            raise RoomError(f"{path}: {openables} of its things open, and a room may have {MAX_OPENABLES} that do")
         compiled = compile_shapes(room, shapes, carriers, looks)
         compiled.floor.reachable()
+    except RoomError:
+        raise
     except ValueError as error:
         raise RoomError(f"{path}: no room can be made of it: {error}") from error
     return compiled
