@@ -56,7 +56,8 @@ class RayWorkers(Workers):
 
         ClusterError if that is impossible, or other versions are installed there.
         """
-        self._environment, self._folder, self._connected = dict(os.environ), "", False
+        self._environment: dict[str, str] | None = dict(os.environ)
+        self._folder, self._connected = "", False
         self._ray: Any = None
         try:
             if address is None:
@@ -96,7 +97,8 @@ class RayWorkers(Workers):
                     raise error
                 done.append((index, result))
         finally:
-            for reference in running:
+            # After `close` nobody is left, and Ray would start a cluster to ask.
+            for reference in running if self._connected else ():
                 self._ray.cancel(reference, force=True)
 
     def check_folder(self, folder: str | os.PathLike[str]) -> None:
@@ -120,10 +122,12 @@ class RayWorkers(Workers):
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
-        for name in [name for name in os.environ if name.startswith(("RAY_", "PYTHON"))]:
-            del os.environ[name]
-            if name in self._environment:
-                os.environ[name] = self._environment[name]
+        if self._environment is not None:
+            for name in [name for name in os.environ if name.startswith(("RAY_", "PYTHON"))]:
+                del os.environ[name]
+                if name in self._environment:
+                    os.environ[name] = self._environment[name]
+            self._environment = None
 
     def _start(self) -> None:
         """Starts a local cluster."""
@@ -261,10 +265,12 @@ def _check_listens(address: str) -> None:
 
 
 def _why_not(address: str, error: BaseException) -> str:
-    first = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    words = " ".join(str(error).split()) or type(error).__name__
+    if "ersion mismatch" in words:
+        return f"the Ray cluster at {address} has other versions: install the same everywhere ({words})"
     if address == "auto":
-        return f"no Ray cluster runs on this machine ({first}): start one with `ray start --head`, or use --workers ray"
+        return "no Ray cluster runs on this machine: start one with `ray start --head`, or use --workers ray"
     return (
-        f"no Ray cluster can be reached at {address} ({first}): is it running, its port open, and does it ask for a "
-        "token (RAY_AUTH_MODE=token)?"
+        f"no Ray cluster can be reached at {address} ({words[:80]}): is it running, its port open, and does it ask "
+        "for a token (RAY_AUTH_MODE=token)?"
     )
