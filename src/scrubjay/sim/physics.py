@@ -15,6 +15,7 @@ from scrubjay.rooms.directions import facing_vector, right_vector
 from scrubjay.rooms.floor import SWEEP_SAMPLES, axis_rotation
 from scrubjay.sim.compile import TIMESTEP, CompiledRoom, Goal
 from scrubjay.sim.pose import FIELD_OF_VIEW, PITCH, REACH, cameras, in_view, reach
+from scrubjay.sim.quaternion import quat_mul
 
 HAND_AHEAD, HAND_BELOW = 0.38, 0.16
 """Meters from the camera to the hand's default position."""
@@ -193,6 +194,13 @@ class Physics:
         mujoco.mju_mulQuat(turned, quat, now.pose[3:])
         mujoco.mju_normalize4(turned)
         pose = np.concatenate([now.pose[:3], turned])
+        return None if self.collides(goal, pose) else replace(now, pose=pose)
+
+    def turn_hand(self, now: PhysicsState, turn: np.ndarray) -> PhysicsState | None:
+        """As `rotate_hand`, by a quaternion (4,), to the very numbers that a world has in free space."""
+        goal = self.load(now)
+        assert goal is not None
+        pose = np.concatenate([now.pose[:3], quat_mul(turn, now.pose[3:])])
         return None if self.collides(goal, pose) else replace(now, pose=pose)
 
     def drop(self, now: PhysicsState) -> PhysicsState:

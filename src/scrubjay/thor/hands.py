@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import mujoco
 import numpy as np
 
 from scrubjay.rooms.directions import facing_vector, right_vector
@@ -137,10 +136,7 @@ class Hands:
         self.free = thing
 
     def turn_held(self, agent: SceneAgent, quaternion: np.ndarray) -> None:
-        mujoco.mju_quat2Vel(turn := np.zeros(3), np.asarray(quaternion, float), 1.0)
-        angle = float(np.linalg.norm(turn))
-        axis = turn / angle if angle else np.array([0.0, 0, 1])
-        self._carry(agent, lambda physics, now: physics.rotate_hand(now, axis, np.degrees(angle)))
+        self._carry(agent, lambda physics, now: physics.turn_hand(now, np.asarray(quaternion, float)))
 
     def throw(self, agent: SceneAgent, newtons: float) -> None:
         """Lets go with a push along the view; with none it just falls."""

@@ -16,7 +16,7 @@ from scrubjay.rooms.floor import GRID, distance
 from scrubjay.rooms.ithor import floor_plan
 from scrubjay.sim.pose import FIELD_OF_VIEW, PITCH, REACH, AgentPose
 from scrubjay.thor.coordinates import euler_from_quat, numbers, quat_from_euler, to_room, to_unity, vector
-from scrubjay.thor.remote_room import Record, RemoteRoom, contains, remote_room
+from scrubjay.thor.remote_room import Record, RemoteRoom, remote_room
 
 QUALITY = "Very Low"
 MAX_WAITS = 50
@@ -210,10 +210,14 @@ class RemoteScene:
         self.do("DisableObject", objectId=self.room.goal(kind))
 
     def containing(self, kind: str) -> int:
-        """The id of the smallest thing that a goal object lies in, -1 for none."""
+        """The id of the smallest thing that a goal object lies in, with its center, -1 for none."""
         parents = self.record(self.room.goal(kind))["parentReceptacles"] or ()
-        records = [record for record in self.metadata["objects"] if record["objectId"] in parents]
-        inside = [record for record in records if contains(record["objectType"])]
+        height = self.object_pose(kind)[2]
+        inside = [
+            record
+            for record in self.metadata["objects"]
+            if record["objectId"] in parents and height <= self.room.tops.get(record["objectId"], -np.inf)
+        ]
         smallest = min(inside, key=lambda one: numbers(one["axisAlignedBoundingBox"]["size"]).prod(), default=None)
         return -1 if smallest is None else int(self.room.id_of([smallest["objectId"]])[0])
 
@@ -238,7 +242,8 @@ class RemoteScene:
 
     def only(self, kind: str) -> None:
         """Draws nothing but a goal object, until `everything`."""
-        self.do("HideAllObjectsExcept", objectIds=[self.room.goal(kind)])
+        self.do("HideAllObjects")
+        self.do("UnhideObject", objectId=self.room.goal(kind))
 
     def everything(self) -> None:
         """Draws everything again."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +61,8 @@ class RemoteRoom:
     floor: RemoteFloor
     parts: tuple[np.ndarray, ...]
     """Each openable's moving parts on the floor, closed and open, (k, 6) as in `Floor.reach_rectangles`."""
+    tops: Mapping[str, float]
+    """By AI2-THOR's ids, for things that others lie in and not only on: the height at which the space inside ends."""
 
     def goal(self, kind: str) -> str:
         """AI2-THOR's id of a goal object; ThorError if the room has none."""
@@ -104,6 +105,7 @@ def remote_room(
     (west, south), (east, north) = low[:2].tolist(), high[:2].tolist()
     outline = ((west, south), (east, south), (east, north), (west, north))
     name = floor_plan(scene)
+    ours, by_name = make_room(ITHOR + name), {thing.name: thing for thing in things}
     room = Room(ITHOR + name, room_type(name), outline, size[2], tuple(things), (LIGHT,) * 3)
     goals = {
         kind: next(record["objectId"] for record in records if record["objectType"] == kind)
@@ -119,28 +121,33 @@ def remote_room(
         tuple(record["objectId"] for record in records if record["objectType"] in GOALS),
         height,
         RemoteFloor(positions),
-        _parts(ITHOR + name, [names[one] for one in objects if one in opening], things),
+        tuple(_parts(ours, by_name[names[one]]) for one in objects if one in opening),
+        {one: top for one, name in names.items() if (top := _top(ours, name)) is not None},
     )
 
 
-def _parts(scene: str, names: Sequence[str], things: Sequence[Thing]) -> tuple[np.ndarray, ...]:
-    """The moving parts of things by name: AI2-THOR does not tell where a door is, but our own room has it.
+def _parts(ours: Room, thing: Thing) -> np.ndarray:
+    """An openable's moving parts: AI2-THOR does not tell where a door is, but our own room has it.
 
     What does not open there has its whole box.
     """
-    room = make_room(scene)
-    ours, theirs = ({thing.name: thing for thing in some} for some in (room.things, things))
-    parts = []
-    for name in names:
-        own = ours.get(name)
-        moving = catalog.shape_of(own, room).moving if own else []
-        if own is None or not moving:
-            (x, y, _), (width, depth, _) = theirs[name].position, theirs[name].size
-            parts.append(np.array([[x, y, 1.0, 0.0, width / 2, depth / 2]]))
-            continue
-        ends = [(part, *part_frame(part, fraction, *frame(own))) for part in moving for fraction in (0.0, 1.0)]
-        parts.append(np.array([one for end in ends for one in rectangles(*end, any_height=True)]))
-    return tuple(parts)
+    own = next((one for one in ours.things if one.name == thing.name), None)
+    moving = catalog.shape_of(own, ours).moving if own else []
+    if own is None or not moving:
+        (x, y, _), (width, depth, _) = thing.position, thing.size
+        return np.array([[x, y, 1.0, 0.0, width / 2, depth / 2]])
+    ends = [(part, *part_frame(part, fraction, *frame(own))) for part in moving for fraction in (0.0, 1.0)]
+    return np.array([one for end in ends for one in rectangles(*end, any_height=True)])
+
+
+def _top(ours: Room, name: str) -> float | None:
+    """The height of the top of the space inside a thing of our own room, None if it contains nothing."""
+    own = next((one for one in ours.things if one.name == name), None)
+    if own is None:
+        return None
+    shape = catalog.shape_of(own, ours)
+    spaces = [*shape.spaces, *(space for part in shape.moving for space in part.spaces)]
+    return max((own.position[2] + space.position[2] + space.half[2] for space in spaces), default=None)
 
 
 def _box(record: Record, height: float) -> tuple[np.ndarray, np.ndarray]:
@@ -215,12 +222,3 @@ def _grid(start: np.ndarray, angle: float, points: np.ndarray) -> Grid:
     rows, columns = np.array(edges, int).reshape(-1, 2).T
     graph = sparse.coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(cells), len(cells))).tocsr()
     return Grid(start, angle, cells, graph)
-
-
-@cache
-def contains(kind: str) -> bool:
-    """Whether things lie in objects of a type, and not only on them: if our own shape of it has space inside."""
-    if kind not in catalog.TYPES:
-        return False
-    shape = catalog.draw(kind, (0.5, 0.5, 0.5), np.random.default_rng(0), {}, {})
-    return bool(shape.spaces) or any(part.spaces for part in shape.moving)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scrubjay.sim.quaternion import quat_mul
+from scrubjay.rooms.directions import facing_vector
+from scrubjay.sim.quaternion import quat_from_axis_angle, quat_mul
 from scrubjay.thor.coordinates import Vector, quat_from_euler
 from scrubjay.thor.scene import ActionFailed
 from scrubjay.thor.session import Session
@@ -179,6 +180,13 @@ def _move_held(session: Session, agent: int, offset: np.ndarray, force: bool = F
 
 def _turn_held(session: Session, agent: int, degrees: np.ndarray) -> None:
     session.held(agent)
+    if np.count_nonzero(degrees) == 1:  # About one axis, with a world's very numbers.
+        ahead = np.array([*facing_vector(session.agent(agent).rotation), 0.0])
+        up = np.array([0.0, 0.0, 1.0])
+        which = int(np.flatnonzero(degrees)[0])
+        axis = (np.cross(ahead, up), up, ahead)[which]
+        session.scene.turn_held(agent, quat_from_axis_angle(axis, -degrees[which]))
+        return
     facing = _facing(session, agent)
     turn = quat_mul(quat_mul(facing, quat_from_euler(degrees)), facing * [1, -1, -1, -1])
     session.scene.turn_held(agent, turn)
