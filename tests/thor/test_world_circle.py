@@ -122,6 +122,7 @@ def test_random_games_are_the_same_step_by_step(worlds):
     assert {"PS", "MoveAhead"} < set(done) and any(name.startswith("MoveHand") for name in done)
 
 
+@pytest.mark.slow
 def test_a_game_is_filmed_as_it_would_be_replayed(worlds, tmp_path):
     """The page of a game on AI2-THOR has the steps, poses and frames of the same game in our own world, replayed."""
     remote, own = worlds
