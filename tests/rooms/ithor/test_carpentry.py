@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.rooms.catalog.boards import as_options, of_options
+from scrubjay.rooms.catalog.joinery import REACH
 from scrubjay.rooms.ithor.boxes import Box, box_of
 from scrubjay.rooms.ithor.carpentry import GAP, THIN, fill, furniture_boards
-from scrubjay.rooms.ithor.counters import base, slabs, strips_of
+from scrubjay.rooms.ithor.counters import base, cut_counter, slabs
 
 CENTIMETERS = st.integers(0, 20).map(lambda n: n / 20)
 
@@ -56,29 +57,49 @@ def test_a_desk_has_legs_where_it_has_no_drawers():
 L_SHAPE = [np.array([0, 0, 0.6, 2.0]), np.array([0.6, 0, 3.0, 0.6])]
 
 
+ROOM = np.array([0, 0, 5, 5.0])
+
+
 def test_a_counter_around_a_corner():
     """Cabinets along two walls, and a table in the corner's inside."""
-    hull = np.array([0, 0, 3, 2.0])
     cabinets = [np.array([0, 0.7, 0.58, 1.9]), np.array([0.7, 0, 2.9, 0.58])]
-    strips = strips_of(hull, cabinets, [np.array([1.5, 1.0, 2.5, 1.8])], (True, True, False, False))
-    assert np.allclose(sorted(map(tuple, strips)), sorted(map(tuple, L_SHAPE)), atol=0.051)
+    counter = cut_counter(np.array([0, 0, 3, 2.0]), 0.9, cabinets, [np.array([1.5, 1.0, 2.5, 1.8])], ROOM)
+    assert np.allclose(sorted(map(tuple, counter.strips)), sorted(map(tuple, L_SHAPE)), atol=0.051)
+    assert counter.fronts(np.array([0.3, 1.5, 0])) == [90.0] and counter.fronts(np.array([2.0, 0.3, 0])) == [0.0]
+    assert sorted(counter.fronts(np.array([0.3, 0.3, 0]))) == [0.0, 90.0], "in the corner it may be either"
 
 
-def test_an_island_is_one_rectangle():
+def test_what_strips_do_not_cover_is_an_island():
+    walls = [np.array([0, 0.1, 0.5, 2.9]), np.array([0.7, 0, 2.9, 0.5])]
+    counter = cut_counter(np.array([0, 0, 3, 3.0]), 0.9, [*walls, np.array([1.6, 1.6, 2.4, 2.2])], [], ROOM)
+    assert len(counter.strips) == 3
+    west, south, east, north = counter.strips[-1]
+    assert 1.5 < west < 1.7 < 2.3 < east < 2.6 and 1.5 < south < 1.7 < 2.1 < north < 2.4
+    assert counter.fronts(np.array([2.0, 1.9, 0])) == []
+
+
+def test_an_island_is_one_rectangle_and_a_run_at_a_wall_faces_away_from_it():
     hull = np.array([1.0, 1.0, 2.2, 3.0])
-    assert np.allclose(strips_of(hull, [], [], (False,) * 4), [hull])
+    assert np.allclose(cut_counter(hull, 0.9, [], [], ROOM).strips, [hull])
+    run = cut_counter(np.array([1.0, 4.4, 3.0, 5.0]), 0.9, [], [], ROOM)
+    assert run.fronts(np.array([2.0, 4.7, 0])) == [180.0]
 
 
 def test_a_sink_is_cut_out_of_the_slab_and_a_drawer_out_of_the_base():
     sink = (np.array([1.0, 0.1, 0.7]), np.array([1.6, 0.5, 0.9]))
     drawer = (np.array([2.0, 0.2, 0.6]), np.array([2.5, 0.6, 0.8]))
-    room = np.array([0, 0, 5, 5.0])
-    tops, under = slabs(L_SHAPE, 0.9, [sink]), base(L_SHAPE, 0.9, [sink, drawer], room)
+    tops, under = slabs(L_SHAPE, 0.9, [sink]), base(L_SHAPE, 0.9, [sink, drawer], [], ROOM)
     area = sum(np.prod((high - low)[:2]) for low, high in tops)
     assert area == pytest.approx(1.2 + 1.44 - 0.604 * 0.404, abs=0.01)
     assert max(high[1] for _, high in under if high[0] > 1) == pytest.approx(0.57), "set back from the room"
     for low, high in under:
         assert not ((low + 0.001 < drawer[1]) & (high - 0.001 > drawer[0])).all()
+
+
+def test_a_base_is_flush_with_the_fronts_in_it():
+    cabinet = Box(np.array([1.5, 0.3, 0.1]), 0.0, np.array([0.5, 0.4, 0.6]))
+    boards = base(L_SHAPE, 0.9, [], [cabinet], ROOM)
+    assert max(high[1] for _, high in boards if high[0] > 1) == pytest.approx(0.5 - REACH)
 
 
 def test_boards_survive_as_options():

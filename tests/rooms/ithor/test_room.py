@@ -41,6 +41,15 @@ def test_names_are_scenes_like_others():
 
 
 @pytest.mark.parametrize("scene", SOME)
+def test_holders_come_before_what_they_hold(scene):
+    """Compiling attaches what lies in a drawer to the drawer, which must be there by then."""
+    seen: set[str] = {""}
+    for thing in ithor_room(scene, goals=True).things:
+        assert thing.inside in seen
+        seen.add(thing.name)
+
+
+@pytest.mark.parametrize("scene", SOME)
 def test_small_things_are_where_the_table_has_them(scene):
     """The axis-aligned box of each thing that can be picked up is the table's, to the centimeter."""
     records = objects(scene)

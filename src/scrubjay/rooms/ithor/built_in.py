@@ -14,12 +14,10 @@ from scrubjay.rooms.catalog.boards import Board, as_options
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.ithor.boxes import Box
 from scrubjay.rooms.ithor.carpentry import cells_of, furniture_boards
-from scrubjay.rooms.ithor.counters import AT_WALL, SLAB, base, slabs, strips_of
+from scrubjay.rooms.ithor.counters import SLAB, base, slabs
 from scrubjay.rooms.ithor.facing import Surroundings, best_front
-from scrubjay.rooms.ithor.layout import FURNITURE, PARTS, Layout
+from scrubjay.rooms.ithor.layout import FLAT, FURNITURE, PARTS, STANDING, Layout
 
-FLAT = 0.06
-"""A counter's box up to this height only marks its surface, at the box's bottom; a taller one is the counter itself."""
 STEP = 0.06
 """Meters under a piece's top at which something may stand for the top to be meant."""
 NEAR = 0.8
@@ -30,12 +28,12 @@ IN_FRONT = 0.02
 """Meters by which knobs are sunk into a stove's front."""
 LOW_STOVE = 0.5
 """Meters; no oven fits under lower burners."""
+AHEAD = 0.3
+"""Meters before a door or drawer that no base covers."""
 IN_COUNTER = 0.12
 """Meters between a counter's surface and the upper end of a sink in it, at most."""
 BOARD = 0.15
 """A piece of furniture that is lower than this is one board."""
-STANDING = 0.12
-"""Things that begin lower stand on the floor."""
 
 
 @dataclass(frozen=True)
@@ -77,45 +75,21 @@ def counters(layout: Layout, ovens: Sequence[Piece]) -> tuple[dict[int, Piece], 
     tops, bases = {}, []
     room = np.array([*layout.low, *layout.high])
     taken: list[Board] = [(oven.box.low, np.array([*oven.box.high[:2], 9.0])) for oven in ovens]
-    for k in layout.of_type("CounterTop"):
-        box = layout.boxes[k]
-        hull = np.array([*box.low[:2], *box.high[:2]])
-        surface = float(box.low[2] if box.size[2] < FLAT else box.high[2])
-        at_wall = [abs(hull[side] - room[side]) < AT_WALL for side in range(4)]
-        strips = strips_of(hull, _on_or_under(layout, k, surface), _beside(layout), at_wall)
+    for k, counter in layout.counters.items():
+        surface, strips = counter.height, counter.strips
         basins = [(layout.boxes[i].low, layout.boxes[i].high) for i in layout.of_type("SinkBasin")]
         basins = [basin for basin in basins if abs(basin[1][2] - surface) < IN_COUNTER]
         name, boards = layout.records[k]["name"], slabs(strips, surface, [*basins, *taken])
         tops[k] = _piece(name, "CounterTop", boards)
-        under = base(strips, surface, [*_built_in(layout, surface, strips), *taken], room)
+        parts = [layout.boxes[i] for i in layout.of_type(*PARTS) if layout.boxes[i].low[2] < surface - SLAB]
+        under = base(strips, surface, [*_built_in(layout, surface, strips), *taken], parts, room)
         if under:
             bases.append(_piece(name.replace("CounterTop", "CounterBase"), "CounterBase", under))
         taken += [*boards, *under]
     return tops, bases
 
 
-def _on_or_under(layout: Layout, k: int, surface: float) -> list[np.ndarray]:
-    """The rectangles of what is built in under a counter, and of what stands on it."""
-    rects = []
-    for i, box in enumerate(layout.boxes):
-        under = layout.kinds[i] in ("Cabinet", "Drawer", "SinkBasin") and box.low[2] < surface - 0.1
-        if (under and box.high[2] < surface + 0.1 and layout.furniture[i] is None) or layout.parents[i] == k:
-            rects.append(np.array([*box.low[:2], *box.high[:2]]))
-    return rects
-
-
-def _beside(layout: Layout) -> list[np.ndarray]:
-    """The rectangles of furniture that stands on the floor, over which no counter runs."""
-    return [
-        np.array([*box.low[:2], *box.high[:2]])
-        for kind, box in zip(layout.kinds, layout.boxes, strict=True)
-        if kind not in ("Floor", "CounterTop", "GarbageCan", "GarbageBag", "Sink", *PARTS)
-        and box.low[2] < STANDING
-        and box.size[2] > 0.3
-    ]
-
-
-def _built_in(layout: Layout, surface: float, strips: list[np.ndarray]) -> list[Board]:
+def _built_in(layout: Layout, surface: float, strips: Sequence[np.ndarray]) -> list[Board]:
     """The holes in a counter's base: what is built in, and niches for what stands under the counter."""
     holes = []
     for kind, box in zip(layout.kinds, layout.boxes, strict=True):
@@ -124,15 +98,20 @@ def _built_in(layout: Layout, surface: float, strips: list[np.ndarray]) -> list[
             continue
         if kind == "Shelf" and high[2] - low[2] < FLAT:
             high = np.array([*high[:2], surface])  # An open shelf whose box is only its surface.
+        if kind in PARTS:
+            ahead = np.array([*facing_vector(box.yaw), 0.0]) * AHEAD
+            low, high = np.minimum(low, low + ahead), np.maximum(high, high + ahead)
         if kind in PARTS or low[2] > STANDING:
             holes.append((low, high))
             continue
+        low, high = np.array([*low[:2], 0.0]), np.array([*high[:2], surface])
+        holes.append((low, high))
         for strip in strips:
             if (low[:2] < strip[2:]).all() and (high[:2] > strip[:2]).all():
                 axis = int(np.argmin(strip[2:] - strip[:2]))  # Open to the strip's front, and to its back.
-                low, high = low.copy(), high.copy()
-                low[axis], high[axis] = strip[axis] - 1, strip[axis + 2] + 1
-        holes.append((np.array([*low[:2], 0.0]), np.array([*high[:2], surface])))
+                start, end = low.copy(), high.copy()
+                start[axis], end[axis] = min(low[axis], strip[axis]), max(high[axis], strip[axis + 2])
+                holes.append((start, end))
     return holes
 
 

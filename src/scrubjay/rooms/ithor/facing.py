@@ -82,15 +82,15 @@ class Surroundings:
         return round(max(1 - self.behind(box) / FAR, 0.0) - 2 * self.blocked(box), 6)
 
 
-def face(record: Record, box: Box, around: Surroundings, furniture: Box | None = None) -> Box:
-    """A box turned so that its front is the object's; `furniture` is what the object is a part of."""
+def face(record: Record, box: Box, around: Surroundings, fronts: Sequence[float] = ()) -> Box:
+    """A box turned so that its front is the object's; what it is built into may leave only some yaws for its front."""
     kind = record["objectType"]
     if kind in HUNG:
         return _hang(box, around)
     if kind in BUILT_IN:
-        if furniture is not None and abs((furniture.yaw - box.yaw + 45) % 90 - 45) < 1:
-            return box.turned(furniture.yaw)
-        return max((box.turned(box.yaw + turn) for turn in (0, 90, 180, 270)), key=_likelihood(record, around))
+        allowed = [yaw for yaw in fronts if abs((yaw - box.yaw + 45) % 90 - 45) < 1]
+        sides = [box.turned(yaw) for yaw in allowed or (box.yaw + turn for turn in (0, 90, 180, 270))]
+        return max(sides, key=_likelihood(record, around))
     return box.turned(box.yaw + TURNED.get(kind, 0.0))
 
 

@@ -8,16 +8,27 @@ import numpy as np
 
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.ithor.boxes import MIN_SIDE, Box, bounds, box_of
+from scrubjay.rooms.ithor.counters import Counter, cut_counter
 from scrubjay.rooms.ithor.facing import HUNG, Surroundings, face
 from scrubjay.rooms.ithor.table import Record, objects
 
 WALL_THICKNESS = 0.6
 """The floor's box reaches under the walls, at most so far: a wall stands where the outermost objects end."""
+ON_WALLS = ("HandTowelHolder", "LightSwitch", "Mirror", "Painting", "Poster", "TowelHolder", "Window")
+"""Types that show where a wall is."""
+AT_WALL = 0.15
+"""Meters between such a thing and the outermost objects, at most."""
 ON_WALL = 0.02
 """Meters by which windows and the like protrude from their wall; the table has them inside of it."""
 FURNITURE = ("CoffeeTable", "Desk", "DiningTable", "Dresser", "ShelvingUnit", "SideTable", "TVStand")
 """Types that have drawers, cabinets and shelves as parts."""
 PARTS = ("Cabinet", "Drawer", "Shelf")
+NO_FURNITURE = ("Floor", "CounterTop", "GarbageBag", "GarbageCan", "Sink", *PARTS)
+"""Types that a counter may run over."""
+FLAT = 0.06
+"""A counter's box up to this height only marks its surface, at the box's bottom; a taller one is the counter itself."""
+STANDING, LOW = 0.12, 0.3
+"""Meters: things that begin lower than the first stand on the floor; lower ones than the second are no furniture."""
 DOOR, INSIDE = 0.1, 0.3
 """Depths in meters: a cabinet's box up to the first is its door alone, behind which the second is its inside."""
 SCREEN = 0.03
@@ -36,9 +47,10 @@ class Layout:
         """The floor's south-west and north-east corner."""
         self.furniture = [self._furniture(k) for k in range(len(self.records))]
         """The number of the furniture that a drawer, cabinet or shelf is a part of."""
-        self._turn_to_front()
         self.parents = [self._parent(k) for k in range(len(self.records))]
         """The number of what an object stands on or lies in."""
+        self.counters = {k: self._counter(k) for k in self.of_type("CounterTop")}
+        self._turn_to_front()
 
     def of_type(self, *kinds: str) -> list[int]:
         return [k for k, kind in enumerate(self.kinds) if kind in kinds]
@@ -52,13 +64,23 @@ class Layout:
         return (self.boxes[i] for i, parent in enumerate(self.parents) if parent == k and self.kinds[i] not in PARTS)
 
     def _outline(self) -> tuple[np.ndarray, np.ndarray]:
-        """The floor's box without what is under the walls."""
-        (floor,) = (self.boxes[k] for k in self.of_type("Floor"))
-        inner = [box for kind, box in zip(self.kinds, self.boxes, strict=True) if kind not in ("Floor", *HUNG)]
-        low, high = floor.low[:2], floor.high[:2]
-        first, last = np.min([box.low[:2] for box in inner], 0), np.max([box.high[:2] for box in inner], 0)
-        low = np.where(first - low < WALL_THICKNESS, first, low)
-        return low.round(4), np.where(high - last < WALL_THICKNESS, last, high).round(4)
+        low, high = ([self._wall(axis, sign) for axis in (0, 1)] for sign in (-1, 1))
+        return np.round(low, 4), np.round(high, 4)
+
+    def _wall(self, axis: int, sign: int) -> float:
+        """Where the room ends in a direction: the floor's box without what is under or beyond the wall."""
+
+        def end(box: Box) -> float:
+            return float(box.high[axis] if sign > 0 else -box.low[axis])
+
+        def across(box: Box) -> bool:
+            return int(np.argmin((box.high - box.low)[:2])) == axis
+
+        (floor,) = (end(self.boxes[k]) for k in self.of_type("Floor"))
+        last = max(end(self.boxes[k]) for k in range(len(self.boxes)) if self.kinds[k] not in ("Floor", *HUNG))
+        flat = [self.boxes[k] for k in self.of_type(*ON_WALLS)]
+        hung = any(abs(end(box) - last) < AT_WALL and across(box) for box in flat)
+        return sign * (last if hung or floor - last < WALL_THICKNESS else floor)
 
     def _furniture(self, k: int) -> int | None:
         if self.kinds[k] not in PARTS:
@@ -75,8 +97,7 @@ class Layout:
         around = Surroundings.of(self.records, self.boxes, self.low, self.high)
         # Furniture first: its parts face where it does.
         for k in sorted(range(len(self.records)), key=lambda k: self.kinds[k] in PARTS):
-            whole = self.furniture[k]
-            box = face(self.records[k], self.boxes[k], around, None if whole is None else self.boxes[whole])
+            box = face(self.records[k], self.boxes[k], around, self._fronts(k))
             if self.kinds[k] in HUNG:
                 box = _on_wall(box, self.low, self.high)
             if self.kinds[k] == "Laptop":
@@ -85,6 +106,28 @@ class Layout:
                 back = np.array([*-facing_vector(box.yaw), 0.0]) * (INSIDE - box.size[1]) / 2
                 box = Box(box.position + back, box.yaw, np.array([box.size[0], INSIDE, box.size[2]]))
             self.boxes[k] = box
+
+    def _fronts(self, k: int) -> list[float]:
+        """The yaws of the front that a part of furniture or something under a counter may have; empty if any."""
+        whole, box = self.furniture[k], self.boxes[k]
+        if whole is not None:
+            return [self.boxes[whole].yaw]
+        under = [counter for counter in self.counters.values() if box.high[2] < counter.height + FLAT]
+        return [yaw for counter in under for yaw in counter.fronts(box.position)] if self.kinds[k] in PARTS else []
+
+    def _counter(self, k: int) -> Counter:
+        box = self.boxes[k]
+        height = float(box.low[2] if box.size[2] < FLAT else box.high[2])
+        covered, furniture = [], []
+        for i, (kind, other) in enumerate(zip(self.kinds, self.boxes, strict=True)):
+            rect = np.array([*other.low[:2], *other.high[:2]])
+            built_in = kind in ("Cabinet", "Drawer", "SinkBasin") and self.furniture[i] is None
+            if self.parents[i] == k or (built_in and height - 0.9 < other.low[2] < height - 0.1):
+                covered.append(rect)
+            elif kind not in NO_FURNITURE and other.low[2] < STANDING and other.size[2] > LOW:
+                furniture.append(rect)
+        hull = np.array([*box.low[:2], *box.high[:2]])
+        return cut_counter(hull, height, covered, furniture, np.array([*self.low, *self.high]))
 
     def _parent(self, k: int) -> int | None:
         """The smallest of those that the table names, or the furniture that it is a part of."""

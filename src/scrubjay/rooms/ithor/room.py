@@ -67,8 +67,9 @@ class _Furnisher:
         counters, bases = built_in.counters(layout, ovens)
         pieces = {**built_in.furniture(layout), **counters}
         made = [self._structure(piece) for piece in (*bases, *ovens)]
-        for k, record in enumerate(layout.records):
-            kind = layout.kinds[k]
+        # Holders come first, as in generated rooms: what lies in a drawer is attached to it.
+        for k in sorted(range(len(layout.records)), key=self._depth):
+            record, kind = layout.records[k], layout.kinds[k]
             if kind == "Floor" or k in self.left_out:
                 continue
             box, options = self._shape(k)
@@ -94,6 +95,11 @@ class _Furnisher:
             options["hinge"] = 1.0 if box.local(point(layout.records[k]["position"]))[0] <= 0 else -1.0
             options["wall"] = float(box.position[2] > HIGH)
         return box, options
+
+    def _depth(self, k: int) -> int:
+        """How many things an object is in or on, one in the other."""
+        parent = self.layout.parents[k]
+        return 0 if parent is None else 1 + self._depth(parent)
 
     def _inside(self, k: int) -> str:
         parent = self.layout.parents[k]
