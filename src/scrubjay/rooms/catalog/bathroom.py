@@ -26,7 +26,7 @@ def bathtub(s: Shape, rng: np.random.Generator) -> None:
     ceramic = s.material("ceramic", pick_tint(rng, WHITES))
     metal = s.material("metal", CHROME)
     long_x = w >= d
-    rim, bottom = h * 0.86, min(0.16, h * 0.3)
+    rim, bottom = h * s.options.get("rim", 0.86), min(0.16, h * 0.3)
     edge = rng.uniform(0.06, 0.085) * min(w, d)
     end = edge * rng.uniform(1.3, 1.8)
     iw, id_ = (w / 2 - end, d / 2 - edge) if long_x else (w / 2 - edge, d / 2 - end)

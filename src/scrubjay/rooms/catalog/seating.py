@@ -103,11 +103,11 @@ def sofa(s: Shape, rng: np.random.Generator) -> None:
 
 
 def _couch(s: Shape, rng: np.random.Generator, seats: int) -> None:
-    """Base, back at the wall's side, two arms, and soft seats and backs."""
+    """Base, back at the wall's side, two arms, and soft seats, up to the height `seat`, and backs."""
     w, d, h = s.size
     cloth, wood = s.material("fabric", pick(rng, SOFT)), s.material("wood", pick(rng, WOODS))
     pillow = s.material("cushion", cloth)
-    seat, arm = float(np.clip(0.46 * h, 0.25, 0.46)), rng.uniform(0.1, 0.2) * min(1.0, w)
+    seat, arm = s.options.get("seat", float(np.clip(0.46 * h, 0.25, 0.46))), rng.uniform(0.1, 0.2) * min(1.0, w)
     arm_top = seat + rng.uniform(0.4, 0.7) * 0.5 * (h - seat)
     back, foot, thick = rng.uniform(0.14, 0.2) * d + 0.02, rng.uniform(0.05, 0.12), 0.36 * seat
     legs(s, wood, (0.02 - w / 2, 0.02 - d / 2, 0), (w / 2 - 0.02, d / 2 - 0.02, foot), 0.05, int(rng.choice((1, 3))))
@@ -218,11 +218,11 @@ def footstool(s: Shape, rng: np.random.Generator) -> None:
 
 
 def bed(s: Shape, rng: np.random.Generator) -> None:
-    """A frame with a headboard at the back, a mattress, and a blanket over its lower part."""
+    """A frame with a headboard at the back, a mattress up to the height `lie`, and a blanket over its lower part."""
     w, d, h = s.size
     wood = s.material("wood", pick(rng, WOODS + PAINTS[:1]))
     blanket, sheet = s.material("fabric", pick(rng, BEDDING)), s.material("sheet", "plain#eeebe4")
-    lie = float(np.clip(0.6 * h, 0.3, 0.58))
+    lie = s.options.get("lie", float(np.clip(0.6 * h, 0.3, 0.58)))
     head, side = rng.uniform(0.05, 0.08), rng.uniform(0.02, 0.04)
     frame, mattress = 0.5 * lie, 0.5 * lie - 0.02
     legs(s, wood, (-w / 2, head - d / 2, 0), (w / 2, d / 2, 0.3 * lie), 0.07, int(rng.integers(0, 3)))

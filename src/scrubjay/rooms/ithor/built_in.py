@@ -13,7 +13,7 @@ import numpy as np
 from scrubjay.rooms.catalog.boards import Board, as_options
 from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.ithor.boxes import Box
-from scrubjay.rooms.ithor.carpentry import cells_of, furniture_boards
+from scrubjay.rooms.ithor.carpentry import cells_of, furniture_boards, legs
 from scrubjay.rooms.ithor.counters import SLAB, base, slabs
 from scrubjay.rooms.ithor.facing import Surroundings, best_front
 from scrubjay.rooms.ithor.layout import FLAT, FURNITURE, PARTS, STANDING, Layout
@@ -32,6 +32,8 @@ AHEAD = 0.3
 """Meters before a door or drawer that no base covers."""
 IN_COUNTER = 0.12
 """Meters between a counter's surface and the upper end of a sink in it, at most."""
+CORNER_DESK = 1.1
+"""Meters; a desk with no shorter side goes around a corner."""
 BOARD = 0.15
 """A piece of furniture that is lower than this is one board."""
 
@@ -52,6 +54,9 @@ def furniture(layout: Layout) -> dict[int, Piece]:
     for k in layout.of_type(*FURNITURE):
         box = layout.boxes[k]
         cells = cells_of(box, [layout.boxes[i] for i in layout.parts(k)])
+        if layout.kinds[k] == "Desk" and box.size[:2].min() > CORNER_DESK:
+            pieces[k] = _corner_desk(layout, k)
+            continue
         if box.size[2] < BOARD:
             boards = [(np.array([*-box.size[:2] / 2, 0.0]), np.array([*box.size[:2] / 2, box.size[2]]))]
         elif cells:
@@ -60,6 +65,19 @@ def furniture(layout: Layout) -> dict[int, Piece]:
             continue
         pieces[k] = Piece(layout.records[k]["name"], layout.kinds[k], box, as_options(boards))
     return pieces
+
+
+def _corner_desk(layout: Layout, k: int) -> Piece:
+    """A desk around a corner: its top is cut out of its box as a counter's is, and stands on legs."""
+    counter, parts = layout.cut(k), [(layout.boxes[i].low, layout.boxes[i].high) for i in layout.parts(k)]
+    boards = slabs(counter.strips, counter.height, [])
+    for strip in counter.strips:
+        middle, size = (strip[:2] + strip[2:]) / 2, strip[2:] - strip[:2]
+        for low, high in legs(np.array([*size, counter.height]), [], counter.height - SLAB):
+            leg = low + [*middle, 0.0], high + [*middle, 0.0]
+            if not any((leg[0] < end).all() and (leg[1] > start).all() for start, end in parts):
+                boards.append(leg)
+    return _piece(layout.records[k]["name"], "Desk", boards)
 
 
 def _surface(layout: Layout, k: int) -> float:

@@ -81,7 +81,7 @@ def furniture_boards(size: np.ndarray, cells: Sequence[Board], top: float) -> li
     pedestals = [_pedestal(group, size, under) for group in _clusters(below)]
     for low, high in pedestals:
         boards += fill(low, high, below)
-    boards += _legs(size, pedestals, under)
+    boards += legs(size, pedestals, under)
     if above:
         back = min(cell[0][1] for cell in above) - BOARD
         front = max(cell[1][1] for cell in above)
@@ -116,8 +116,8 @@ def _pedestal(cells: Sequence[Board], size: np.ndarray, under: float) -> Board:
     return np.array([left, -depth / 2, bottom]), np.array([right, min(high[1], depth / 2) - REACH, under])
 
 
-def _legs(size: np.ndarray, pedestals: Sequence[Board], under: float) -> list[Board]:
-    """Legs in the corners where no pedestal stands on the floor."""
+def legs(size: np.ndarray, pedestals: Sequence[Board], under: float) -> list[Board]:
+    """Legs up to a height, in the corners where no pedestal stands on the floor."""
     width, depth, _ = size
     thick = min(LEG, 0.2 * min(width, depth))
     boards = []

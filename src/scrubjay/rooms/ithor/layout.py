@@ -49,7 +49,7 @@ class Layout:
         """The number of the furniture that a drawer, cabinet or shelf is a part of."""
         self.parents = [self._parent(k) for k in range(len(self.records))]
         """The number of what an object stands on or lies in."""
-        self.counters = {k: self._counter(k) for k in self.of_type("CounterTop")}
+        self.counters = {k: self.cut(k) for k in self.of_type("CounterTop")}
         self._turn_to_front()
 
     def of_type(self, *kinds: str) -> list[int]:
@@ -115,16 +115,18 @@ class Layout:
         under = [counter for counter in self.counters.values() if box.high[2] < counter.height + FLAT]
         return [yaw for counter in under for yaw in counter.fronts(box.position)] if self.kinds[k] in PARTS else []
 
-    def _counter(self, k: int) -> Counter:
+    def cut(self, k: int) -> Counter:
+        """Cuts the hull of a counter, or of a desk around a corner, into strips."""
         box = self.boxes[k]
         height = float(box.low[2] if box.size[2] < FLAT else box.high[2])
+        over = (*NO_FURNITURE, "Box", "Chair") if self.kinds[k] == "Desk" else NO_FURNITURE
         covered, furniture = [], []
         for i, (kind, other) in enumerate(zip(self.kinds, self.boxes, strict=True)):
             rect = np.array([*other.low[:2], *other.high[:2]])
             built_in = kind in ("Cabinet", "Drawer", "SinkBasin") and self.furniture[i] is None
             if self.parents[i] == k or (built_in and height - 0.9 < other.low[2] < height - 0.1):
                 covered.append(rect)
-            elif kind not in NO_FURNITURE and other.low[2] < STANDING and other.size[2] > LOW:
+            elif i != k and kind not in over and other.low[2] < STANDING and other.size[2] > LOW:
                 furniture.append(rect)
         hull = np.array([*box.low[:2], *box.high[:2]])
         return cut_counter(hull, height, covered, furniture, np.array([*self.low, *self.high]))

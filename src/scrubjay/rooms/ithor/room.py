@@ -11,6 +11,8 @@ import zlib
 import numpy as np
 
 from scrubjay.rooms import generate
+from scrubjay.rooms.catalog.boards import of_options
+from scrubjay.rooms.catalog.joinery import darken
 from scrubjay.rooms.generate.layout import make_lamps, triple
 from scrubjay.rooms.generate.palettes import palette, style_of
 from scrubjay.rooms.ithor import built_in
@@ -21,8 +23,14 @@ from scrubjay.rooms.room import GOALS, ITHOR, Room, Thing
 
 MIN_HEIGHT, ABOVE = 2.5, 0.05
 """The ceiling's height in meters, and the least space above the highest object."""
+SHADE = 0.86
+"""Brightness of boards around doors and drawers."""
 SHELF = 0.02
 """Thickness of shelves in meters; the table has only the space above them."""
+SURFACES = {"ArmChair": "seat", "Bed": "lie", "Sofa": "seat"}
+"""Options for the height at which things lie on a type."""
+RIM = 0.97
+"""Share of a bathtub's height that is its rim's, on which things stand."""
 HIGH = 1.2
 """Meters above which a cabinet hangs on the wall."""
 
@@ -87,6 +95,12 @@ class _Furnisher:
             # Its box is the space above it.
             thick = min(SHELF, float(box.position[2]) + 0.004)
             return Box(box.position - [0, 0, thick], box.yaw, box.size + [0, 0, thick]), {"thick": thick}
+        if kind in SURFACES:
+            heights = [other.position[2] - box.position[2] for other in layout.resting_on(k)]
+            share = np.median(heights) / box.size[2] if heights else 0.0
+            return box, {SURFACES[kind]: float(np.median(heights))} if 0.25 < share < 0.85 else {}
+        if kind == "Bathtub":
+            return box, {"rim": RIM}
         if kind not in ("Cabinet", "Drawer"):
             return box, {}
         options = dict(self.fitting)
@@ -112,8 +126,10 @@ class _Furnisher:
 
     def _thing(self, name: str, kind: str, box: Box, seed: int, options: dict[str, float], inside: str) -> Thing:
         style = style_of(kind, self.style)
-        if kind in ("CounterTop", "CounterBase"):
-            style |= {"boards": self.style["counter" if kind == "CounterTop" else "front"]}
+        if of_options(options):
+            # Darker than the fronts of drawers and doors, which would not be seen otherwise.
+            material = {"CounterBase": "front", "CounterTop": "counter"}.get(kind, "wood")
+            style |= {"boards": darken(self.style[material], 1.0 if kind == "CounterTop" else SHADE)}
         if kind in ("Sink", "SinkBasin"):
             style |= {"sink": self.style["sink"]}
         options = {key: round(value, 4) for key, value in options.items()}
