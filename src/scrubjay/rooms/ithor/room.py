@@ -75,8 +75,10 @@ class _Furnisher:
         counters, bases = built_in.counters(layout, ovens)
         pieces = {**built_in.furniture(layout), **counters}
         made = [self._structure(piece) for piece in (*bases, *ovens)]
-        # Holders come first, as in generated rooms: what lies in a drawer is attached to it.
-        for k in sorted(range(len(layout.records)), key=self._depth):
+        # Openables keep the table's order. What lies in a drawer is attached to it, so it comes later.
+        for k in sorted(
+            range(len(layout.records)), key=lambda k: 0 if layout.records[k]["openable"] else self._depth(k)
+        ):
             record, kind = layout.records[k], layout.kinds[k]
             if kind == "Floor" or k in self.left_out:
                 continue
