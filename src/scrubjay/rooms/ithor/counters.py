@@ -116,7 +116,7 @@ def _hulls(points: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return np.zeros((len(chosen), 2)), np.zeros((len(chosen), 2))
     low = np.where(chosen[..., None], points, np.inf).min(1) - EDGE
     high = np.where(chosen[..., None], points, -np.inf).max(1) + EDGE
-    some = chosen.any(1)[:, None]
+    some = np.any(chosen, axis=1, keepdims=True)
     return np.where(some, low, 0.0), np.where(some, high, 0.0)
 
 
