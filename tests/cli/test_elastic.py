@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from scrubjay.training.run import checkpoints
@@ -88,6 +87,7 @@ def assert_complete(out: Path, updates: int) -> None:
     assert checkpoints(out)[-1].name == f"{updates:08d}"
 
 
+@pytest.mark.timeout(1500)  # On a busy machine each start takes half a minute.
 def test_ten_killed_processes_cost_the_updates_since_the_last_checkpoint(tmp_path):
     """At random moments: while they start, play, learn or save. Processes compare their agents at each checkpoint."""
     out, rng, updates, lost = tmp_path / "run", random.Random(0), 60, []
@@ -162,23 +162,3 @@ def test_a_second_node_joins_and_leaves(tmp_path):
         assert first.wait(LIMIT) == 0, logs(out)
     assert_complete(out, updates)
     assert counts()[0] == counts()[-1] == 1 and 2 in counts(), "nothing was lost: leaving and joining write checkpoints"
-
-
-@pytest.mark.parametrize("count", [2, 4])
-def test_processes_learn_as_much_as_one(count, tmp_path):
-    """The same rooms, games and batches: the same reward and coverage, within noise."""
-    curves = {}
-    for size in (1, count):
-        out = tmp_path / f"run{size}"
-        words = [*TORCHRUN, "--standalone", "--nproc-per-node", str(size), "-m", "scrubjay", "train", "demo"]
-        done = subprocess.run(
-            [*words, "--out", str(out), "--updates", "60", "--replay-batches", "0"],
-            capture_output=True, text=True, timeout=900, env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3000:]
-        curves[size] = np.array([row["reward"]["em"] for row in rows(out)])
-        assert all(row["steps"] == 128 * row["update"] for row in rows(out))
-    first, last = slice(0, 10), slice(-15, None)
-    for curve in curves.values():
-        assert curve[last].mean() > 1.5 * curve[first].mean(), "it learns"
-    assert curves[count][last].mean() == pytest.approx(curves[1][last].mean(), rel=0.35)
