@@ -92,8 +92,8 @@ class TrainConfig:
     """Gradients are clipped to this norm; 0 for no clipping."""
 
     batch_rule: Literal["global", "process", "scaled"] = "global"
-    """Several processes: games and batches are those of all processes together (`global`), so that any number of them
-    learns alike; or of each (`process`), so that batches grow with their number, the learning rate stays; or that, and
+    """Several processes: games and batches are those of all processes together (`global`), whatever their number; or of
+    each (`process`), so that batches grow with their number, the learning rate stays; or that, and
     learning rates are multiplied by the square root of their number (`scaled`)."""
     overlap: bool = False
     """Learn from a rollout while the next one is collected, which keeps a GPU and the CPU busy at once. The policy then
