@@ -361,7 +361,9 @@ def test_colliders_without_visuals_and_visuals_without_colliders(tmp_path):
     room.add("ghost", "Statue", f'<body name="ghost" pos="-1 -1 0">{visual("pillar", "White")}</body>')
     unseen = collider("__DYNAMIC_MJT__", -0.1, -0.1, 0, 0.1, 0.1, 1)
     room.add("wall_unseen", "", f'<body name="wall_unseen" pos="0.5 -1 0">{unseen}</body>')
+    room.world += [f'<body pos="{x} -1 1.9">{visual("pillar", "White")}</body>' for x in (1, 1.5)]  # Without names.
     compiled = load_molmospaces(room.write())
+    assert sum(thing.type == "Structure" for thing in compiled.room.things) == 2
     assert compiled.floor.clearance(np.array([[-1.0, -1.0], [0.5, -1.0]])) == pytest.approx([0.5, 0.0], abs=1e-6)
     unseen_geoms = compiled.model.geom_group[compiled.geom_thing == compiled.things.index("wall_unseen")]
     assert set(unseen_geoms) == {SOLID}

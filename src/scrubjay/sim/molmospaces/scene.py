@@ -101,7 +101,7 @@ class Scene:
     # Reading the model.
 
     def _body_name(self, body: int) -> str:
-        return self.model.body(body).name
+        return self.model.body(body).name or f"body_{body}"
 
     def _type(self, root: int) -> str:
         """A root body's category; the shell's parts may have none, but names that tell."""
