@@ -9,7 +9,7 @@ from scrubjay.thor.states import States
 
 @pytest.fixture
 def kitchen():
-    records = dict(enumerate(objects("FloorPlan28")))
+    records = dict(enumerate(objects("FloorPlan1")))
     things: dict[str, int] = {}
     for thing, record in records.items():
         things.setdefault(record["objectType"], thing)
