@@ -41,7 +41,7 @@ def test_each_size_has_its_rows_and_the_studys_own_is_not_trained_again(data, tm
     study = StaticStudy(data, encoders, tmp_path, TINY, tasks=("depth", "class"), sizes=(12, 4, 8))
     study.run(lambda *numbers: done.append(numbers))
     rows = read(tmp_path / "static_sizes.csv")
-    assert tuple(rows[0]) == SIZE_FIELDS and done[-1] == (9, 9)
+    assert tuple(rows[0]) == SIZE_FIELDS and done[-1] == (10, 10), "nine probes, and features of the new examples"
     assert sorted((row["decoder"], row["task"], int(row["size"])) for row in rows) == sorted(
         (decoder, task, size)
         for decoder, task in ((PLAIN, "depth"), (PLAIN, "class"), (WITH_SKIPS, "depth"))
