@@ -216,6 +216,22 @@ def test_pushing_into_a_slanted_pile_does_not_go_through():
         assert not len(contacts.dist) or contacts.dist.min() >= -0.0011
 
 
+def test_a_push_slides_past_a_corner():
+    """A cup that meets a corner with 2 cm of its side is pushed on and aside: by a centimeter at most, at its height."""
+    room = hut(Thing("Dresser", "Dresser", (0.53, 1.35, 0), 180, (1.0, 0.5, 1.7)))
+    physics = Physics(compile_room(room))
+    now, aside = held(physics, y=0.3, goal="Cup"), []
+    for _ in range(7):
+        then = physics.move_hand(now, NORTH)
+        east, north, up = then.pose[:3] - now.pose[:3]
+        assert -0.011 < east < 1e-9 and 0.01 < north < 0.105 and abs(up) < 0.001
+        aside.append(east < -0.001)
+        now = then
+    assert aside == [False] * 4 + [True] * 2 + [False]
+    assert now.pose[0] < -0.01 and now.pose[1] > 1.3
+    assert now.pose[6] < -0.1  # The corner turns it clockwise, seen from above.
+
+
 def test_the_same_actions_give_the_same_bits(chest):
     def play() -> bytes:
         physics = Physics(chest)
