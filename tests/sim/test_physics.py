@@ -217,7 +217,7 @@ def test_pushing_into_a_slanted_pile_does_not_go_through():
 
 
 def test_a_push_slides_past_a_corner():
-    """A cup that meets a corner with 2 cm of its side is pushed on and aside: by a centimeter at most, at its height."""
+    """A cup that meets a corner with 2 cm of its side is pushed on and aside, a centimeter at most, at its height."""
     room = hut(Thing("Dresser", "Dresser", (0.53, 1.35, 0), 180, (1.0, 0.5, 1.7)))
     physics = Physics(compile_room(room))
     now, aside = held(physics, y=0.3, goal="Cup"), []
