@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 import torch
 from helpers import drawer_chest, hut
 
 from scrubjay.sim.compile import CompiledRoom, compile_room
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in the background so, and children inherit it: tests of Ctrl-C would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Small networks on busy machines are many times slower with two threads, and the same bits need the same number.
 torch.set_num_threads(1)

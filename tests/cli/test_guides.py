@@ -24,6 +24,17 @@ def test_add_an_encoder(tmp_path):
 
 def test_add_a_task(tmp_path):
     assert follow("add_a_task.md", tmp_path) == ["src/scrubjay/envs/tasks.py"]
-    train = ["-m", "scrubjay", "train", "manipulate", "--task", "place_on_top", "--agent", "small"]
+    train = [
+        "-m",
+        "scrubjay",
+        "train",
+        "manipulate",
+        "--task",
+        "place_on_top",
+        "--practice",
+        *"000",
+        "--agent",
+        "small",
+    ]
     assert json.loads(run_in(tmp_path, *train, *TINY))["update"] == 1
     assert json.loads((tmp_path / "run" / "run.json").read_text())["config"]["task"] == "place_on_top"

@@ -298,7 +298,7 @@ def test_nothing_is_written_for_what_cannot_be_released(tmp_path):
     for name in ("random", "agent", "easy", "../x", "Big", ""):
         with pytest.raises(ValueError, match="name: "):
             write_release(folder, TEXT, name, tmp_path / "out")
-    with pytest.raises(WeightsError, match="not a config of weights"):
+    with pytest.raises(WeightsError, match="there is no such folder"):
         write_release(tmp_path / "nowhere", TEXT, "mine", tmp_path / "out")
     about = json.loads((folder / "config.json").read_text())
     about["config"]["encoder"] = "python:evil:Code"
