@@ -96,6 +96,8 @@ def check_without_values(agent, losses, weights, batch, monkeypatch) -> None:
 
     Tensors have no values there, so that nothing can wait for them. Tables may be copied to the device once.
     """
+    import torch._dynamo  # It looks PyTorch's functions up when it is first imported: not while one is replaced.
+
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: False)  # It does not know this device.
     batch = tree.map(lambda tensor: tensor.to("meta"), batch)
     losses(batch)
