@@ -280,6 +280,7 @@ def test_gradients_reach_all_parameters():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
 
 
+@pytest.mark.slow
 def test_the_simulation_learns_to_hide_in_the_cupboard():
     torch.manual_seed(0)
     perspective, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)

@@ -178,6 +178,7 @@ def triplets() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return before.contiguous(), action, succeeded, after.contiguous()
 
 
+@pytest.mark.slow
 def test_encoder_and_decoders_learn_64_triplets():
     torch.manual_seed(0)
     config, steps = replace(SMALL, decoder_channels=(32, 16, 16, 8, 8)), 160

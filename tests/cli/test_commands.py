@@ -373,6 +373,7 @@ def test_bad_placements_are_refused_and_left_alone(placements, change, message, 
     assert list(tmp_path.rglob("*.*")) == [file] and file.read_text() == before
 
 
+@pytest.mark.slow
 def test_bench_world_prints_one_object_last(tmp_path):
     done = scrubjay("bench", "world", "--rooms", "2", "--seconds", "0.3", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -65,6 +65,7 @@ def coverage_of(player, seed: int) -> float:
         return len(visited) / len(world.reachable[0])
 
 
+@pytest.mark.slow
 def test_the_explorer_covers_more_than_a_random_walk():
     explored = np.mean([coverage_of(Explorer(seed), seed) for seed in range(3)])
     random_walk = np.mean([coverage_of(RandomPlayer(seed), seed) for seed in range(3)])

@@ -2,7 +2,10 @@
 
 import shutil
 
+import pytest
 from guides import ROOT, follow, run_in
+
+pytestmark = pytest.mark.slow
 
 JEWELRY_BOXES = """
 from scrubjay import World, make_room

@@ -141,7 +141,7 @@ def test_every_source_has_a_row_for_each_size_and_the_page_shows_them(data, agen
     assert {f"dynamic-rotation-{name}.png" for name in ("sizes", "steps", "odds")} < charts
 
 
-@pytest.mark.parametrize("part", ["tracking, 6 sources", "tracking, DIR (Rand.)"])
+@pytest.mark.parametrize("part", ["tracking, 6 sources", pytest.param("tracking, DIR (Rand.)", marks=pytest.mark.slow)])
 def test_an_interrupted_study_continues_and_equals_an_unbroken_one(part, data, agents, tmp_path):
     some = {"contained": data["contained"], "tracking": data["tracking"]}
     scale = DynamicScale((8,), 2)

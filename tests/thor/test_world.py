@@ -150,6 +150,7 @@ def test_without_the_client_one_sentence_says_what_to_install(monkeypatch):
         ThorWorld(["FloorPlan28"])
 
 
+@pytest.mark.slow  # The client is installed first.
 def test_an_engine_that_does_not_start_is_one_sentence(real_client, tmp_path):
     missing = tmp_path / "nothing"
     with pytest.raises(ThorError, match="AI2-THOR did not start"):

@@ -20,6 +20,7 @@ from scrubjay.thor.world import ThorWorld
 from scrubjay.viz.episode import replay_episode
 from scrubjay.viz.film import Film
 
+pytestmark = pytest.mark.slow  # The client and its packages, 360 MB, are installed first.
 KITCHEN, BATHROOM, BEDROOM = "iTHOR:FloorPlan28", "iTHOR:FloorPlan410", "iTHOR:FloorPlan301"
 SIZE = 112
 LIMITS = np.array([40, 1, 15, 50, 60])

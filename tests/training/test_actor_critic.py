@@ -16,6 +16,7 @@ from scrubjay.training.actor_critic import (
     entropy,
     explained_variance,
     mean_where,
+    normalize,
     total_loss,
 )
 from scrubjay.training.hiding_learner import HidingObjective
@@ -121,6 +122,14 @@ def test_normalized_advantages_and_scaled_values_by_hand():
     far = 4 / (32 / 3) ** 0.5
     assert losses["policy_loss"].item() == pytest.approx(-(far * np.log(0.125) - far * np.log(0.5)) / 3)
     assert losses["value_loss"].item() == pytest.approx(0.5 * (1 + 4) / 3)
+
+
+def test_advantages_are_normalized_over_all_processes_by_hand():
+    """One has 2 and 6, the other 10: together their mean is 6 and their deviation sqrt(32 / 3)."""
+    mine, mask = torch.tensor([[2.0], [torch.nan], [6.0]]), torch.tensor([[True], [False], [True]])
+    others = torch.tensor([1.0, 10.0, 100.0])
+    normal = normalize(mine, mask, lambda moments: moments + others)
+    assert normal[mask].tolist() == pytest.approx([-4 / (32 / 3) ** 0.5, 0])
 
 
 def test_equal_advantages_have_no_policy_gradient():

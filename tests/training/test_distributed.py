@@ -105,7 +105,7 @@ def test_processes_that_cannot_train_together_say_why(tmp_path):
 
 
 def test_processes_are_equal_to_the_bit_after_every_update(tmp_path):
-    config = replace(EXPLORE, replay_batches=1, objective=replace(EXPLORE.objective, normalize_advantages=False))
+    config = replace(EXPLORE, replay_batches=1, objective=replace(EXPLORE.objective, normalize_advantages=True))
     (tmp_path / "training.json").write_text(to_json(config))
     run_two_processes("compare", str(tmp_path))
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
@@ -232,7 +232,7 @@ def compare(group: Group, out: Path) -> None:
     weights |= {"em/policy_loss": 1.0, "em/value_loss": 0.5, "em/entropy": -0.01}
     gradients = []
     for its, games in ((Group(), torch.arange(4)), (group, torch.arange(2) + 2 * group.rank)):
-        alone.group, part = its, rollout.games(games)
+        alone.group, alone.learner.total, part = its, its.total, rollout.games(games)
         alone.backward("play", alone.learner(part)[0], weights, part)
         gradients.append(torch.cat([p.grad.flatten() for p in alone.agent.parameters() if p.grad is not None]))
     alone.close()

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
 from guides import follow, run_in
+
+pytestmark = pytest.mark.slow
 
 TINY = (
     "--scenes", "FloorPlan401", "--copies", "2", "--unroll-length", "4", "--minibatch-games", "2", "--updates", "1",

@@ -196,6 +196,7 @@ def test_minibatches_free_what_they_took_and_leave_the_rest(chest, monkeypatch, 
             buffer.add(collector.collect(2))
 
 
+@pytest.mark.slow
 def test_hindsight_happens_in_whole_games_whose_rollouts_are_shorter_than_manipulations():
     config = TrainConfig.preset(
         "demo", task="cache", scenes=("FloorPlan401",), copies=4, unroll_length=3, minibatch_games=4, replay_batches=0,

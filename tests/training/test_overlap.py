@@ -62,7 +62,7 @@ def test_an_error_in_the_background_is_raised_where_its_result_is_taken():
     background.close()
 
 
-@pytest.mark.parametrize("config", [TINY, WHOLE], ids=["explore", "whole games"])
+@pytest.mark.parametrize("config", [TINY, pytest.param(WHOLE, marks=pytest.mark.slow)], ids=["explore", "whole games"])
 def test_as_much_is_learned_from_as_many_rollouts(config):
     steps, rows = {}, {}
     for overlap in (False, True):

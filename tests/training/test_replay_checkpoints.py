@@ -43,7 +43,7 @@ def explored(tmp_path_factory):
     return train_to_end(Run.begin(tmp_path_factory.mktemp("runs") / "explored", EXPLORE))
 
 
-@pytest.mark.parametrize("config", [EXPLORE, CACHE], ids=["explore", "cache"])
+@pytest.mark.parametrize("config", [EXPLORE, pytest.param(CACHE, marks=pytest.mark.slow)], ids=["explore", "cache"])
 def test_the_replay_buffer_survives_a_checkpoint(config, explored, tmp_path):
     """Batches of four from a buffer of forty, in use before and after the checkpoint; one pass spans it."""
     folder = explored if config == EXPLORE else train_to_end(Run.begin(tmp_path / "uninterrupted", config))

@@ -105,7 +105,7 @@ def steps_of(trainer: Trainer) -> dict[str, list[int]]:
     return counts
 
 
-@pytest.mark.parametrize("config", [EXPLORE, CACHE], ids=["explore", "cache"])
+@pytest.mark.parametrize("config", [EXPLORE, pytest.param(CACHE, marks=pytest.mark.slow)], ids=["explore", "cache"])
 def test_the_shadow_takes_as_many_updates_on_the_same_images_and_changes_nothing_of_the_agent(config, monkeypatch):
     images: dict[str, list[torch.Tensor]] = {"agent": [], "shadow": []}
     trainer, kinds, labels = Trainer(config), set(), {}

@@ -559,6 +559,7 @@ def test_configs_round_trip_through_json():
         TrainConfig.preset("nothing")
 
 
+@pytest.mark.slow
 def test_workers_do_not_run_a_plain_script_again(tmp_path):
     """Spawned processes would import the main script; one without a `__main__` guard would start workers itself."""
     script = tmp_path / "script.py"

@@ -81,7 +81,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.fixture(scope="module", params=["chromium", "firefox"])
+@pytest.fixture(scope="module", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)])
 def browser(request, tmp_path_factory):
     from browser_helpers import running_browser
 

@@ -88,6 +88,7 @@ def test_whole_requests_and_sockets_outlive_the_time_limits(hasty):
             assert one.act("RotateLeft")["steps"] == steps
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_disconnected(tmp_path):
     """An HTTP client that asks for more than buffers hold, and a WebSocket that ignores the seeker it watches."""
     limits = Limits(send_seconds=1.0)

@@ -48,7 +48,7 @@ MESSAGES = st.one_of(
         },
     ).map(json.dumps),
 )  # fmt: skip
-RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

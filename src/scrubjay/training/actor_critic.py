@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import torch
@@ -21,6 +21,8 @@ Metrics = dict[str, torch.Tensor]
 """Detached scalar diagnostics by name: `em/approx_kl`."""
 Weights = dict[str, float]
 """Loss name -> weight in the total."""
+Total = Callable[[torch.Tensor], torch.Tensor]
+"""Adds a tensor up over processes."""
 MIN_STD = 1e-6
 """Advantages are divided by at least this."""
 MIN_VARIANCE = 1e-12
@@ -64,13 +66,14 @@ class ActorCriticObjective:
         advantages: torch.Tensor,
         mask: torch.Tensor,
         old_log_probs: torch.Tensor,
+        total: Total | None = None,
     ) -> tuple[Losses, Metrics]:
         """`actor_critic_losses` of one stage. Updates its running norm of returns, whose scale the value loss has."""
         returns = advantages + values.detach()
         return_norm.update(returns[..., None], mask)
         return actor_critic_losses(
             logits, values, actions, advantages, returns, mask, old_log_probs, self.clip_coef,
-            self.normalize_advantages, return_norm.std,
+            self.normalize_advantages, return_norm.std, total,
         )  # fmt: skip
 
 
@@ -137,6 +140,19 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(log_probs.exp() * log_probs.masked_fill(log_probs == -torch.inf, 0)).sum(-1)
 
 
+def normalize(values: torch.Tensor, mask: torch.Tensor, total: Total | None = None) -> torch.Tensor:
+    """Values with mean 0 and standard deviation 1 where `mask`; elsewhere they may be anything.
+
+    With `total`, over all processes' values.
+    """
+    inside = torch.where(mask, values, torch.zeros_like(values)).double()
+    moments = torch.stack([mask.sum().double(), inside.sum(), (inside**2).sum()])
+    count, first, second = (moments if total is None else total(moments)).unbind()
+    mean = first / count.clamp(min=1)
+    std = (second / count.clamp(min=1) - mean**2).clamp(min=MIN_STD**2).sqrt()
+    return ((values - mean) / std).to(values.dtype)
+
+
 def variance(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The variance of values where `mask`; 0 where it is empty."""
     return mean_where((values - mean_where(values, mask)) ** 2, mask)
@@ -160,11 +176,13 @@ def actor_critic_losses(
     clip_coef: float = 0.0,
     normalize_advantages: bool = False,
     return_scale: torch.Tensor | float = 1.0,
+    total: Total | None = None,
 ) -> tuple[Losses, Metrics]:
     """Policy loss, value loss and entropy, each a mean over the steps in `mask` (T, B); and diagnostics.
 
     With `clip_coef` PPO's clipped loss against the log-probabilities `old_log_probs` (T, B) that actions were sampled
     with, else the plain policy gradient. The value loss is half the squared error, in units of `return_scale`.
+    `normalize_advantages` does so over all processes' steps if `total` adds them up.
     """
     log_probs = log_prob(logits, torch.where(mask, actions, logits.argmax(-1)))
     advantages, returns = advantages.detach(), returns.detach()
@@ -173,8 +191,7 @@ def actor_critic_losses(
         "advantage_std": variance(advantages, mask).sqrt(),
     }
     if normalize_advantages:
-        advantages = advantages - mean_where(advantages, mask)
-        advantages = advantages / mean_where(advantages**2, mask).sqrt().clamp(min=MIN_STD)
+        advantages = normalize(advantages, mask, total)
     if clip_coef:
         assert old_log_probs is not None
         ratio = torch.where(mask, log_probs - old_log_probs, torch.zeros_like(log_probs)).exp()

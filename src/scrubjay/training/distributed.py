@@ -40,6 +40,10 @@ class Group:
     def average(self, tensors: Sequence[torch.Tensor]) -> None:
         """Averages tensors over processes, in place."""
 
+    def total(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum of a tensor over processes."""
+        return tensor
+
     def average_norms(self, norms: Sequence[RunningNorm]) -> None:
         """Merges the running statistics of all processes."""
 
@@ -95,6 +99,11 @@ class TorchGroup(Group):
     def average(self, tensors: Sequence[torch.Tensor]) -> None:
         # One message for all of them: each costs the network's latency.
         self._at_once(tensors, lambda flat: (distributed.all_reduce(flat), flat.div_(self.size)))
+
+    def total(self, tensor: torch.Tensor) -> torch.Tensor:
+        tensor = tensor.clone()
+        distributed.all_reduce(tensor)
+        return tensor
 
     def average_norms(self, norms: Sequence[RunningNorm]) -> None:
         own = [norm.mean.clone() for norm in norms]

@@ -90,8 +90,11 @@ class Trainer:
         self.whole_games = config.task == "cache"
         # The manipulations of whole games are trained as whole episodes, which rollouts seldom hold.
         stages = {Stage.EM, Stage.S} if self.whole_games else set(ROLLOUT_STAGES)
-        self.learner = Learner(self.agent, config.objective, stages)
-        self.manipulation = Learner(self.agent, config.objective, {Stage.OM}, shared=False)
+        # On GPUs each process normalizes its own advantages: its minibatches are large, and processes do not capture
+        # their graphs, which would wait for each other here, at the same steps.
+        total = self.group.total if device == "cpu" and self.group.size > 1 else None
+        self.learner = Learner(self.agent, config.objective, stages, total=total)
+        self.manipulation = Learner(self.agent, config.objective, {Stage.OM}, shared=False, total=total)
         self.manipulations: ManipulationBuffer | None = None
         self.stages: frozenset[int] | None = None
         """The stages that rollouts may have, where that differs from rollout to rollout."""
@@ -103,7 +106,7 @@ class Trainer:
         if config.shadow_classifier:
             self.shadow = ShadowClassifier(self.agent.encoder, config.agent, config.seed).to(device)
         self.shadow_means = MeanMetrics()
-        self.hiding = HidingLearner(self.agent, config.hiding)
+        self.hiding = HidingLearner(self.agent, config.hiding, total)
         self.optimizers = make_optimizers(self.agent, config, self.shadow)
         self.progress = Progress()
         self.weight = weight_of(self.whole_config, self.group.rank, self.group.size)

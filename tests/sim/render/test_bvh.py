@@ -123,6 +123,7 @@ def test_rows_are_allocated_and_freed():
     assert rows.allocate(20000) == second and len(rows) == size
 
 
+@pytest.mark.slow
 def test_swapping_rooms_leaks_nothing():
     """A hundred swaps leave no more textures, materials and rows than the first few."""
     rooms = [build_room(f"foyer-{seed}") for seed in range(4)]
