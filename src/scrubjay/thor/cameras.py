@@ -23,6 +23,11 @@ def agent_camera(agent: SceneAgent) -> tuple[np.ndarray, np.ndarray]:
     return cameras(agent.position, np.asarray(agent.rotation), np.asarray(agent.standing), agent.horizon)
 
 
+def view_of(agent: SceneAgent) -> tuple[object, ...]:
+    """What decides what an agent's camera shows of a scene."""
+    return agent.position.tobytes(), agent.rotation, agent.horizon, agent.standing, agent.field_of_view
+
+
 def free_camera(camera: SceneCamera) -> tuple[np.ndarray, np.ndarray]:
     """As `agent_camera`. Unity rolls first, then pitches, then yaws; a positive roll lifts the right side."""
     pitch, yaw, roll = camera.rotation
@@ -37,16 +42,27 @@ class SceneRenderer:
         self.things, self.width, self.height = things, width, height
         _, self._gl = make_context(width, height)
         self._room = RoomContext(things.compiled, width, height, data=things.data)
+        self._aimed: object = None
+        """What the camera points at, and the state that the room was in."""
+        self._last: tuple[object, Pictures | None] = None, None
+        """What an agent saw last. Many actions fail, and change nothing."""
 
     def resize(self, width: int, height: int) -> None:
         check_fork()
         self._gl.make_current()
         self._room.resize(width, height)
         self.width, self.height = width, height
+        self._aimed, self._last = None, (None, None)
 
     def see(self, agent: SceneAgent, kinds: Collection[str], others: Sequence[SceneAgent] = ()) -> Pictures:
         """An agent's pictures, in which it sees others; they are no things, so their pixels have no ids."""
-        return self._draw(*agent_camera(agent), agent.field_of_view, kinds, others)
+        self.things.update()
+        bodies = [view_of(other) for other in others]
+        state = self.things.version, self.things.left_out, view_of(agent), bodies, frozenset(kinds)
+        if state != self._last[0]:
+            self._last = state, self._draw(*agent_camera(agent), agent.field_of_view, kinds, others)
+        assert self._last[1] is not None
+        return self._last[1]
 
     def see_coarsely(self, agent: SceneAgent, width: int, height: int) -> tuple[np.ndarray, np.ndarray]:
         """Ids and depth in a picture of a size of its own, at most that of the scene's."""
@@ -70,6 +86,8 @@ class SceneRenderer:
         cull_backfaces: bool = False,
     ) -> Pictures:
         room = self._aim(eye, matrix, extent, orthographic, cull_backfaces)
+        if agents:
+            self._aimed = None
         for agent in agents:
             room.add_body(agent.position, BODY_RADIUS, agent_camera(agent)[0][2] + ABOVE_EYES)
         rgb = room.colors().copy()
@@ -93,8 +111,11 @@ class SceneRenderer:
         check_fork()
         self._gl.make_current()
         self.things.update()
+        state = self.things.version, self.things.left_out, eye.tobytes(), matrix.tobytes(), extent, orthographic
         self._room.scene.flags[mujoco.mjtRndFlag.mjRND_CULL_FACE] = cull_backfaces
-        self._room.point(eye, matrix, extent, orthographic=orthographic)
+        if state != self._aimed:
+            self._room.point(eye, matrix, extent, orthographic=orthographic)
+            self._aimed = state
         return self._room
 
     def _normals(self, eye: np.ndarray, matrix: np.ndarray, extent: float, orthographic: bool) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from scrubjay.sim.compile import SOLID
 from scrubjay.sim.pose import in_view, reach
 from scrubjay.sim.render.opengl import LEFT_OUT, pixel_rays
-from scrubjay.thor.cameras import SceneRenderer, agent_camera
+from scrubjay.thor.cameras import SceneRenderer, agent_camera, view_of
 from scrubjay.thor.receptacles import Receptacles
 from scrubjay.thor.scene_state import SceneAgent
 from scrubjay.thor.things import Things
@@ -40,15 +40,22 @@ class Sight:
         self._geom, self._local = np.concatenate(geom), np.concatenate(local)
         self._thing = np.concatenate(thing)
         self._version, self._points = -1, np.zeros_like(self._local)
+        self._last: tuple[object, set[int]] = None, set()
+        """What was visible last, and from where."""
         self._layout: object = None
         self._in_closed: list[int] = []
 
     def visible(self, agent: SceneAgent, distance: float, renderer: SceneRenderer) -> set[int]:
         """Things of which an agent sees a point within a distance of its vertical axis."""
-        aspect = renderer.width / renderer.height
-        height = min(PICTURE, renderer.height)
-        seen = self._in_picture(agent, distance, renderer, max(int(height * aspect), 1), height)
-        return seen | self._by_rays(agent, distance, aspect, seen)
+        self.things.update()
+        where = (*view_of(agent), distance, renderer.width, renderer.height)
+        state = self.things.version, self.things.layout, self.things.left_out, where
+        if state != self._last[0]:
+            aspect = renderer.width / renderer.height
+            height = min(PICTURE, renderer.height)
+            seen = self._in_picture(agent, distance, renderer, max(int(height * aspect), 1), height)
+            self._last = state, seen | self._by_rays(agent, distance, aspect, seen)
+        return self._last[1].copy()
 
     def _in_picture(
         self, agent: SceneAgent, distance: float, renderer: SceneRenderer, width: int, height: int
@@ -63,7 +70,6 @@ class Sight:
     def _by_rays(self, agent: SceneAgent, distance: float, aspect: float, found: set[int]) -> set[int]:
         """What else is visible than what was found already."""
         things = self.things
-        things.update()
         self._update()
         eye, matrix = agent_camera(agent)
         points = self._points
