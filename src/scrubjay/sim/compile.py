@@ -214,6 +214,8 @@ class _Compiler:
         self.spec = _empty_spec(room)
         self.painter = Painter(self.spec, room, floor, looks) if looks else None
         self.thing_of_geom: dict[str, int] = {}
+        self.surfaces: list[tuple[str, mujoco.MjsBody, dict[str, Any]]] = []
+        """Materials, bodies, and the geoms to add to them."""
         self.moving: dict[tuple[int, int], tuple[mujoco.MjsBody, str]] = {}
         """Bodies of the moving parts and their names, by thing and number."""
         self.volumes: list[tuple[int, str, np.ndarray, np.ndarray, np.ndarray]] = []
@@ -240,6 +242,9 @@ class _Compiler:
         loose = [self._goal(len(self.room.things) + i, kind) for i, kind in enumerate(GOALS)]
         if add_loose:
             loose.append(add_loose())
+        # OpenGL draws geoms in their order, and takes its time to change textures.
+        for _, body, geom in sorted(self.surfaces, key=lambda surface: surface[0]):
+            body.add_geom(**geom)
         model = self.spec.compile()
         return self._read(model, loose)
 
@@ -285,10 +290,8 @@ class _Compiler:
                 uservert=(whole.vertices @ turn.T + position).ravel(), usernormal=(whole.normals @ turn.T).ravel(),
                 usertexcoord=whole.uv.ravel(), userface=whole.faces.ravel(),
             )  # fmt: skip
-            body.add_geom(
-                name=name, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name, material=material, group=group,
-                contype=0, conaffinity=0, mass=0,
-            )  # fmt: skip
+            geom = {"name": name, "type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name, "material": material}
+            self.surfaces.append((material, body, {**geom, "group": group, "contype": 0, "conaffinity": 0, "mass": 0}))
             self.thing_of_geom[name] = index
 
     def _draw_rigid(self, body, body_name: str, index: int, placement: Placement, group: int) -> None:
