@@ -17,6 +17,7 @@ from scrubjay.training.actor_critic import (
     explained_variance,
     mean_where,
     normalize,
+    over_processes,
     total_loss,
 )
 from scrubjay.training.hiding_learner import HidingObjective
@@ -128,8 +129,20 @@ def test_advantages_are_normalized_over_all_processes_by_hand():
     """One has 2 and 6, the other 10: together their mean is 6 and their deviation sqrt(32 / 3)."""
     mine, mask = torch.tensor([[2.0], [torch.nan], [6.0]]), torch.tensor([[True], [False], [True]])
     others = torch.tensor([1.0, 10.0, 100.0])
-    normal = normalize(mine, mask, lambda moments: moments + others)
+    with over_processes(lambda moments: moments + others):
+        normal = normalize(mine, mask)
     assert normal[mask].tolist() == pytest.approx([-4 / (32 / 3) ** 0.5, 0])
+
+
+def test_the_average_of_processes_means_is_the_mean_of_all():
+    """One has 2 and 6, the other 10: their mean is 6; of at least five, 18 / 5."""
+    parts = [torch.tensor([2.0, torch.nan, 6.0]), torch.tensor([torch.nan, 10.0, torch.nan])]
+    total = lambda counts: torch.tensor([3, 2])  # noqa: E731
+    for min_count, expected in ((1, 6.0), (5, 18 / 5)):
+        with over_processes(total):
+            means = [mean_where(part, ~part.isnan(), min_count).item() for part in parts]
+        assert sum(means) / 2 == pytest.approx(expected)
+    assert mean_where(parts[0], ~parts[0].isnan()).item() == 4
 
 
 def test_equal_advantages_have_no_policy_gradient():

@@ -20,6 +20,7 @@ from scrubjay.agent.normalization import RunningNorm
 from scrubjay.errors import ClusterError, TrainingError
 from scrubjay.game.actions import action_index
 from scrubjay.training import distributed, rendezvous
+from scrubjay.training.actor_critic import over_processes
 from scrubjay.training.class_labels import CLASSES
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.distributed import Group, digest, make_group
@@ -228,12 +229,12 @@ def compare(group: Group, out: Path) -> None:
     config = from_json((out / "training.json").read_text())
     alone = Trainer(replace(config, scenes=SCENES), "cpu")
     rollout = alone.start_segment()[0].collect(config.unroll_length)
-    weights = dict.fromkeys(alone.learner.weights(rollout), 0.0)
-    weights |= {"em/policy_loss": 1.0, "em/value_loss": 0.5, "em/entropy": -0.01}
+    weights = alone.learner.weights(rollout)
     gradients = []
     for its, games in ((Group(), torch.arange(4)), (group, torch.arange(2) + 2 * group.rank)):
-        alone.group, alone.learner.total, part = its, its.total, rollout.games(games)
-        alone.backward("play", alone.learner(part)[0], weights, part)
+        alone.group, part = its, rollout.games(games)
+        with over_processes(its.total):
+            alone.backward("play", alone.learner(part)[0], weights, part)
         gradients.append(torch.cat([p.grad.flatten() for p in alone.agent.parameters() if p.grad is not None]))
     alone.close()
     trainer = Trainer(config, "cpu", group)

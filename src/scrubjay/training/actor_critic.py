@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated
 
 import torch
@@ -23,6 +25,7 @@ Weights = dict[str, float]
 """Loss name -> weight in the total."""
 Total = Callable[[torch.Tensor], torch.Tensor]
 """Adds a tensor up over processes."""
+_total: ContextVar[Total | None] = ContextVar("total", default=None)
 MIN_STD = 1e-6
 """Advantages are divided by at least this."""
 MIN_VARIANCE = 1e-12
@@ -66,14 +69,13 @@ class ActorCriticObjective:
         advantages: torch.Tensor,
         mask: torch.Tensor,
         old_log_probs: torch.Tensor,
-        total: Total | None = None,
     ) -> tuple[Losses, Metrics]:
         """`actor_critic_losses` of one stage. Updates its running norm of returns, whose scale the value loss has."""
         returns = advantages + values.detach()
         return_norm.update(returns[..., None], mask)
         return actor_critic_losses(
             logits, values, actions, advantages, returns, mask, old_log_probs, self.clip_coef,
-            self.normalize_advantages, return_norm.std, total,
+            self.normalize_advantages, return_norm.std,
         )  # fmt: skip
 
 
@@ -119,13 +121,33 @@ def compute_gae(
     return torch.stack(advantages[::-1])
 
 
+@contextmanager
+def over_processes(total: Total | None) -> Iterator[None]:
+    """Means and deviations of losses within are those of all processes, which compute the same ones, if there are many.
+
+    Gradients are averaged over processes, and the average of means is not the mean where each has another number of
+    steps; and a few steps' advantages deviate less than those of all.
+    """
+    token = _total.set(total)
+    try:
+        yield
+    finally:
+        _total.reset(token)
+
+
 def mean_where(values: torch.Tensor, mask: torch.Tensor, min_count: int = 1) -> torch.Tensor:
     """The mean of values where `mask`; 0 where it is empty. Masked-out values may be anything, NaN too.
 
-    The sum is divided by at least `min_count`, so that fewer values weigh less.
+    The sum is divided by at least `min_count`, so that fewer values weigh less. `over_processes`, what all of them get
+    averages to the mean of all their values.
     """
-    count = mask.sum().clamp(min=min_count)
-    return torch.where(mask, values, torch.zeros_like(values)).sum() / count
+    count, total = mask.sum(), _total.get()
+    if total is None:
+        share = count.clamp(min=min_count)
+    else:
+        every, processes = total(torch.stack([count, torch.ones_like(count)])).unbind()
+        share = every.clamp(min=min_count) / processes
+    return torch.where(mask, values, torch.zeros_like(values)).sum() / share
 
 
 def log_prob(logits: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
@@ -140,13 +162,11 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(log_probs.exp() * log_probs.masked_fill(log_probs == -torch.inf, 0)).sum(-1)
 
 
-def normalize(values: torch.Tensor, mask: torch.Tensor, total: Total | None = None) -> torch.Tensor:
-    """Values with mean 0 and standard deviation 1 where `mask`; elsewhere they may be anything.
-
-    With `total`, over all processes' values.
-    """
+def normalize(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Values with mean 0 and standard deviation 1 where `mask`; elsewhere they may be anything."""
     inside = torch.where(mask, values, torch.zeros_like(values)).double()
     moments = torch.stack([mask.sum().double(), inside.sum(), (inside**2).sum()])
+    total = _total.get()
     count, first, second = (moments if total is None else total(moments)).unbind()
     mean = first / count.clamp(min=1)
     std = (second / count.clamp(min=1) - mean**2).clamp(min=MIN_STD**2).sqrt()
@@ -176,13 +196,11 @@ def actor_critic_losses(
     clip_coef: float = 0.0,
     normalize_advantages: bool = False,
     return_scale: torch.Tensor | float = 1.0,
-    total: Total | None = None,
 ) -> tuple[Losses, Metrics]:
     """Policy loss, value loss and entropy, each a mean over the steps in `mask` (T, B); and diagnostics.
 
     With `clip_coef` PPO's clipped loss against the log-probabilities `old_log_probs` (T, B) that actions were sampled
     with, else the plain policy gradient. The value loss is half the squared error, in units of `return_scale`.
-    `normalize_advantages` does so over all processes' steps if `total` adds them up.
     """
     log_probs = log_prob(logits, torch.where(mask, actions, logits.argmax(-1)))
     advantages, returns = advantages.detach(), returns.detach()
@@ -191,7 +209,7 @@ def actor_critic_losses(
         "advantage_std": variance(advantages, mask).sqrt(),
     }
     if normalize_advantages:
-        advantages = normalize(advantages, mask, total)
+        advantages = normalize(advantages, mask)
     if clip_coef:
         assert old_log_probs is not None
         ratio = torch.where(mask, log_probs - old_log_probs, torch.zeros_like(log_probs)).exp()

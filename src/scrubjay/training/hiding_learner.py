@@ -29,7 +29,6 @@ from scrubjay.training.actor_critic import (
     Discount,
     Losses,
     Metrics,
-    Total,
     Weight,
     Weights,
     compute_gae,
@@ -120,9 +119,8 @@ def hiding_batch(games: FinishedBatch, percentile: torch.Tensor) -> HidingBatch:
 class HidingLearner:
     """An agent and its objective of hiding."""
 
-    def __init__(self, agent: Agent, objective: HidingObjective, total: Total | None = None) -> None:
-        """`total`: advantages are normalized over what it adds up."""
-        self.agent, self.objective, self.total = agent, objective, total
+    def __init__(self, agent: Agent, objective: HidingObjective) -> None:
+        self.agent, self.objective = agent, objective
 
     def oh_losses(self, games: HidingBatch, early: bool) -> tuple[Losses, Metrics]:
         """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics."""
@@ -138,9 +136,8 @@ class HidingLearner:
             reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda, truncated
         )
         parts, metrics = o.stage_losses(
-            self.agent.heads[Stage.OH].return_norm, logits, values, action, advantages, mask, hid.log_probs.T,
-            self.total,
-        )  # fmt: skip
+            self.agent.heads[Stage.OH].return_norm, logits, values, action, advantages, mask, hid.log_probs.T
+        )
         metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
         tried, landed = recall_targets(hid)
         recalled = self.agent.recall_placements(step.dirs.flat).float()

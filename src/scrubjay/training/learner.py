@@ -19,7 +19,6 @@ from scrubjay.training.actor_critic import (
     ActorCriticObjective,
     Losses,
     Metrics,
-    Total,
     Weight,
     Weights,
     compute_gae,
@@ -92,20 +91,11 @@ class Learner(nn.Module):
     """An agent and its objective."""
 
     def __init__(
-        self,
-        agent: Agent,
-        objective: Objective,
-        stages: Set[int] = frozenset(ROLLOUT_STAGES),
-        shared: bool = True,
-        total: Total | None = None,
+        self, agent: Agent, objective: Objective, stages: Set[int] = frozenset(ROLLOUT_STAGES), shared: bool = True
     ) -> None:
-        """`stages`: those that are trained; `shared`: so are the losses that all stages share, on all steps.
-
-        `total`: advantages are normalized over what it adds up.
-        """
+        """`stages`: those that are trained; `shared`: so are the losses that all stages share, on all steps."""
         super().__init__()
         self.agent, self.objective, self.stages, self.shared = agent, objective, frozenset(stages), shared
-        self.total = total
 
     def weights(self, rollout: Rollout) -> Weights:
         """Loss name -> weight of a rollout's losses."""
@@ -161,7 +151,6 @@ class Learner(nn.Module):
                 advantages,
                 its_own,
                 rollout.log_probs,
-                self.total,
             )
             if o.openable:
                 its_losses["openable"] = losses.openable(

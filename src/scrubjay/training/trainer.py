@@ -37,7 +37,7 @@ from scrubjay.sim.build import build_rooms
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.physics_pool import PhysicsProcesses
 from scrubjay.sim.world import World
-from scrubjay.training.actor_critic import Losses, Metrics, Weights, prefixed, total_loss
+from scrubjay.training.actor_critic import Losses, Metrics, Weights, over_processes, prefixed, total_loss
 from scrubjay.training.class_labels import CLASSES
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
@@ -90,11 +90,8 @@ class Trainer:
         self.whole_games = config.task == "cache"
         # The manipulations of whole games are trained as whole episodes, which rollouts seldom hold.
         stages = {Stage.EM, Stage.S} if self.whole_games else set(ROLLOUT_STAGES)
-        # On GPUs each process normalizes its own advantages: its minibatches are large, and processes do not capture
-        # their graphs, which would wait for each other here, at the same steps.
-        total = self.group.total if device == "cpu" and self.group.size > 1 else None
-        self.learner = Learner(self.agent, config.objective, stages, total=total)
-        self.manipulation = Learner(self.agent, config.objective, {Stage.OM}, shared=False, total=total)
+        self.learner = Learner(self.agent, config.objective, stages)
+        self.manipulation = Learner(self.agent, config.objective, {Stage.OM}, shared=False)
         self.manipulations: ManipulationBuffer | None = None
         self.stages: frozenset[int] | None = None
         """The stages that rollouts may have, where that differs from rollout to rollout."""
@@ -106,10 +103,13 @@ class Trainer:
         if config.shadow_classifier:
             self.shadow = ShadowClassifier(self.agent.encoder, config.agent, config.seed).to(device)
         self.shadow_means = MeanMetrics()
-        self.hiding = HidingLearner(self.agent, config.hiding, total)
+        self.hiding = HidingLearner(self.agent, config.hiding)
         self.optimizers = make_optimizers(self.agent, config, self.shadow)
         self.progress = Progress()
-        self.weight = weight_of(self.whole_config, self.group.rank, self.group.size)
+        # On GPUs each process has means of its own: its minibatches are large, and processes do not capture their
+        # graphs, in which they would wait for each other, at the same steps.
+        self.total = self.group.total if device == "cpu" and self.group.size > 1 else None
+        self.weight = 1.0 if self.total else weight_of(self.whole_config, self.group.rank, self.group.size)
         self.graphs: dict[str, CudaGraphLearner] = {}
         """By what is learned; see `_play_step`."""
         self.finite = FiniteCheck()
@@ -295,13 +295,14 @@ class Trainer:
 
     def _learn(self, rollout: Rollout, collector: Collector, replay: Replay | None) -> dict[str, float]:
         """All optimizer steps that follow a rollout; mean losses and diagnostics."""
-        metrics = self.train_rollout(rollout)
-        if self.manipulations is not None:
-            metrics |= self.train_manipulations(self.manipulations)
-        if collector.hiding_buffers:
-            metrics |= self.train_hiding(collector)
-        if replay is not None:
-            metrics |= self.train_dynamics(replay)
+        with over_processes(self.total):
+            metrics = self.train_rollout(rollout)
+            if self.manipulations is not None:
+                metrics |= self.train_manipulations(self.manipulations)
+            if collector.hiding_buffers:
+                metrics |= self.train_hiding(collector)
+            if replay is not None:
+                metrics |= self.train_dynamics(replay)
         self.finite.check()
         metrics |= self.shadow_means.means()
         self.shadow_means = MeanMetrics()
