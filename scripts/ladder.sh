@@ -4,14 +4,20 @@
 #
 #   scripts/ladder.sh START DATA OUT MINUTES [further flags of `scrubjay train cache`]
 #
-# START: a run or weights. DATA: a folder with spots/ and placements/ (scrubjay spots, scrubjay placements).
+# START: a run or weights; or - to learn to explore first, for another EXPLORE minutes (8). DATA: a folder with spots/ and placements/ (scrubjay spots, scrubjay placements).
 set -euo pipefail
-[ $# -ge 4 ] || { sed -n '2,8p' "$0"; exit 2; }
+[ $# -ge 4 ] || { sed -n '2,9p' "$0"; exit 2; }
 start=$1 data=$2 out=$3 minutes=$4
 shift 4
 device=${DEVICE:-cuda}
-scrubjay() { python3 -m scrubjay "$@"; }
+scrubjay() { "${PYTHON:-python3}" -m scrubjay "$@"; }
 mkdir -p "$out"
+
+if [ "$start" = - ]; then
+  start=$out/explore
+  [ -e "$start/run.json" ] || scrubjay train explore --validation-games 0 --checkpoint-interval 50 --overlap \
+    --device "$device" --minutes "${EXPLORE:-8}" --out "$start" ${EXPLORE_FLAGS:-}
+fi
 
 if [ -e "$out/run/run.json" ]; then
   scrubjay train --resume "$out/run" --minutes "$minutes"
