@@ -77,7 +77,7 @@ def wait_for(condition, agent: subprocess.Popen, out: Path) -> None:
 
 
 def logs(out: Path) -> str:
-    return "\n".join(path.read_text()[-3000:] for path in sorted(out.parent.glob("*.log")))
+    return "\n".join(path.read_text()[-8000:] for path in sorted(out.parent.glob("*.log")))
 
 
 def assert_complete(out: Path, updates: int) -> None:
