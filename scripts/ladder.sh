@@ -4,9 +4,10 @@
 #
 #   scripts/ladder.sh START DATA OUT MINUTES [further flags of `scrubjay train cache`]
 #
-# START: a run or weights; or - to learn to explore first, for another EXPLORE minutes (8). DATA: a folder with spots/ and placements/ (scrubjay spots, scrubjay placements).
+# START: a run or weights; or - to learn to explore first, for another EXPLORE minutes (8). DATA: a folder with spots/ and
+# placements/, such as the one in data/skills.tar.gz.
 set -euo pipefail
-[ $# -ge 4 ] || { sed -n '2,9p' "$0"; exit 2; }
+[ $# -ge 4 ] || { sed -n '2,8p' "$0"; exit 2; }
 start=$1 data=$2 out=$3 minutes=$4
 shift 4
 device=${DEVICE:-cuda}
