@@ -4,8 +4,8 @@
 #
 #   scripts/ladder.sh START DATA OUT MINUTES [further flags of `scrubjay train cache`]
 #
-# START: a run or weights; or - to learn to explore first, for another EXPLORE minutes (8). DATA: a folder with spots/ and
-# placements/, such as the one in data/skills.tar.gz.
+# START: a run or weights; or - to learn to explore first, for another EXPLORE minutes (8) with EXPLORE_FLAGS. DATA: a folder
+# with spots/ and placements/, such as the one in data/skills.tar.gz.
 set -euo pipefail
 [ $# -ge 4 ] || { sed -n '2,8p' "$0"; exit 2; }
 start=$1 data=$2 out=$3 minutes=$4

@@ -162,20 +162,24 @@ def entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(log_probs.exp() * log_probs.masked_fill(log_probs == -torch.inf, 0)).sum(-1)
 
 
+def mean_and_variance(values: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of values where `mask`, those of all processes; 0 where it is empty."""
+    inside = torch.where(mask, values, torch.zeros_like(values)).double()
+    sums, total = torch.stack([mask.sum().double(), inside.sum(), (inside**2).sum()]), _total.get()
+    count, first, second = (sums if total is None else total(sums)).unbind()
+    mean = first / count.clamp(min=1)
+    return mean, (second / count.clamp(min=1) - mean**2).clamp(min=0)
+
+
 def normalize(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Values with mean 0 and standard deviation 1 where `mask`; elsewhere they may be anything."""
-    inside = torch.where(mask, values, torch.zeros_like(values)).double()
-    moments = torch.stack([mask.sum().double(), inside.sum(), (inside**2).sum()])
-    total = _total.get()
-    count, first, second = (moments if total is None else total(moments)).unbind()
-    mean = first / count.clamp(min=1)
-    std = (second / count.clamp(min=1) - mean**2).clamp(min=MIN_STD**2).sqrt()
-    return ((values - mean) / std).to(values.dtype)
+    mean, variance = mean_and_variance(values, mask)
+    return ((values - mean) / variance.sqrt().clamp(min=MIN_STD)).to(values.dtype)
 
 
 def variance(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The variance of values where `mask`; 0 where it is empty."""
-    return mean_where((values - mean_where(values, mask)) ** 2, mask)
+    return mean_and_variance(values, mask)[1].to(values.dtype)
 
 
 def explained_variance(values: torch.Tensor, returns: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
