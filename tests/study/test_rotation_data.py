@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from scrubjay.agent.config import SMALL
+from scrubjay.errors import SpotError
 from scrubjay.game.actions import NUMBERS
 from scrubjay.rooms.generate import split, type_of
 from scrubjay.study.dynamic_experiments import rotation_examples
@@ -60,6 +63,19 @@ def test_a_resumed_data_set_equals_an_unbroken_one(data, agent, tmp_path):
     with ProcessWorkers(2) as workers:
         make_rotation_data(tmp_path, agent, SCALE, data.folder / "spots", workers=workers)
     assert SequenceData(tmp_path, "rotation").digest == data.digest
+
+
+def test_scenes_without_spots_are_left_out(data, agent, tmp_path):
+    two = replace(SCALE, scenes=(2, 1))
+    make_rotation_data(tmp_path / "out", agent, two, data.folder / "spots")
+    some = SequenceData(tmp_path / "out", "rotation")
+    assert set(some.index["scene"]) == set(data.index["scene"]) and len(some.facts["blocks"]) == 2 < len(two.names())
+    spots = shutil.copytree(data.folder / "spots", tmp_path / "spots")
+    (test,) = {str(scene) for scene in data.index["scene"] if split(scene) == "test"}
+    (spots / f"{test}-Cup.json").unlink()
+    with pytest.raises(SpotError, match="no hiding spots of bathroom of the test scenes, with Cup, Tomato"):
+        make_rotation_data(tmp_path / "none", agent, SCALE, spots)
+    assert not (tmp_path / "none").exists()
 
 
 def test_examples_are_five_after_the_turn_and_objects_are_held_out(data):

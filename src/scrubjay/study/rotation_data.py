@@ -20,6 +20,7 @@ import torch
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
 from scrubjay.agent.sampling import sample_categorical
+from scrubjay.errors import SpotError
 from scrubjay.game.actions import CLAIM, NOTHING, NUMBERS, Stage
 from scrubjay.game.cache import CacheGame, relative_place
 from scrubjay.game.episode import EpisodeSpec
@@ -41,6 +42,7 @@ from scrubjay.spots.spots import (
     Spots,
     load_spot_files,
     make_spot_files,
+    spots_path,
 )
 from scrubjay.study.blocks import room_of, write_blocks
 from scrubjay.study.dynamic_experiments import LAST_STEP
@@ -104,10 +106,11 @@ def make_rotation_data(
 ) -> None:
     """Makes what a folder lacks, scene by scene; `spots` is a folder of `scrubjay spots`, by default made in it.
 
-    `progress` is told of scenes, and of files of spots if they are made. Without workers, see `make_blocks`.
+    Scenes that `spots` has not all objects of are left out. `progress` is told of scenes, and of files of spots if they
+    are made. Without workers, see `make_blocks`.
     """
     batch = BATCHES[torch.device(device).type]
-    renderer, scenes = resolved(renderer, device), scale.names()
+    renderer, scenes = resolved(renderer, device), scale.names() if spots is None else _with_spots(scale, Path(spots))
     facts = {
         "agent": sha256_of(agent.state_dict()), "renderer": renderer, "spots": scale.spots, "steps": scale.steps,
         "goals": list(scale.goals), "candidates": scale.candidates, "near": scale.near,
@@ -121,7 +124,6 @@ def make_rotation_data(
             scenes, scale.goals, where, lambda done, _: progress(done, before + len(scenes)), scale.candidates,
             workers=workers or HERE,
         )  # fmt: skip
-    agent.to(device).eval()
     items: dict[str, tuple] = dict.fromkeys(scenes, ())
     items |= {name: (name, load_spot_files(where, [name], scale.goals)) for name in missing}
     finish = partial(_block, writer, agent, scale, seed, batch, renderer, device)
@@ -132,6 +134,16 @@ def make_rotation_data(
     write_blocks(writer, room_of, finish, items, tell, workers, device)
 
 
+def _with_spots(scale: RotationScale, folder: Path) -> list[str]:
+    """The scenes that a folder has spots of; SpotError unless some are to train in and some to test in."""
+    scenes = [name for name in scale.names() if all(spots_path(folder, name, one).exists() for one in scale.goals)]
+    for part in ("train", "test"):
+        if part not in map(split, scenes):
+            wanted = f"of {' or '.join(scale.types)} of the {part} scenes, with {', '.join(scale.goals)}"
+            raise SpotError(f"{folder}: no hiding spots {wanted}; make them with `scrubjay spots`")
+    return scenes
+
+
 def _block(
     writer: SequenceWriter, agent: Agent, scale: RotationScale, seed: int, batch: int, renderer: str, device: str,
     room: CompiledRoom, scene: str, files: Sequence[Spots],
@@ -139,6 +151,7 @@ def _block(
     for each in files:
         FILES.check_room(each, room.room)
     easy = [spot for each in files for spot in each.spots[EASY][: scale.spots]]
+    agent.to(device).eval()
     with World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
         return writer.pack(_clips(world, agent, easy, scale, [seed, SCENES.index(scene)], device))
 
