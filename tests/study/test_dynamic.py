@@ -15,7 +15,7 @@ import pytest
 from scrubjay.agent.agent import save_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.cli.main import main
-from scrubjay.errors import DataError
+from scrubjay.errors import DataError, ProbeError
 from scrubjay.game.actions import NUMBERS, Stage
 from scrubjay.study.dynamic import FIELDS, SHUFFLED, DynamicScale, DynamicStudy, headline
 from scrubjay.study.dynamic_experiments import EXPERIMENTS
@@ -73,11 +73,10 @@ def write_tracking(folder: Path) -> SequenceData:
     return SequenceData(folder, "tracking")
 
 
-def write_rotation(folder: Path) -> SequenceData:
+def write_rotation(folder: Path, scenes=(("a", "train"), ("b", "train"), ("c", "test"), ("d", "test"))) -> SequenceData:
     columns = {"scene": "U24", "split": "U10", "pair": "i8", "treatment": "?", "turn": "U5", "found": "i4"}
     writer = SequenceWriter(folder, "rotation", Stage.S, 0, ["all"], columns, {"step": ("int8", ())})
     rng, clips = np.random.default_rng(2), []
-    scenes = ("a", "train"), ("b", "train"), ("c", "test"), ("d", "test")
     for pair, ((scene, split), goal) in enumerate(itertools.product(scenes, ("Cup", "Knife"))):
         for treatment in (True, False):
             frames = images(6, rng, False)
@@ -137,6 +136,7 @@ def test_every_source_has_a_row_for_each_size_and_the_page_shows_them(data, agen
     page = (tmp_path / "index.html").read_text()
     for words in ("71.5 %", "63.4 %", "59.6 %", "0.08 ± 0.02", "A trial.", "Labels shuffled", "was right in"):
         assert words in page
+    assert 'figcaption class="answer"' in page and "is left out" not in page
     charts = {path.name for path in tmp_path.glob("dynamic-*.png")}
     assert {f"dynamic-rotation-{name}.png" for name in ("sizes", "steps", "odds")} < charts
 
@@ -160,6 +160,20 @@ def test_an_interrupted_study_continues_and_equals_an_unbroken_one(part, data, a
     cut.run()
     assert (tmp_path / "cut/dynamic.csv").read_bytes() == (tmp_path / "whole/dynamic.csv").read_bytes()
     assert {path: path.stat().st_mtime_ns for path in before} == before, "what was there is not computed again"
+
+
+@pytest.mark.parametrize("scenes", [(), (("a", "train"), ("b", "train"))])
+def test_a_seeker_that_found_too_little_leaves_out_one_experiment(scenes, data, agents, tmp_path):
+    few = write_rotation(tmp_path / "rotation", scenes)
+    study = DynamicStudy({"contained": data["contained"], "rotation": few}, agents, [], tmp_path / "out", TINY)
+    result = study.run()
+    assert {row["experiment"] for row in read(tmp_path / "out")} == {"contained"} and set(result.left_out) == {
+        "rotation"
+    }
+    write_dynamic_page(tmp_path / "index.html", result, study.data, "A trial.")
+    assert f"Turned away is left out: {result.left_out['rotation']}." in (tmp_path / "index.html").read_text()
+    with pytest.raises(ProbeError, match=f"rotation: {result.left_out['rotation']}"):
+        DynamicStudy({"rotation": few}, agents, [], tmp_path / "alone", TINY).run()
 
 
 def test_features_travel_without_images(data, agents, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from scrubjay.cli.arguments import ALSO_PROCESSES, Natural, PositiveOrNone, WorkerNamesOrNone
-from scrubjay.cli.terminal import open_crew, progress_bar
+from scrubjay.cli.terminal import err, open_crew, progress_bar
 
 
 def space_data(
@@ -59,7 +59,8 @@ def rotation_data(
     Args:
         agent: The seeker: a run, a folder of weights, or random[:SEED].
         out: Folder of the data.
-        spots: Folder of `scrubjay spots`; by default easy spots are made.
+        spots: Folder of `scrubjay spots`, of all scenes or of some, which are then those of the data; by default easy
+            spots are made.
         scale: The paper's 50 scenes, or four, in which the seeker starts in front of the object.
         spots_per_object: Easy spots of each scene and object, at most; by default the scale's (the paper's 20).
         steps: Steps of a search; by default the scale's (the paper's 500).
@@ -136,6 +137,8 @@ def dynamic(
             with record.part("data"):
                 sequences = make_data(out / "data", experiments, seeker, scale, device, made=True, workers=crew)
         study = DynamicStudy(sequences, loaded, others, out, SCALES[scale], device)
+        for name, reason in study.left_out.items():
+            err.print(f"{name} is left out: {reason}", soft_wrap=True, highlight=False, markup=False)
         record.content["facts"]["data"] = {name: each.digest for name, each in sequences.items()}
         with record.part("features"), progress_bar("Features") as progress:
             study.compute_features(progress, crew or HERE)

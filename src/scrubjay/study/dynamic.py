@@ -9,17 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from scrubjay.agent.agent import Agent
-from scrubjay.errors import DataError
+from scrubjay.errors import DataError, ProbeError
 from scrubjay.files import write_atomically
 from scrubjay.study.dynamic_experiments import EXPERIMENTS, SHUFFLED, Examples, Experiment
-from scrubjay.study.dynamic_probe import REPETITIONS, SIZES, Predictions, Probes, Score, mean_score
+from scrubjay.study.dynamic_probe import (
+    REPETITIONS,
+    SIZES,
+    Predictions,
+    Probes,
+    Score,
+    draw_repetitions,
+    mean_score,
+)
 from scrubjay.study.encoders import StudyEncoder, agent_encoder
 from scrubjay.study.feature_files import features_files, features_path
 from scrubjay.study.result_table import table_text
@@ -69,6 +77,8 @@ class Result:
     odds: list[OddsRow]
     predictions: Mapping[str, tuple[Examples, Mapping[str, Sequence[Predictions]]]]
     """By experiment: its examples, and each source's predictions, one for each of its networks."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Experiments whose examples cannot be probed, with the reason."""
 
 
 class DynamicStudy:
@@ -157,12 +167,27 @@ class DynamicStudy:
         write_atomically(self.out / "encoders.json", json.dumps(encoders, indent=1) + "\n")
         write_atomically(self.out / "agents.json", json.dumps(self._agents(), indent=1) + "\n")
         write_atomically(self.out / "dynamic.csv", table_text(rows, FIELDS))
-        return Result(rows, odds, kept)
+        return Result(rows, odds, kept, self.left_out)
 
-    @property
+    @cached_property
     def experiments(self) -> list[Experiment]:
-        """Those whose data there is."""
-        return [one for one in EXPERIMENTS.values() if one.data in self.data]
+        """Those whose data there is, without those that are left out; ProbeError if none remains."""
+        left = [one for one in EXPERIMENTS.values() if one.data in self.data and one.name not in self.left_out]
+        if not left:
+            raise ProbeError("; ".join(f"{name}: {reason}" for name, reason in self.left_out.items()))
+        return left
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """Experiments whose examples cannot be probed, with the reason: a seeker that found too little, for example."""
+        left_out = {}
+        for one in EXPERIMENTS.values():
+            if one.data in self.data:
+                try:
+                    draw_repetitions(one.examples(self.data[one.data]).table, self.scale.sizes, self.scale.repetitions)
+                except ProbeError as error:
+                    left_out[one.name] = str(error)
+        return left_out
 
     def sources(self, experiment: Experiment) -> dict[str, list[Source]]:
         """The sources of an experiment by label, the first agent's first; several networks of one are averaged."""

@@ -74,6 +74,7 @@ def write_dynamic_page(path: Path, result: Result, data: Mapping[str, SequenceDa
         title="What agents remember", facts=facts, sections=sections, percent=percent, points=points,
         odds=[row for row in result.odds if row.split == "all" and row.step == 1], printed_odds=PRINTED_LOG_ODDS,
         all_odds=result.odds,
+        left_out=[(EXPERIMENTS[name].title, reason) for name, reason in result.left_out.items()],
     )  # fmt: skip
     write_atomically(path, page)
 
