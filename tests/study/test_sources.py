@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from scrubjay.study.dynamic_experiments import Examples, contained_examples, tra
 from scrubjay.study.dynamic_probe import ProbeTable
 from scrubjay.study.encoders import load_encoder
 from scrubjay.study.feature_files import features_files, packed
+from scrubjay.study.rotation_odds import TurningOdds
 from scrubjay.study.sequences import Clip, SequenceData, SequenceWriter
 from scrubjay.study.sources import (
     DynamicSource,
@@ -103,12 +104,16 @@ def test_nothing_but_images_and_actions_differs_between_labels(data, agent):
     assert first.last_action.tolist() == [NO_ACTION] and first.image.shape == (1, 112, 112, 3)
 
 
-def test_a_navigation_agent_is_told_stand_for_hand_movements(data, agent):
-    source = DynamicSource("nav", agent)
-    source.is_navigation = True
+def test_a_navigation_agent_is_told_stand_for_hand_movements(data):
+    source = DynamicSource("nav", untrained(replace(SMALL, memory="navigation")))
     told = source.observe(data, np.array([0, 1, 11]), 1, torch.zeros(3, 224, 224, 3, dtype=torch.uint8))
     assert told.last_action.tolist() == [NO_ACTION, NUMBERS["Stand"], NUMBERS["Stand"]]
     assert told.stage.tolist() == [Stage.S] * 3 and told.target.tolist() == [[0, 0, 0]] * 3
+    assert compute(source, data, Examples(np.array([3, 9]), _table(2))).shape == (2, SMALL.gru_channels)
+    cells = Examples(np.array([3, 9]), _table(2), np.array([[0, 6], [3, 2]]))
+    assert compute(source, data, cells).shape == (2, SMALL.gru_channels + 1)
+    (odds,) = compute_features([TurningOdds(source)], data, np.array([3, 9]))
+    assert odds.shape == (2, 1)
 
 
 def test_stacks_repeat_the_first_image_and_count_forward_steps(data):
