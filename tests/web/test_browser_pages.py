@@ -32,14 +32,18 @@ def test_the_watch_page_shows_an_agents_internals(page, site):
 
     def add_internals(route):
         answer = route.fetch().json()
-        internals = {"value": [k / 10 for k in range(12)]}
+        internals = {"value": [k / 10 for k in range(12)], "expected steps": [None] * 5 + [63.9] + [None] * 6}
         route.fulfill(json={**answer, "internals": internals} if answer["ready"] else answer)
 
     page.route("**/api/records/1", add_internals)
     page.goto(f"{site[1]}/watch#1")
-    expect(page.locator(".charts output")).to_have_text("0.000")
+    expect(page.locator(".charts figure output")).to_have_text("0.000")
     page.locator("#scrubber").fill("3")
-    expect(page.locator(".charts output")).to_have_text("0.3000")
+    expect(page.locator(".charts figure output")).to_have_text("0.3000")
+    # A value of one step alone is no chart, and leads to its step.
+    expect(page.locator(".charts .single")).to_contain_text("expected steps 63.90")
+    page.get_by_role("button", name="step 6").click()
+    expect(page.locator("#counter")).to_have_text("6 / 12")
 
 
 def test_a_record_file_can_be_watched(page, site, tmp_path, whole_game):

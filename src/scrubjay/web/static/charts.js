@@ -1,4 +1,5 @@
-// An agent's internals: a line chart over the steps for each value, with its number at the current step.
+// An agent's internals: a line chart over the steps for each value, with its number at the current step. A value of one step
+// alone, such as a choice, is a number and the step.
 
 import { element } from "./dom.js";
 
@@ -11,9 +12,12 @@ export class Charts {
    * attends to is drawn on the plan instead. */
   constructor(internals, total, go) {
     this.total = total;
-    this.charts = Object.entries(internals).filter(([name]) => name !== "attended").map(([name, values]) => this.chart(name, values, go));
+    const shown = Object.entries(internals).filter(([name]) => name !== "attended");
+    const once = (values) => values.filter(Number.isFinite).length === 1;
+    this.charts = shown.filter(([, values]) => !once(values)).map(([name, values]) => this.chart(name, values, go));
+    const single = shown.filter(([, values]) => once(values)).map(([name, values]) => this.single(name, values, go));
     this.node = element("section", { className: "charts" }, element("h2", {}, "Agent internals"),
-      ...this.charts.map(({ node }) => node));
+      ...this.charts.map(({ node }) => node), ...single);
   }
 
   /** Marks step k in all charts. */
@@ -28,6 +32,13 @@ export class Charts {
       context.fillRect(this.x(k) - 1.5, 0, 3, HEIGHT);
       output.textContent = Number.isFinite(values[k]) ? values[k].toPrecision(4) : "–";
     }
+  }
+
+  single(name, values, go) {
+    const k = values.findIndex(Number.isFinite);
+    const button = element("button", { type: "button", className: "small" }, `step ${k + 1}`);
+    button.addEventListener("click", () => go(k));
+    return element("p", { className: "single" }, `${name} `, element("output", {}, values[k].toPrecision(4)), button);
   }
 
   x(k) {
@@ -51,7 +62,7 @@ export class Charts {
       const y = HEIGHT - MARGIN - ((value - low) / span) * (HEIGHT - 2 * MARGIN);
       if (present && connected) line.lineTo(this.x(k), y);
       else if (present && Number.isFinite(values[k + 1])) line.moveTo(this.x(k), y);
-      else if (present) dot(line, this.x(k), y); // A value of a single step, such as a choice.
+      else if (present) dot(line, this.x(k), y); // A value between two steps without one.
       connected = present;
     });
     const node = element("figure", {}, element("figcaption", {}, `${name} `, output), canvas);

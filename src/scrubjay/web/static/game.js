@@ -153,7 +153,8 @@ export class Game {
     const { kind, opponent } = this.welcome ?? {};
     const hiding = kind === "seek" && opponent && opponent !== "somewhere";
     this.progress = element("progress", { max: 1, value: 0, "aria-label": "Progress" });
-    return dialog(hiding ? "The object is being hidden" : "Preparing the room", "This takes a moment.", this.progress);
+    return dialog(hiding ? "The object is being hidden" : "Preparing the room",
+      hiding ? "The hider explores the room first: up to a minute." : "This takes a moment.", this.progress);
   }
 
   /** The state's actions, plus giving up as soon as a pong has allowed it. */

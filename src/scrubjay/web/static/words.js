@@ -60,7 +60,9 @@ export const STAGES = {
 const OPPONENT_LABELS = {
   somewhere: "None: a random hiding place",
   explorer: "Explorer: walks where it has not been",
+  "scrubjay-paper": "Scrubjay: the trained agent",
   random: "Random: takes random actions",
+  possible: "Possible: random actions that can succeed",
   heuristic: "Heuristic: hides where it is hard to see",
   frontier: "Frontier: explores and opens things",
   bfs: "Breadth-first: nearest places first",
