@@ -164,6 +164,31 @@ def test_sources_see_images_together_as_they_do_alone(data, agent):
         assert len(features) == 5 and np.array_equal(features[2], features[3])
 
 
+def test_nothing_is_compiled_for_each_number_of_sequences(data):
+    compiled, seen = [], []
+
+    def compile_nothing(graph, _):
+        compiled.append(graph)
+        return graph.forward
+
+    double = torch.compile(lambda images: images * 2, backend=compile_nothing, dynamic=False)
+
+    class Watcher:
+        lives, wanted = True, [feature_pass.Wanted(np.array([3, 9, 11]))]
+
+        def begin(self, sequences: int, steps: int) -> None: ...
+
+        def see(self, frames: np.ndarray, step: int, images: torch.Tensor) -> None:
+            seen.append(len(double(images)))
+
+    one = feature_pass.FeaturePass(data, np.array([3, 9, 11]))
+    one.watcher("one", Watcher)
+    one.run()
+    assert seen == [3, 3, 2, 2, 1, 1] and not compiled
+    double(torch.zeros(1))
+    assert len(compiled) == 1, "afterwards it is"
+
+
 def test_features_that_were_interrupted_continue_with_the_next_sequences(data, agent, tmp_path, monkeypatch):
     sources, examples = [DynamicSource("a", agent), ForwardSteps()], Examples(np.array([11, 3, 9, 5]), _table(4))
     whole = features_files(sources, data, examples, tmp_path / "whole")

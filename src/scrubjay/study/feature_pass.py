@@ -119,12 +119,14 @@ class FeaturePass:
         total = sum(len(each) for each, _, _ in steps)
         done = 0
         progress(0, total)
-        for (now, step, longest), images in _read_ahead(self.data, steps, self.device):
-            for one in self._watchers.values():
-                if step == 0:
-                    one.begin(len(now), longest)
-                one.see(now, step, images)
-            progress(done := done + len(now), total)
+        # Batches shrink as sequences end: compiling for each number of them would take far longer than the pass.
+        with torch.compiler.set_stance("force_eager"):
+            for (now, step, longest), images in _read_ahead(self.data, steps, self.device):
+                for one in self._watchers.values():
+                    if step == 0:
+                        one.begin(len(now), longest)
+                    one.see(now, step, images)
+                progress(done := done + len(now), total)
 
     def _steps(self, frames: np.ndarray) -> list[tuple[np.ndarray, int, int]]:
         """Frames of sequences step by step, up to the last one that is wanted, and the steps of the longest."""

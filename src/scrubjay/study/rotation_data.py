@@ -152,7 +152,9 @@ def _block(
         FILES.check_room(each, room.room)
     easy = [spot for each in files for spot in each.spots[EASY][: scale.spots]]
     agent.to(device).eval()
-    with World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
+    # Scenes differ in their numbers of spots, and networks would be compiled for each.
+    eager = torch.compiler.set_stance("force_eager")
+    with eager, World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
         return writer.pack(_clips(world, agent, easy, scale, [seed, SCENES.index(scene)], device))
 
 
