@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 import torch
 
+from scrubjay.agent.agent import save_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.errors import DataError, WeightsError
 from scrubjay.game.actions import NUMBERS, Stage
@@ -225,6 +227,16 @@ def test_agents_that_are_not_there_are_named(tmp_path):
     with pytest.raises(WeightsError, match="not a config of weights"):
         load_agent_named(str(tmp_path))
     assert load_agent_named("random:2", "small").config == SMALL
+
+
+def test_an_agent_of_other_sizes_than_its_weights_is_one_sentence(agent, tmp_path):
+    save_agent(agent, tmp_path)
+    about = json.loads((tmp_path / "config.json").read_text())
+    about["config"]["lstm"] //= 2
+    (tmp_path / "config.json").write_text(json.dumps(about))
+    with pytest.raises(WeightsError, match=r"weights of another network: .* expected shape") as caught:
+        load_agent_named(str(tmp_path))
+    assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_tracking_asks_for_each_cell_on_the_way_behind(tmp_path):

@@ -23,6 +23,7 @@ from scrubjay.agent.metric_map import CAPACITY, Entries, MapState
 from scrubjay.agent.navigation import NavigationMemory
 from scrubjay.agent.perspective import ExploredMaps, PerspectiveSimulation, PlaceChoice, Uniforms
 from scrubjay.agent.visual_dynamics import VisualDynamics
+from scrubjay.errors import WeightsError
 from scrubjay.game.actions import NAMES, PLACE_ACTIONS
 from scrubjay.game.observation import Observation
 
@@ -181,5 +182,8 @@ def load_agent(folder: str | os.PathLike[str], encoder: ImageEncoder | None = No
         check_trusted(config, trust_code)
     assert encoder is None or isinstance(encoder, nn.Module)
     agent = Agent(config, encoder or make_encoder(config, load_weights=False))
-    weights.fill(agent, tensors)
+    try:
+        weights.fill(agent, tensors)
+    except WeightsError as error:
+        raise WeightsError(f"{folder}: weights of another network: {error}") from error
     return agent
