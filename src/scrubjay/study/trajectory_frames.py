@@ -73,6 +73,10 @@ class FrameRenderer:
             state.position[here], state.rotation[here] = some[:, :2], some[:, 2]
             state.standing[here], state.goal[here], state.pose[here] = some[:, 3] == 1, some[:, 4], some[:, 5:]
             parts.append(render(np.arange(len(self.world)) < len(some)))
-        ends = np.cumsum(lengths[worlds])[:-1]
-        whole = [np.concatenate(values)[which.ravel()] for values in zip(*parts, strict=True)]
-        return [np.split(values, ends) for values in whole]
+        frames_of = np.split(which.ravel(), np.cumsum(lengths[worlds])[:-1])
+
+        def one_world(kind: int, own: np.ndarray) -> np.ndarray:
+            # Frame by frame: joining all images first would copy them twice, into fresh memory.
+            return np.stack([parts[number // len(self.world)][kind][number % len(self.world)] for number in own])
+
+        return [[one_world(kind, own) for own in frames_of] for kind in range(len(parts[0]))]
