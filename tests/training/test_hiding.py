@@ -1,5 +1,6 @@
 """Finished games in the hiding buffer against the games themselves, and the losses computed from them."""
 
+import contextlib
 import json
 import shutil
 from dataclasses import fields, is_dataclass, replace
@@ -43,7 +44,7 @@ from scrubjay.training.hiding_learner import (
 )
 from scrubjay.training.rollout import Collector
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import train
+from scrubjay.training.trainer import Trainer, train
 
 SHORT = np.array([10, 1, 4, 5, 8])
 OH_LOSSES = {
@@ -578,6 +579,26 @@ TINY = TrainConfig.preset(
     checkpoint_interval=4, replay_size=64,
     stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, manipulation_minibatch=2, agent=SMALL,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(("splits", "clip", "sizes"), [(1, 0.0, [4]), (2, 0.0, [2, 2]), (3, 0.2, [2, 2, 2, 2])])
+def test_games_make_one_step_of_perspective_simulation_and_several_of_hiding(splits, clip, sizes, monkeypatch):
+    config = replace(TINY, hiding_minibatch=4, hiding_splits=splits, hiding=HidingObjective(clip_coef=clip))
+    with contextlib.closing(Trainer(config)) as trainer:
+        collector, _ = trainer.start_segment()
+        while len(collector.finished_games) < 4:
+            collector.collect(8)
+        steps = []
+        step = trainer._optimizer_step
+
+        def recorded(name, losses, weights, batch):
+            steps.append((name, len(batch)))
+            return step(name, losses, weights, batch)
+
+        monkeypatch.setattr(trainer, "_optimizer_step", recorded)
+        metrics = trainer.train_hiding(collector)
+    assert steps == [("perspective", 4), *(("play", size) for size in sizes)]
+    assert metrics.keys() >= {"ps/outcome", "oh/policy_loss", "oh/grad_norm", "perspective/grad_norm"}
 
 
 def test_whole_games_are_trained_and_a_resumed_run_is_exact(tmp_path):

@@ -1,6 +1,7 @@
 """Stages that are practiced among whole games: episodes of their own, learned from as the stages of whole games are."""
 
 import contextlib
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -15,7 +16,9 @@ from scrubjay.game.episode import MixedEpisodes
 from scrubjay.placements.episodes import Demonstration
 from scrubjay.placements.generate import make_placements
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.trainer import Trainer
+from scrubjay.training.hogwild import check_asynchronous
+from scrubjay.training.run import Progress, Run, checkpoints
+from scrubjay.training.trainer import Trainer, train
 
 TINY = TrainConfig.preset(
     "cache", scenes=("FloorPlan401",), copies=6, unroll_length=12, minibatch_games=6, manipulation_minibatch=2,
@@ -116,3 +119,35 @@ def test_practice_makes_demonstrations_possible():
     assert TrainConfig.preset("pretrain", placements="folder", demonstration_share=0.3).practice[1] > 0.5
     with pytest.raises(ValueError, match="demonstration_share"):
         TrainConfig.preset("cache", placements="folder", demonstration_share=0.3)
+
+
+def test_whole_games_join_after_pretraining(trainer):
+    before, practice = trainer.config, trainer.practice
+    try:
+        trainer.config = replace(before, practice=(0.1, 0.35, 0.05), pretraining_updates=3, checkpoint_interval=2)
+        trainer.practice = [(task, share / 2) for task, share in practice]
+        for update, whole in ((0, False), (2, False), (3, True)):
+            trainer.progress = Progress(update)
+            sampler = trainer._sampler(3)
+            kinds = Counter((spec.first, spec.last) for spec in (sampler(trainer.worlds[0], 0) for _ in range(40)))
+            assert ((Stage.EM, Stage.S) in kinds) == whole and (Stage.OM, Stage.OM) in kinds
+        # Games restart where pretraining ends, and every two updates.
+        assert [trainer.config.next_checkpoint(update) for update in range(6)] == [2, 2, 3, 4, 6, 6]
+    finally:
+        trainer.config, trainer.practice, trainer.progress = before, practice, Progress()
+
+
+def test_the_milestone_of_no_games_is_the_pretrained_agent(tmp_path):
+    config = replace(
+        TINY, copies=2, minibatch_games=2, stage_limits=(3, 1, 2, 2, 3), practice=(0.5, 0.0, 0.0), updates=3,
+        pretraining_updates=2, checkpoint_interval=10, milestones=(0,),
+    )  # fmt: skip
+    run = Run.begin(tmp_path / "run", config)
+    train(run)
+    (milestone,) = (run.folder / "milestones").iterdir()
+    assert json.loads((milestone / "progress.json").read_text())["update"] == 2
+    assert [path.name for path in checkpoints(run.folder)] == ["00000002", "00000003"]
+    with pytest.raises(ValueError, match="pretraining_updates"):
+        replace(config, practice=(0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="pretraining_updates"):
+        check_asynchronous(replace(config, learning_rate_schedule="constant"))

@@ -14,12 +14,15 @@ from scrubjay.agent.config import SMALL
 from scrubjay.envs.tasks import TASKS
 from scrubjay.errors import PlacementError, SpotError
 from scrubjay.evaluation.scores import Score
-from scrubjay.game.actions import action_index
+from scrubjay.game.actions import Stage, action_index
+from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import RandomEpisodes
 from scrubjay.game.metrics import Summary
 from scrubjay.placements.placements import Placement, Placements, placements_path, save_placements
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.world import World
 from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TRAINABLE, TrainConfig
 from scrubjay.training.run import Progress, Run, best_checkpoint, checkpoints, newest
@@ -270,3 +273,19 @@ def test_baselines_play_again_if_a_run_restarts_from_scratch(validated, tmp_path
     train(run, report=seen.append, stop=lambda: bool(seen))
     run.close()
     assert {row["player"] for row in validation_rows(folder)} == {"agent", *TASKS["manipulate"].baselines}
+
+
+def test_a_lower_temperature_prefers_likely_actions():
+    agent = Agent(SMALL)
+    agent.heads[Stage.EM].actor.bias.data[3] = 3.0
+    with World(["FloorPlan401"], 40, "warp", 112) as world:
+        game = CacheGame(world, RandomEpisodes(1, last=Stage.EM))
+        shares = []
+        for temperature in (1.0, 0.3):
+            player = AgentPlayer(agent, 5, temperature)
+            shares.append(np.mean(player(game, np.ones(40, bool))[0] == 3))
+    # e^3 among 57 actions is a quarter; e^10 nearly everything.
+    assert shares[0] < 0.6 and shares[1] > 0.9
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="temperature"):
+            AgentPlayer(agent, temperature=wrong)

@@ -23,6 +23,7 @@ def evaluate(
     spots: Path | None = None,
     placements: Path | None = None,
     scenes: tuple[str, ...] = (),
+    temperature: float = 1.0,
     seed: Natural = 7,
     device: str = "cpu",
     trust_code: bool = False,
@@ -38,6 +39,7 @@ def evaluate(
         spots: Seeking, with a task: folder of hiding spots, filled by `scrubjay spots`; else they are made.
         placements: Manipulating, with a task: folder of `scrubjay placements`; else targets are uniform.
         scenes: With a task: rooms to play in, by default the validation rooms.
+        temperature: Divides the logits of the agent's policy: 1 samples it as trained, less prefers likely actions.
         seed: The same seed samples the same games.
         device: cpu, cuda or cuda:N.
         trust_code: Allow a run whose encoder is python:... to import that code.
@@ -55,7 +57,7 @@ def evaluate(
     if not task and is_name(run):
         raise ValueError(f"{run} learned more than one task: name one with --task")
     config = None if task else read_config(run)
-    agent = load_player(run, seed, device, trust_code)
+    agent = load_player(run, seed, device, trust_code, temperature)
     if task:
         files = {"spots": str(spots or ""), "placements": str(placements or "")}
         config = TrainConfig.preset(task, agent=agent.agent.config, **files)

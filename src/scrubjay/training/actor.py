@@ -21,6 +21,9 @@ from scrubjay.training.augmentation import Augmentation
 
 WARMUP_STEPS = 3
 """Steps before a graph is captured: kernels are compiled and chosen meanwhile."""
+COLLECTING_PRIORITY = -1
+"""Of CUDA streams that collect, before those that learn: the host waits for every step that is collected, and for few
+that are learned from."""
 
 
 class Actor:
@@ -85,7 +88,7 @@ class StepGraph:
         self.inputs = tree.map(torch.clone, (state, observation, is_first))
         # The default stream cannot be captured. Each graph has a stream of its own, because matrix products on one
         # stream share a workspace, and the steps of two worlds overlap.
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream(priority=COLLECTING_PRIORITY)
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARMUP_STEPS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 import numpy as np
@@ -22,8 +23,11 @@ from scrubjay.training.run import newest
 class AgentPlayer:
     """Samples its actions from an agent's policy."""
 
-    def __init__(self, agent: Agent, seed: int = 0) -> None:
-        self.agent, self.seed = agent.eval(), seed
+    def __init__(self, agent: Agent, seed: int = 0, temperature: float = 1.0) -> None:
+        """`temperature` divides the logits: 1 is the policy as it was trained, less prefers its likely actions."""
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature: a finite number above 0, not {temperature}")
+        self.agent, self.seed, self.temperature = agent.eval(), seed, temperature
         self.device = next(agent.parameters()).device
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.choice: PlaceChoice | None = None
@@ -45,7 +49,7 @@ class AgentPlayer:
             observation = tree.map(lambda tensor: tensor.to(self.device), observation)
             step = self.agent.act(self._state, observation, is_first)
             self._state = step.state
-            logits = step.decision.logits.float()
+            logits = step.decision.logits.float() / self.temperature
             action = sample_categorical(logits, self.generator).cpu().numpy()
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
@@ -70,7 +74,11 @@ def resize(image: torch.Tensor, size: int) -> torch.Tensor:
 
 
 def load_player(
-    folder: str | os.PathLike[str], seed: int = 0, device: str = "cpu", trust_code: bool = False
+    folder: str | os.PathLike[str],
+    seed: int = 0,
+    device: str = "cpu",
+    trust_code: bool = False,
+    temperature: float = 1.0,
 ) -> AgentPlayer:
     """The agent of a run's newest checkpoint, or of a folder of weights, as a player."""
-    return AgentPlayer(load_agent(newest(folder), trust_code=trust_code).to(device), seed)
+    return AgentPlayer(load_agent(newest(folder), trust_code=trust_code).to(device), seed, temperature)

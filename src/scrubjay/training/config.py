@@ -77,7 +77,8 @@ class TrainConfig:
     """Adam's learning rate for everything that is learned from play."""
     learning_rate_schedule: Literal["constant", "linear", "adaptive"] = "constant"
     """All learning rates are constant, fall linearly to 0 over the run's updates, or adapt: a common factor, 1 at most,
-    keeps the policy's change between playing and learning near `target_kl`."""
+    keeps the policy's change between playing and learning near `target_kl`. That of perspective simulation, which
+    changes no policy, does not adapt."""
     target_kl: PositiveFloat = 0.02
     """Adaptive learning rates: the KL divergence aimed at, a mean over the stages."""
     betas: tuple[Beta, Beta] = (0.99, 0.999)
@@ -110,7 +111,10 @@ class TrainConfig:
     replay_group_share: Share = 0.2
     """Largest share of one group of actions, such as OpenAt, in the triplets that a rollout adds."""
     hiding_minibatch: PositiveInt = 64
-    """Whole games: finished games that make one step of the optimizers of hiding and perspective simulation."""
+    """Whole games: finished games that make one step of the optimizer of perspective simulation."""
+    hiding_splits: PositiveInt = 1
+    """Whole games: parts of these games, each of which makes one step of the optimizer of hiding; passes over them are
+    as many as over rollouts if hiding has PPO's clip range, else one."""
     think_every: PositiveInt = 16
     """Whole games: every so many steps all games that have reached PS run perspective simulation in one batch. Until
     then they wait, which takes no environment step; with 1 they never do."""
@@ -143,6 +147,9 @@ class TrainConfig:
     practice: tuple[PartShare, PartShare, PartShare] = (0.0, 0.0, 0.0)
     """Shares of the episodes that are E&M, OM (see `placements`) and S (see `spots`) alone; the others are the task's.
     Whole games have all three, which is not in the paper; among manipulations E&M is rehearsed, as in the paper."""
+    pretraining_updates: NonNegativeInt = 0
+    """Whole games: first updates in which nothing but practice is played, in its shares; the paper pretrains E&M and OM
+    before its first game. The agent after them is the milestone of 0 games."""
     placements: str = ""
     """Manipulating: a folder filled by `scrubjay placements`. Without one targets are uniform, most impossible."""
     demonstration_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
@@ -192,6 +199,8 @@ class TrainConfig:
                 f"practice: E&M, OM and S among whole games, or E&M among manipulations, not {self.practice} in "
                 f"{self.task}"
             )
+        if self.pretraining_updates and not (self.task == "cache" and any(self.practice)):
+            raise ValueError("pretraining_updates: whole games are pretrained with what is practiced: set practice")
         manipulates = issubclass(TASKS[self.task], Manipulate) or self.practice[1] > 0
         if self.demonstration_share and not (manipulates and self.placements):
             raise ValueError("demonstration_share: placements are demonstrated: manipulate, and name their folder")
@@ -224,6 +233,11 @@ class TrainConfig:
     @property
     def games(self) -> int:
         return len(self.scenes) * self.copies
+
+    def next_checkpoint(self, update: int) -> int:
+        """The update after which the games of the one now restart and a checkpoint is written."""
+        due = (update // self.checkpoint_interval + 1) * self.checkpoint_interval
+        return min(due, self.pretraining_updates) if update < self.pretraining_updates else due
 
     def is_done(self, update: int, games: int) -> bool:
         """Do so many updates and games complete a run?"""
@@ -281,7 +295,8 @@ WHOLE_GAMES: dict[str, Any] = {
     "checkpoint_interval": 400, "explore_reward_rotations": False, **FEW_STEPS,
     # They start from an agent that can do something, which constant rates shook; see results/learning.md.
     "learning_rate_schedule": "adaptive",
-    "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
+    # Games are rare: without many steps of the optimizer for each, hiders hardly learn to place anything.
+    "hiding_splits": 4, "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
 }  # fmt: skip
 
 PRESETS = {
@@ -329,7 +344,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),
     "head_lr_scale": 1.0, "max_grad_norm": 0.0,
     "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
-    "replay_size": 20_000, "replay_batch_size": 64,
+    "replay_size": 20_000, "replay_batch_size": 64, "hiding_splits": 1,
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,

@@ -87,6 +87,8 @@ def check_asynchronous(config: TrainConfig) -> None:
         raise ValueError("asynchronous: HOGWILD! workers train no shadow_classifier: leave out one of the two")
     if config.overlap:
         raise ValueError("asynchronous: HOGWILD! workers learn side by side as it is: leave out overlap")
+    if config.pretraining_updates:
+        raise ValueError("asynchronous: HOGWILD! workers have no pretraining_updates: pretrain in a run of its own")
     if config.learning_rate_schedule == "adaptive":
         raise ValueError(
             "asynchronous: HOGWILD! workers have no adaptive learning rates: choose constant or linear ones"

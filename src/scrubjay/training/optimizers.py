@@ -58,9 +58,11 @@ def set_learning_rates(
     """
     if config.learning_rate_schedule == "constant":
         return
-    left = max(0.0, 1 - progress.update / config.updates)
-    factor = left if config.learning_rate_schedule == "linear" else progress.rate
-    for group in (group for optimizer in optimizers.values() for group in optimizer.param_groups):
+    linear = config.learning_rate_schedule == "linear"
+    factor = max(0.0, 1 - progress.update / config.updates) if linear else progress.rate
+    # Perspective simulation changes no policy of E&M, OM or S, whose divergence adapts the others.
+    changed = [optimizer for name, optimizer in optimizers.items() if linear or name != "perspective"]
+    for group in (group for optimizer in changed for group in optimizer.param_groups):
         group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
 
 

@@ -27,7 +27,7 @@ from scrubjay.game.cache import LABELS, CacheGame, StepResult
 from scrubjay.game.observation import Observation, observe
 from scrubjay.game.placement import FEW_PIXELS, fullest_target, object_pixels
 from scrubjay.game.rewards import HidingReward, step_reward
-from scrubjay.training.actor import Actor
+from scrubjay.training.actor import COLLECTING_PRIORITY, Actor
 from scrubjay.training.actor_critic import log_prob
 from scrubjay.training.augmentation import Augmentation
 from scrubjay.training.class_labels import CLASSES, ClassLabels
@@ -161,7 +161,8 @@ class Collector:
         self.think_every, self._time = think_every, 0
         self.turn = turn or nullcontext()
         several = self.device.type == "cuda" and len(self.games) > 1
-        self.streams = [torch.cuda.Stream(self.device) for _ in self.games] if several else []
+        priority = COLLECTING_PRIORITY
+        self.streams = [torch.cuda.Stream(self.device, priority) for _ in self.games] if several else []
         self.record_frames, self.record_openable = record_frames, record_openable
         self.frames: np.ndarray | None = None
         """(T, B): what the last rollout's images were rendered from, if recorded."""

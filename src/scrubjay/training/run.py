@@ -36,7 +36,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.shadow import ShadowClassifier, fill_shadow, save_shadow
 
-VERSION = 12
+VERSION = 13
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
@@ -197,7 +197,7 @@ class Run:
     ) -> list[Path]:
         """Writes the agent for each milestone passed since `games_before`; one that exists already is kept.
 
-        Milestone 0 is the agent before its first update.
+        Milestone 0 is the agent before its first update, or after its pretraining.
         """
         passed = [games for games in self.config.milestones if games_before < games <= progress.games]
         due = [path for path in (self.folder / MILESTONES / f"{games:012d}" for games in passed) if not path.exists()]

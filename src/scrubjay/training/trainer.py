@@ -201,12 +201,14 @@ class Trainer:
             self.replay.restore(state, world, self.config.augment)
 
     def _sampler(self, seed: int) -> EpisodeSampler:
-        """The task's episodes, and those that are practiced among them; validation plays the task alone."""
+        """The task's episodes, and those that are practiced among them, or before; validation plays the task alone."""
         if not self.practice:
             return self._demonstrate(self.task.sampler(seed))
         mixing, *seeds = map(int, np.random.SeedSequence(seed).generate_state(1 + len(self.practice)))
         tasks, shares = [task for task, _ in self.practice], [share for _, share in self.practice]
         samplers = [task.sampler(each) for task, each in zip((self.task, *tasks), (seed, *seeds), strict=True)]
+        if self.progress.update < self.config.pretraining_updates:
+            shares = [share / sum(shares) for share in shares]
         return MixedEpisodes([self._demonstrate(each) for each in samplers], [1 - sum(shares), *shares], mixing)
 
     def _demonstrate(self, episodes: EpisodeSampler) -> EpisodeSampler:
@@ -218,8 +220,7 @@ class Trainer:
         """Trains to the last update or game or until `stop()`; calls `save` at the end of each segment."""
         while not self._is_done() and self._all(not stop()):
             collector, replay = self.start_segment()
-            interval = self.config.checkpoint_interval
-            due = (self.progress.update // interval + 1) * interval
+            due = self.config.next_checkpoint(self.progress.update)
             while self.progress.update < due and not self._is_done() and self._all(not stop()):
                 report(self.update(collector, replay))
             self._learn_waiting(collector, replay)
@@ -422,6 +423,7 @@ class Trainer:
         """Optimizer steps of OH and PS on finished games, in full batches; mean losses and diagnostics."""
         finished_games, count, mean = collector.finished_games, self.config.hiding_minibatch, MeanMetrics()
         objective = self.config.hiding
+        passes = self.config.epochs if objective.clip_coef else 1
         while self._all(len(finished_games) >= count):
             early = self.progress.games < objective.early
             # Mental seekers have buffers of their own, which collecting uses too.
@@ -432,18 +434,24 @@ class Trainer:
                     imagined = self.hiding.ps_losses(games)
                 weights = objective.perspective_weights()
                 perspective_norm = self._optimizer_step("perspective", imagined, weights, games)
-            # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
-            hidden, metrics, norm = self._play_step(
-                "hidings",
-                partial(self.hiding.oh_losses, early=early),
-                objective.hiding_weights(early),
-                hiding_batch(games, percentile),
-                True,
-                self.agent.heads,
-            )
+            mean.add(imagined | {"perspective/grad_norm": perspective_norm})
+            hidings = hiding_batch(games, percentile)
+            size = -(-count // self.config.hiding_splits)
+            orders = [torch.randperm(count) for _ in range(passes)]
+            for some in [some for order in orders for some in order.split(size)]:
+                batch = tree.index(hidings, some.to(percentile.device))
+                # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
+                hidden, metrics, norm = self._play_step(
+                    "hidings",
+                    partial(self.hiding.oh_losses, early=early),
+                    objective.hiding_weights(early),
+                    batch,
+                    len(some) == size,
+                    self.agent.heads,
+                )
+                mean.add(hidden | metrics | {"oh/grad_norm": norm})
+                self._shadow_step("play", batch.hiding)
             self.stats.add("percentile", percentile.cpu().numpy())
-            mean.add(imagined | hidden | metrics | {"perspective/grad_norm": perspective_norm, "oh/grad_norm": norm})
-            self._shadow_step("play", games.hiding)
         return mean.means()
 
     def _commit_norms(self, module: nn.Module) -> None:
@@ -546,7 +554,7 @@ def train(
         games = trainer.progress.games
         if group.rank == 0:
             run.rewind(trainer.progress)
-            if trainer.progress.update == 0:
+            if trainer.progress.update == run.config.pretraining_updates == 0:
                 run.save_milestones(trainer.agent, trainer.progress, games_before=-1, shadow=trainer.shadow)
 
         def save() -> None:
@@ -571,7 +579,8 @@ def train(
         def log(row: dict[str, Any]) -> None:
             nonlocal games
             if group.rank == 0:
-                run.save_milestones(trainer.agent, trainer.progress, games, trainer.shadow)
+                pretrained = trainer.progress.update == run.config.pretraining_updates
+                run.save_milestones(trainer.agent, trainer.progress, -1 if pretrained else games, trainer.shadow)
                 games = trainer.progress.games
                 run.log(row)
                 if report:
