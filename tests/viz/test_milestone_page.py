@@ -1,6 +1,7 @@
 """A tournament of milestones in miniature: its tables agree with the recorded games, and the page shows all of it."""
 
 import csv
+import itertools
 import re
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from scrubjay.sim.build import build_room
 from scrubjay.sim.pose import AgentPose
 from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, save_spots, spots_path
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.milestones import Milestone, find_milestones, with_own_seeds
-from scrubjay.training.named_agents import load_agents
+from scrubjay.training.milestones import Milestone, find_milestones, own_seed, with_own_seeds
+from scrubjay.training.named_agents import NamedAgent, load_agents
 from scrubjay.training.run import Progress, Run
 from scrubjay.viz.hiding_maps import density, poses_in_room
 from scrubjay.viz.milestone_charts import player_colors
@@ -118,7 +119,32 @@ def test_the_page_has_all_figures_and_needs_no_other_file(tournament):
         assert words in page
     assert page.count("<figure>") >= 5 + 3 + 2 + 1 + 2 + 2
     names = {path.name for path in (out / "charts").iterdir()}
-    assert {"training-dynamic.png", "found-dynamic.png", f"hiding-{SCENE}-0.png", f"beliefs-{SCENE}.png"} <= names
+    assert {"training-dynamic.png", "found-dynamic.png", f"beliefs-{SCENE}.png", f"games-{SCENE}.png"} <= names
+    assert {f"{what}-{SCENE}-{number}.png" for what in ("hiding", "placing") for number in (0, 1)} <= names
+
+
+def test_the_tables_in_markdown_are_those_of_the_csv_files(tournament):
+    out, _ = tournament
+    text = (out / "table.md").read_text()
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    headers = [line for line, rule in itertools.pairwise(lines) if rule[0] == "---"]
+    assert headers[0] == ["hider", "0 games", "8 games", "random"] and headers[1] == ["seeker", "easy"]
+    assert headers[2] == ["hider", "nowhere", "up to 5 %", "5 to 15 %", "15 to 30 %", "30 to 100 %"]
+    matrix = read_csv(out / "matrix.csv")
+    for number, hider in enumerate(("0 games", "8 games", "random", "easy")):
+        row = lines[2 + number]
+        assert row[0] == hider and len(row) == 4
+        for cell, searched in zip(row[1:], matrix[3 * number : 3 * number + 3], strict=True):
+            assert cell.startswith(f"{100 * float(searched['found']):.1f} [")
+            assert cell.endswith(f"; {float(searched['steps']):.0f} steps")
+    assert [line[:2] for line in lines[-5:]] == [["---", "---:"]] + [
+        [hider, str(GAMES)] for hider in ("0 games", "8 games", "random", "easy")
+    ]
+
+
+def test_untrained_milestones_draw_games_of_their_own():
+    one, other = (NamedAgent(Path("x"), digest, Agent(SMALL)) for digest in ("weights-1", "weights-2"))
+    assert own_seed(one, 3) != own_seed(other, 3) and own_seed(one, 3) == own_seed(one, 3) != own_seed(one, 4)
 
 
 def test_a_tournament_continues_where_it_stopped(tournament):

@@ -93,8 +93,13 @@ def with_own_seeds(agents: Mapping[str, NamedAgent]) -> Players:
     return {name: partial(_with_own_seed, agent) for name, agent in agents.items()}
 
 
+def own_seed(agent: NamedAgent, seed: int) -> int:
+    """A seed that differs from those of other weights."""
+    return seed ^ zlib.crc32(agent.digest.encode())
+
+
 def _with_own_seed(agent: NamedAgent, seed: int) -> Player:
-    return agent(seed ^ zlib.crc32(agent.digest.encode()))
+    return agent(own_seed(agent, seed))
 
 
 def common_image_size(agents: Mapping[str, NamedAgent]) -> int:

@@ -294,7 +294,7 @@ def value_chart(trace: AgentTrace) -> Figure:
     entropy.set_ylabel("relative entropy", fontsize=9, color=QUIET)
     entropy.set_xlabel("step", fontsize=9, color=QUIET)
     entropy.set_xlim(0.5, time + 0.5)
-    lowest = np.nanmin([step.entropy for step in trace.steps])
+    lowest = min(0.9, np.nanmin([step.entropy for step in trace.steps]))
     entropy.set_ylim(max(0, 1 - 1.15 * (1 - lowest)), 1 + 0.1 * (1 - lowest) + 1e-3)
     value.axhline(0, color=QUIET, lw=0.6)
     for axes in (value, entropy):

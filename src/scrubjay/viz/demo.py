@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,7 @@ def write_released(out: Path, renderer: str, console: Console) -> Path | None:
     console.print(f"playing in {AGENT_SCENE}: {DEFAULT} hides a {GOAL.lower()} and seeks it")
     agent, training = load_described_agent(DEFAULT)
     trace = trace_agent(agent, AGENT_SCENE, GOAL, SEED, renderer)
+    trace = replace(trace, record=replace(trace.record, players={"hider": DEFAULT, "seeker": DEFAULT}))
     save_records([trace.record], out / "released" / "record.json")
     episode = replay_episode(trace.record, renderer)
     console.print(summarize(episode))

@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter
 from scrubjay.evaluation.trials import Hiding
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.pose import AgentPose
+from scrubjay.viz.agent_charts import PIXEL_RATIO
 from scrubjay.viz.agent_trace import to_room_frame
 from scrubjay.viz.floorplan import MARGIN, FloorPlan, plan_fraction
 from scrubjay.viz.page import Figure
@@ -63,7 +64,7 @@ def hiding_maps(
             plan.diamond(x, y, "white" if was_found else BLUE, small, outline=INK if was_found else "white")
         caption = f"{labels.get(hider, hider)}: {len(hidden)} hiding{'s' * (len(hidden) > 1)}"
         caption += f", {sum(found)} found by {labels.get(seeker, seeker)}" if seeker else ""
-        figures.append(Figure(plan.picture, caption))
+        figures.append(Figure(plan.picture_at(PIXEL_RATIO), caption))
     return figures
 
 

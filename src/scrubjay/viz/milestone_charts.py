@@ -14,7 +14,7 @@ from scrubjay.game.metrics import Summary
 from scrubjay.spots.spots import DIFFICULTIES
 from scrubjay.training.milestones import Milestone, label_milestones
 from scrubjay.viz.agent_charts import ChartGrid
-from scrubjay.viz.milestone_tables import VISIBILITIES, Row
+from scrubjay.viz.milestone_tables import VISIBILITIES, VISIBILITY_NAMES, Row
 from scrubjay.viz.page import Figure
 from scrubjay.viz.palette import BLUE, GREEN, INK, ORANGE, QUIET, RED, RULE, SERIES, VIOLET
 
@@ -24,10 +24,6 @@ RUN_SHADES = ("Blues", "Purples", "BuGn", "Greys")
 """Color maps of the runs' milestones."""
 SPOT_COLORS = dict(zip(DIFFICULTIES, (GREEN, ORANGE, RED), strict=True))
 KIND_COLORS = dict(zip(KINDS, (ORANGE, BLUE, VIOLET, RULE), strict=True))
-VISIBILITY_NAMES = tuple(
-    "nowhere" if high == 0 else f"{100 * low:.0f} to {100 * high:.0f} %" if low else f"up to {100 * high:.0f} %"
-    for low, high in VISIBILITIES
-)
 
 
 def player_colors(milestones: Sequence[Milestone], others: Sequence[str]) -> dict[str, str]:

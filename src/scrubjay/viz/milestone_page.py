@@ -20,7 +20,7 @@ from scrubjay.rooms.generate import type_of
 from scrubjay.sim.build import build_room
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.spots.spots import DIFFICULTIES
-from scrubjay.training.milestones import Milestone, label_milestones
+from scrubjay.training.milestones import Milestone, label_milestones, own_seed
 from scrubjay.training.named_agents import NamedAgent
 from scrubjay.viz.agent_charts import PIXEL_RATIO
 from scrubjay.viz.agent_trace import trace_agent
@@ -37,12 +37,13 @@ from scrubjay.viz.milestone_games import (
     MilestoneGame,
     as_game,
     beliefs_chart,
+    games_figure,
     hider_plan,
     missing_search,
     placing_charts,
     seeker_plan,
 )
-from scrubjay.viz.milestone_tables import METERS, SHOWN_METRICS, Row, write_tables
+from scrubjay.viz.milestone_tables import METERS, SHOWN_METRICS, Row, format_markdown, write_tables
 from scrubjay.viz.page import Figure, load_template
 from scrubjay.viz.picture import write_picture
 from scrubjay.viz.plan_results import SPLITS
@@ -69,6 +70,8 @@ class ShownRoom:
     """Seekers that search for the same object."""
     beliefs: Figure | None = None
     placing: list[Figure] = field(default_factory=list)
+    figure: Figure | None = None
+    """The games in one figure, to print."""
 
 
 def shown_scenes(scenes: Sequence[str], wanted: Sequence[str] = ()) -> tuple[str, ...]:
@@ -88,7 +91,7 @@ def write_milestones(
     notes: Sequence[str] = (),
     progress: Progress = lambda done, total: None,
 ) -> None:
-    """Writes CSV tables, results.json, charts as PNG and index.html; `folder` is the tournament's.
+    """Writes table.md, CSV tables, results.json, charts as PNG and index.html; `folder` is the tournament's.
 
     Args:
         plan: What was played.
@@ -104,7 +107,7 @@ def write_milestones(
     labels |= {m.name: m.name for m in milestones if m.games is None}
     colors = player_colors(milestones, (*plan.hiders, *plan.seekers))
     tables = write_tables(hidings, folder)
-    results = []
+    results, text = [], list[str]()
     for split in dict.fromkeys(row["split"] for row in tables["matrix"]):
         rows = {name: [row for row in table if row["split"] == split] for name, table in tables.items()}
         charts = {
@@ -117,11 +120,13 @@ def write_milestones(
             write_picture(folder / "charts" / f"{name}-{split}.png", figure.picture)
         bars = draw_bars(_found(rows["matrix"], labels), "found (%)", "seeker", colors=_bar_colors(plan, colors))
         write_atomically(folder / "charts" / f"found-{split}.png", bars)
+        sentences = summary_sentences(rows, milestones, labels)
+        text += [f"## {SPLITS[split]}", "", *(f"{sentence}\n" for sentence in sentences), format_markdown(rows, labels)]
         results.append(
             {
                 "split": split,
                 "title": SPLITS[split],
-                "sentences": summary_sentences(rows, milestones, labels),
+                "sentences": sentences,
                 "charts": charts,
                 "bars": base64.b64encode(bars).decode(),
                 "matrix": _matrix(rows["matrix"]),
@@ -129,6 +134,7 @@ def write_milestones(
                 "difficulty": _by_seeker(rows["difficulty"]),
             }
         )
+    write_atomically(folder / "table.md", "\n".join(text))
     rooms = _show_rooms(plan, milestones, agents, hidings, folder, shown, labels, progress)
     about = [
         {
@@ -271,18 +277,23 @@ def _show_rooms(
             record = here[name][0].record
             assert record is not None
             agent = agents[name].agent
-            trace = trace_agent(
-                agent, scene, record.goal, plan.seed, plan.renderer, np.array(plan.limits), record.start
-            )
+            seed = own_seed(agents[name], plan.seed)
+            trace = trace_agent(agent, scene, record.goal, seed, plan.renderer, np.array(plan.limits), record.start)
             games.append(as_game(labels[name], trace, compiled))
             done += 1
             progress(done, total)
         rooms.append(_show_room(scene, compiled, maps, games, here, milestones, folder, labels))
-        for number, figure in enumerate(rooms[-1].maps):
-            write_picture(folder / "charts" / f"hiding-{scene}-{number}.png", figure.picture)
-        if rooms[-1].beliefs:
-            write_picture(folder / "charts" / f"beliefs-{scene}.png", rooms[-1].beliefs.picture)
+        _write_pictures(rooms[-1], folder / "charts")
     return rooms
+
+
+def _write_pictures(room: ShownRoom, folder: Path) -> None:
+    pictures = {f"hiding-{room.scene}-{number}": figure for number, figure in enumerate(room.maps)}
+    pictures |= {f"placing-{room.scene}-{number}": figure for number, figure in enumerate(room.placing)}
+    single = {"beliefs": room.beliefs, "games": room.figure}
+    pictures |= {f"{name}-{room.scene}": figure for name, figure in single.items() if figure}
+    for name, figure in pictures.items():
+        write_picture(folder / f"{name}.png", figure.picture)
 
 
 def _show_room(
@@ -305,20 +316,23 @@ def _show_room(
     search = Match(scene, late.hider, "", search_after(late.record))
     wanted = {milestone.name: replace(search, seeker=milestone.name) for milestone in milestones}
     found = load_searches(folder, set(wanted.values()))
-    same = [
-        seeker_plan(labels[name], found[match], compiled, grid)
+    same = {
+        labels[name]: seeker_plan(labels[name], found[match], compiled, grid)
         if match in found
         else missing_search(labels[name], late.record.start, compiled, grid)
         for name, match in wanted.items()
-    ]
+    }
+    hiders = [hider_plan(game.label, game.trace.record, compiled, grid) for game in games]
+    seekers = [seeker_plan(game.label, game.trace.record, compiled, grid) for game in games]
     return ShownRoom(
         scene,
         title,
         maps,
         late.goal,
-        [hider_plan(game.label, game.trace.record, compiled, grid) for game in games],
-        [seeker_plan(game.label, game.trace.record, compiled, grid) for game in games],
-        same,
+        hiders,
+        seekers,
+        list(same.values()),
         beliefs_chart(games),
         placing_charts(games),
+        games_figure(games, hiders, seekers, [same[game.label] for game in games]),
     )

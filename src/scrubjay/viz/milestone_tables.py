@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from scrubjay.game.metrics import Summary, summary
 from scrubjay.rooms.generate import split_of
 from scrubjay.spots.spots import DIFFICULTIES
 from scrubjay.study.result_table import table_text
-from scrubjay.viz.tournament import HIDING_METRICS, summarize_hidings
+from scrubjay.viz.tournament import HIDING_METRICS, format_summary, summarize_hidings
 
 VISIBILITIES = ((0.0, 0.0), (0.0, 0.05), (0.05, 0.15), (0.15, 0.3), (0.3, 1.0))
 """Classes of the share of poses from which an object is visible: above the first number, up to the second.
@@ -142,3 +142,48 @@ SHOWN_METRICS = {
     **HIDING_METRICS, **{kind: kind for kind in KINDS}, METERS: "meters from the start",
 }  # fmt: skip
 """Columns of the hidings' table, with their titles; shares but for the last."""
+VISIBILITY_NAMES = tuple(
+    "nowhere" if high == 0 else f"{100 * low:.0f} to {100 * high:.0f} %" if low else f"up to {100 * high:.0f} %"
+    for low, high in VISIBILITIES
+)
+
+
+def format_markdown(rows: Mapping[str, Sequence[Row]], labels: Mapping[str, str]) -> str:
+    """The tables of one split in Markdown; `rows` by table, as `write_tables` returns them."""
+
+    def name(player: str) -> str:
+        return labels.get(player, player)
+
+    def pivot(table: str, over: str, by: Sequence[str], cell: Callable[[Row], str]) -> list[list[str]]:
+        """A line for each player `over`, with the cells of its rows; columns are `by`, of which each line has all."""
+        lines: dict[str, list[str]] = {}
+        for row in rows[table]:
+            lines.setdefault(row[over], [name(row[over])]).append(cell(row))
+        return [[over, *by], *lines.values()]
+
+    def found(row: Row) -> str:
+        return f"{format_summary(row['found'], 100)}; {row['steps'].mean:.0f} steps"
+
+    seekers = [name(seeker) for seeker in dict.fromkeys(row["seeker"] for row in rows["matrix"])]
+    tables = {"Found, %, and steps": pivot("matrix", "hider", seekers, found)}
+    if rows["difficulty"]:
+        spots = list(dict.fromkeys(row["difficulty"] for row in rows["difficulty"]))
+        tables["Seekers by the difficulty of spots: found, %, and steps"] = pivot("difficulty", "seeker", spots, found)
+    tables["Hidings by the share of poses that see the object, %"] = pivot(
+        "visible_from", "hider", VISIBILITY_NAMES, lambda row: format_summary(row["share"], 100)
+    )
+    tables["Found by the share of poses that see the object, %"] = pivot(
+        "found_by_visibility", "seeker", VISIBILITY_NAMES, lambda row: format_summary(row["found"], 100)
+    )
+    titles = [title if key == METERS else f"{title}, %" for key, title in SHOWN_METRICS.items()]
+    tables["Hidings"] = [["hider", "hidings", *titles]]
+    tables["Hidings"] += [
+        [name(row["hider"]), str(row["hidings"])]
+        + [format_summary(row[key], 1 if key == METERS else 100) for key in SHOWN_METRICS]
+        for row in rows["hidings"]
+    ]
+    text = []
+    for title, lines in tables.items():
+        rule = ["---", *["---:"] * (len(lines[0]) - 1)]
+        text += [f"**{title}**", "", *(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:])), ""]
+    return "\n".join(text)
