@@ -69,7 +69,7 @@ def write_released(out: Path, renderer: str, console: Console) -> Path | None:
     """Lets the released agent hide and seek, and writes the page of its game; None if there is none."""
     if DEFAULT not in names():
         return None
-    console.print(f"playing in {AGENT_SCENE}: {DEFAULT} hides a {GOAL.lower()} and seeks it")
+    console.print(f"playing in {AGENT_SCENE}: {DEFAULT} hides a {GOAL.lower()} and seeks it: about a minute")
     agent, training = load_described_agent(DEFAULT)
     trace = trace_agent(agent, AGENT_SCENE, GOAL, SEED, renderer)
     trace = replace(trace, record=replace(trace.record, players={"hider": DEFAULT, "seeker": DEFAULT}))

@@ -173,7 +173,7 @@ def games_figure(
             axes.imshow(plans[column].picture)
             axes.set_axis_off()
             words = plans[column].caption.removeprefix(f"{game.label}: ")
-            axes.set_title("\n".join(wrap(words, 38)), fontsize=8, color=QUIET)
+            axes.set_title("\n".join(wrap(words, 32)), fontsize=8, color=QUIET)
         at[0].set_title(f"{game.label}\n{at[0].get_title()}", fontsize=8.5, color=INK)
         _draw_scores(charts, at[1], game, background)
         _draw_mental_seekers(at[2], game, background)
