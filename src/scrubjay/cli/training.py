@@ -8,7 +8,7 @@ from typing import Literal
 
 import tyro
 
-from scrubjay.cli.arguments import Natural, Positive
+from scrubjay.cli.arguments import Natural, Positive, PositiveFloat
 from scrubjay.cli.terminal import Renderer, err, print_json
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -23,7 +23,7 @@ def evaluate(
     spots: Path | None = None,
     placements: Path | None = None,
     scenes: tuple[str, ...] = (),
-    temperature: float = 1.0,
+    temperature: PositiveFloat = 1.0,
     seed: Natural = 7,
     device: str = "cpu",
     trust_code: bool = False,

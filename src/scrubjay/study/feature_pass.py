@@ -119,8 +119,10 @@ class FeaturePass:
         total = sum(len(each) for each, _, _ in steps)
         done = 0
         progress(0, total)
-        # Batches shrink as sequences end: compiling for each number of them would take far longer than the pass.
-        with torch.compiler.set_stance("force_eager"):
+        # Batches shrink as sequences end: compiling for each number of them would take far longer than the pass. On a
+        # GPU agents see in bfloat16, as when they learned and whenever they play there.
+        autocast = torch.autocast("cuda", torch.bfloat16, enabled=torch.device(self.device).type == "cuda")
+        with torch.compiler.set_stance("force_eager"), autocast:
             for (now, step, longest), images in _read_ahead(self.data, steps, self.device):
                 for one in self._watchers.values():
                     if step == 0:

@@ -154,7 +154,8 @@ def _block(
     agent.to(device).eval()
     # Scenes differ in their numbers of spots, and networks would be compiled for each.
     eager = torch.compiler.set_stance("force_eager")
-    with eager, World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
+    autocast = torch.autocast("cuda", torch.bfloat16, enabled=torch.device(device).type == "cuda")
+    with eager, autocast, World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
         return writer.pack(_clips(world, agent, easy, scale, [seed, SCENES.index(scene)], device))
 
 

@@ -37,7 +37,7 @@ STACK = 4
 """Images in a stack."""
 IMAGES = 256
 """Images that an encoder encodes at once, at most."""
-FEATURE_VERSION = 2
+FEATURE_VERSION = 3
 
 
 class Source(Protocol):

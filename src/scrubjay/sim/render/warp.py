@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import mujoco
 import numpy as np
@@ -16,7 +17,7 @@ from scrubjay.sim.quaternion import matrix_from_quat
 from scrubjay.sim.render import raycast, shading
 from scrubjay.sim.render.base import EVERYTHING, KINDS, Shot, View
 from scrubjay.sim.render.buffers import Store
-from scrubjay.sim.render.bvh import build_bvh
+from scrubjay.sim.render.bvh import BVH, build_bvh
 from scrubjay.sim.render.triangles import Triangles, concatenate, triangles_of
 
 BITS = dict(zip(KINDS, (shading.RGB, shading.DEPTH, shading.IDS, shading.NORMALS), strict=True))
@@ -24,6 +25,8 @@ AT_ONCE = 512
 """Worlds per launch, which bounds the memory for hits."""
 SHAPES = {"rgb": (3,), "depth": (), "ids": (), "normals": (3,)}
 TYPES = {"rgb": torch.uint8, "depth": torch.float32, "ids": torch.int16, "normals": torch.float32}
+_bvhs: WeakKeyDictionary[CompiledRoom, BVH] = WeakKeyDictionary()
+"""Of rooms in use: training has two renderers of the same rooms, and a room takes a quarter of a second."""
 
 
 class WarpRenderer:
@@ -163,7 +166,7 @@ class _Loaded:
 
     def __init__(self, compiled: CompiledRoom, groups: list[Triangles], owners: list[np.ndarray], store: Store) -> None:
         everything = concatenate(groups)
-        bvh = build_bvh(everything.points[everything.faces], [len(group.faces) for group in groups])
+        bvh = self._bvh(compiled, everything, groups)
         self.rows = store.faces.allocate(len(bvh.order))
         self.nodes = store.nodes.allocate(len(bvh.nodes))
         store.write(self, bvh, everything.take(bvh.order), np.concatenate(owners)[bvh.order], compiled)
@@ -173,6 +176,9 @@ class _Loaded:
             tree.root = int(root)
             tree.low, tree.high = wp.vec3(*(group.points.min(0) - 1e-4)), wp.vec3(*(group.points.max(0) + 1e-4))
             self.trees.append(tree)
+
+    def _bvh(self, compiled: CompiledRoom, everything: Triangles, groups: list[Triangles]) -> BVH:
+        return build_bvh(everything.points[everything.faces], [len(group.faces) for group in groups])
 
 
 class _Room(_Loaded):
@@ -196,6 +202,11 @@ class _Room(_Loaded):
             part.tree, part.openable = tree, number
             part.turn, part.shift = wp.mat33(*data.xmat[body]), wp.vec3(*data.xpos[body])
             self.parts.append(part)
+
+    def _bvh(self, compiled: CompiledRoom, everything: Triangles, groups: list[Triangles]) -> BVH:
+        if compiled not in _bvhs:
+            _bvhs[compiled] = super()._bvh(compiled, everything, groups)
+        return _bvhs[compiled]
 
     def record(self, first_part: int):
         """This room's row for the kernels."""
