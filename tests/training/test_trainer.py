@@ -25,7 +25,7 @@ from scrubjay.training.config import FEW_STEPS, PRESETS, TrainConfig, from_json,
 from scrubjay.training.hogwild import Worker, check_asynchronous, train_asynchronously
 from scrubjay.training.learner import Objective
 from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
-from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint
+from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint, newest
 from scrubjay.training.trainer import Trainer, train
 
 TINY = TrainConfig.preset(
@@ -270,6 +270,18 @@ def test_a_run_started_from_another_runs_agent_resumes_exactly(uninterrupted, tm
         train(run)
         run.close()
         assert files_of(checkpoints(folder)[-1]) == files_of(expected[-1])
+
+
+def test_parts_that_the_starting_agent_lacks_begin_untrained(uninterrupted, tmp_path):
+    config = replace(SMALL, separate_openable_head=True, openable_hidden=8, open_at_prior=True)
+    run = begin_from(tmp_path / "run", uninterrupted, agent=config)
+    run.close()
+    before, after = load_agent(newest(uninterrupted)).state_dict(), load_agent(run.folder).state_dict()
+    assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+    assert set(run.untrained) == after.keys() - before.keys() and "EM.openable_filter" in run.untrained[0]
+    # The other way round something that was learned would be lost.
+    with pytest.raises(RunError, match="separate_openable_head"):
+        begin_from(tmp_path / "other", run.folder)
 
 
 def test_an_unusable_start_gets_a_clear_error_and_leaves_no_folder(uninterrupted, tmp_path):

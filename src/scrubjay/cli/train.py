@@ -132,6 +132,9 @@ def run_command(command: Command) -> None:
 
     group, device = make_group(command.device, "" if resume else to_json(config))
     run = group.open_run(open_run)
+    if run.untrained and group.rank == 0:
+        names = f"{run.untrained[0]} and {len(run.untrained) - 1} more"
+        err.print(f"{command.start} lacks {names}, which begin untrained", soft_wrap=True, highlight=False)
     if group.size > 1 and group.rank == 0:
         done = checkpoints(run.folder)
         begun = f"continues after update {int(done[-1].name):,}" if done else "begins"

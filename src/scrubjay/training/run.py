@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,6 +48,8 @@ MILESTONES = "milestones"
 """Folder of the agents that are kept for ever, named by their numbers of games."""
 SCORE = "score.json"
 """A checkpoint's validation score, if it has one: its metric and value."""
+ADDED_PARTS = ("separate_openable_head", "openable_hidden", "open_at_prior")
+"""Fields of the networks that only add to what heads read: an agent without these parts can start a run with them."""
 LOCK_PATIENCE = 20.0
 """Seconds that a process which was started again waits for the lock of the one before it."""
 SPOTS = "spots"
@@ -73,19 +75,25 @@ class Run:
 
     def __init__(self, folder: Path, config: TrainConfig, lock: IO[str] | None = None) -> None:
         self.folder, self.config, self._lock = folder, config, lock
+        self.untrained: list[str] = []
+        """Tensors of its networks that the agent which a new run starts with lacks."""
 
     @classmethod
     def begin(
         cls, folder: str | os.PathLike[str], config: TrainConfig, start: str | os.PathLike[str] | None = None
     ) -> Run:
-        """Creates a run in a new folder; `start` is a run, or a folder of weights, whose agent it starts with."""
+        """Creates a run in a new folder; `start` is a run, or a folder of weights, whose agent it starts with.
+
+        The run's networks may have parts that this agent lacks: they begin untrained.
+        """
         folder = Path(folder)
         if (folder / CONFIG).exists():
             raise RunError(f"{folder} is a run already: continue it with --resume {folder}, or choose another folder")
         check_encoder(config.agent)
         agent = load_agent(newest(start)) if start else None
+        untrained: list[str] = []
         if agent and agent.config != config.agent:
-            raise RunError(f"{start}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
+            agent, untrained = _grown(agent, config, f"{start}")
         if config.seek_like_explore:
             if agent is None:
                 raise RunError("seek_like_explore: an agent that explores is needed: name it with --start")
@@ -97,6 +105,7 @@ class Run:
             fill_shadow(shadow, newest(start))
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(folder, config, _lock(folder))
+        run.untrained = untrained
         if agent:
             # The first checkpoint, with fresh optimizers, is written before the config: without a config the folder is
             # no run, so one that lacks its first checkpoint cannot be resumed.
@@ -409,6 +418,18 @@ def _commit() -> str:
 def trainable_parameters(*modules: nn.Module) -> list[nn.Parameter]:
     """The modules' parameters that require gradients, each once."""
     return list(dict.fromkeys(p for module in modules for p in module.parameters() if p.requires_grad))
+
+
+def _grown(agent: Agent, config: TrainConfig, name: str) -> tuple[Agent, list[str]]:
+    """The agent with the run's networks, and the names of their tensors that it lacked; RunError if others differ."""
+    same_parts = replace(config.agent, **{part: getattr(agent.config, part) for part in ADDED_PARTS})
+    torch.manual_seed(config.seed)
+    grown = Agent(config.agent, agent.encoder)
+    state, own = agent.state_dict(), grown.state_dict()
+    if same_parts != agent.config or not state.keys() <= own.keys():
+        raise RunError(f"{name}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
+    grown.load_state_dict(own | state)
+    return grown, sorted(own.keys() - state.keys())
 
 
 def _difference(one: AgentConfig, other: AgentConfig) -> str:
