@@ -1,39 +1,39 @@
 #!/usr/bin/env bash
-# The ladder's last rung in one command (docs/training.md): whole games with practice of every skill, from an agent that
-# explores, then its evaluations and its weights. Resumes: run it again with the same OUT for more minutes.
+# The ladder's last rung in one command (docs/training.md): whole games with practice of every skill, then evaluations. Resumes: run
+# it again with the same OUT for more minutes.
 #
-#   scripts/ladder.sh START DATA OUT MINUTES [further flags of `scrubjay train cache`]
+#   scripts/ladder.sh START DATA OUT MINUTES [further flags of `scrubjay train pretrain`]
 #
-# START: a run or weights; or - to learn to explore first, for another EXPLORE minutes (8) with EXPLORE_FLAGS. DATA: a folder
-# with spots/ and placements/, such as the one in data/skills.tar.gz.
+# START: a run or weights, such as data/pretrained; or - to begin with an untrained agent, which only practices in the first
+# PRETRAINING updates (160). DATA: a folder with spots/ and placements/, such as the one in data/skills.tar.gz.
 set -euo pipefail
-[ $# -ge 4 ] || { sed -n '2,8p' "$0"; exit 2; }
+[ $# -ge 4 ] || { sed -n '2,9p' "$0"; exit 2; }
 start=$1 data=$2 out=$3 minutes=$4
 shift 4
 device=${DEVICE:-cuda}
 scrubjay() { "${PYTHON:-python3}" -m scrubjay "$@"; }
 mkdir -p "$out"
 
-if [ "$start" = - ]; then
-  start=$out/explore
-  [ -e "$start/run.json" ] || scrubjay train explore --validation-games 0 --checkpoint-interval 50 --overlap \
-    --device "$device" --minutes "${EXPLORE:-8}" --out "$start" ${EXPLORE_FLAGS:-}
-fi
-
 if [ -e "$out/run/run.json" ]; then
-  scrubjay train --resume "$out/run" --minutes "$minutes"
+  scrubjay train --resume "$out/run" --device "$device" --minutes "$minutes"
 else
-  # Rehearsal keeps the skills; few games are demonstrated, since imitation of a hand's path is what OM learns most from.
-  scrubjay train cache --start "$start" --seek-like-explore --practice 0.06 0.79 0.07 --demonstration-share 0.5 \
-    --objective.exploring 0.2 --learning-rate-schedule adaptive --overlap \
-    --placements "$data/placements" --spots "$data/spots" --milestones 0 --validation-games 0 \
-    --checkpoint-interval 100 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
+  begin=(--start "$start")
+  [ "$start" = - ] && begin=(--pretraining-updates "${PRETRAINING:-160}")
+  # A fifth of the episodes are whole games, two thirds of the steps; they explore and seek too, so that practice is mostly OM.
+  scrubjay train pretrain "${begin[@]}" --practice 0.04 0.72 0.04 --demonstration-share 0.5 --objective.exploring 1 \
+    --target-kl 0.04 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 2000 5000 10000 20000 \
+    --validation-games 0 --checkpoint-interval 100 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
 fi
 
-evaluate() {  # TASK GAMES_A_ROOM [flags]
-  scrubjay evaluate "$out/run" --task "$1" --games "$2" --device "$device" "${@:3}" | tee "$out/$1.jsonl"
+# Compiling takes longer than it saves in a few games.
+export TORCH_COMPILE_DISABLE=1
+rooms="validation:kitchen validation:living_room"
+evaluate() {  # NAME TASK GAMES_A_ROOM [flags]
+  scrubjay evaluate "$out/run" --task "$2" --games "$3" --device "$device" "${@:4}" | tee "$out/$1.jsonl"
 }
-evaluate explore 5
-evaluate manipulate 40 --placements "$data/placements"
-evaluate seek 10 --spots "$data/spots"
-evaluate cache 8
+evaluate explore explore 5
+evaluate manipulate manipulate 40 --placements "$data/placements" --scenes $rooms
+for difficulty in easy medium hard; do
+  evaluate "seek-$difficulty" seek 10 --spots "$data/spots" --difficulties "$difficulty" --scenes $rooms
+done
+evaluate cache cache 8
