@@ -5,6 +5,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise, permutations
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from scrubjay.game.actions import NAMES, NOTHING, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.stages import LIMITS
 from scrubjay.placements import generate
-from scrubjay.placements.generate import make_placement_files, make_placements
+from scrubjay.placements.generate import CONTAINED, make_placement_files, make_placements
 from scrubjay.placements.hand_paths import STEPS, HandPaths
 from scrubjay.placements.placements import (
     Placement,
@@ -34,7 +35,7 @@ from scrubjay.sim.pose import REACH, AgentPose, reach
 from scrubjay.sim.world import World
 from scrubjay.workers.pool import ProcessWorkers
 
-DROP = action_index("DropObject")
+DROP, DOWN = action_index("DropObject"), action_index("MoveHandDown")
 HERE = AgentPose(0.0, 0.0, 90.0, True)
 OPEN = action_index("OpenAt|4,4")
 EXAMPLE = Placement(HERE, HERE, (1, 3, 4), (0,), (0.5, 0.1, 0.2, 1.0, 0.0, 0.0, 0.0), (OPEN, DROP))
@@ -285,3 +286,36 @@ def _soon(happens: Callable[[], bool]) -> bool:
     while not happens() and time.monotonic() < end:
         time.sleep(0.005)
     return happens()
+
+
+def test_shortest_paths_turn_as_little_as_possible(chest):
+    with World([chest]) as world:
+        world.set_agent_pose(0, AgentPose(0.0, 0.75, 0.0, True))
+        world.hold(np.array([GOALS.index("Cup")]))
+        paths = HandPaths(Physics(chest), physics_state(world.state, 0, 2), 5)
+
+    def turns(moves) -> int:
+        return sum(a != b for a, b in pairwise(moves))
+
+    def stays_on_nodes(moves) -> bool:
+        nodes = np.cumsum([np.argwhere(paths.distance == 0)[0], *(STEPS[move] for move in moves)], 0)
+        return all((node >= 0).all() and paths.distance[tuple(node)] >= 0 for node in nodes)
+
+    # Against all orders of the movements.
+    for node in np.argwhere(paths.distance == 5)[::12]:
+        path = paths.path(node)
+        assert turns(path) == min(turns(order) for order in set(permutations(path)) if stays_on_nodes(order))
+
+
+def test_objects_are_lowered_until_that_fails_and_opened_for_containers_alone(chest, made):
+    for placements in made:
+        given = placements.placements
+        with World([chest], len(given)) as world:
+            game = CacheGame(world, lambda _, b: given[b].episode(placements.goal), forgiving=True)  # noqa: B023
+            lowered = np.zeros(len(given), bool)
+            for step in range(max(len(p.actions) for p in given)):
+                dropping = np.array([step == len(p.actions) - 1 for p in given])
+                lowered |= dropping & (game.last_action == DOWN) & ~game.last_success
+                game.step(np.array([p.actions[step] if step < len(p.actions) else NOTHING for p in given]))
+        assert lowered.mean() > 0.6, f"some slide on for longer: {lowered}"
+        assert all(one.target[0] == CONTAINED or not one.open for one in given)

@@ -22,7 +22,7 @@ from scrubjay.training.trainer import Trainer, train
 
 TINY = TrainConfig.preset(
     "cache", scenes=("FloorPlan401",), copies=6, unroll_length=12, minibatch_games=6, manipulation_minibatch=2,
-    hiding_minibatch=2, replay_batches=0, stage_limits=(6, 1, 2, 30, 12), agent=SMALL, augment=False,
+    hiding_minibatch=2, replay_batches=0, stage_limits=(6, 1, 2, 50, 12), agent=SMALL, augment=False,
 )  # fmt: skip
 
 

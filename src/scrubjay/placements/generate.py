@@ -3,6 +3,9 @@
 Where it lands decides which targets a drop would have hit, by the rule of the game. So every placement is attainable,
 and its actions are known. Drops are aimed at what is still missing: the room's volumes for contained, the far side of
 things for behind.
+
+Agents imitate these actions, so they follow rules that an agent can see: the hand turns as little as possible, things
+are opened only to put the object into something, and the object is lowered until that fails, and then dropped.
 """
 
 from __future__ import annotations
@@ -51,11 +54,14 @@ OPENING_SHARE = 0.6
 """How often an agent that can opens something first."""
 LYING_SHARE = 0.3
 """How often the object is laid on its side before it is carried."""
+LOWERING = 3
+"""Movements down at the end of a way, at most, the last of which fails: it ends above the surface by less than one."""
 LAY_DOWN, QUARTER = HAND_TURNS.index("+X"), 3
 """The turn of 30 degrees that lays an object down, and how often it is repeated."""
 MIN_PIXELS = 80
 """Pixels that an object must have at 224, many more than the game's 10, so that small images agree."""
 CONTAINED = MODALITIES.index("contained in")
+DOWN = HAND_MOVES.index("down")
 MOVE_ACTIONS = [action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVES]
 DROP_ACTION = action_index("DropObject")
 
@@ -170,13 +176,14 @@ class _Search:
     def _plans(self, b: int, used: int) -> list[_Plan]:
         """Drops from a world's place, a few for each modality that is missing."""
         now = physics_state(self.world.state, b, len(self.physics.compiled.openables))
-        if self.missing() == [CONTAINED] and not self._sees_volumes(b):
+        wanted = [CONTAINED] if now.open.any() else self.missing()
+        if not set(wanted) & set(self.missing()) or (wanted == [CONTAINED] and not self._sees_volumes(b)):
             return []
-        paths = HandPaths(self.physics, now, MAX_ACTIONS - 1 - used)
+        paths = HandPaths(self.physics, now, MAX_ACTIONS - 1 - LOWERING - used)
         points = paths.drop_points(self.containment)
         clear = ~points.contained & ~points.occluded
         plans = []
-        for modality in self.missing():
+        for modality in wanted:
             fitting = np.flatnonzero((clear, points.contained, points.occluded)[modality])
             for index in self.rng.permutation(fitting)[:DROPS].tolist():
                 plans.append(_Plan(paths.path(points.node[index]), modality))
@@ -191,14 +198,20 @@ class _Search:
         return bool((within_hands_reach(now, now.camera, middle) & (places.thing[0] >= 0)).any())
 
     def _carry_and_drop(self, plans: Sequence[_Plan | None]) -> list[list[int]]:
-        """Follows the plans and drops the objects; the actions taken, none where there is no plan."""
-        moves = [plan.moves if plan else [] for plan in plans]
+        """Follows the plans, lowers and drops the objects; the actions taken, none where there is no plan."""
+        moves = [list(plan.moves) if plan else [] for plan in plans]
         for step in range(max(map(len, moves))):
             self.world.move_hand(np.array([way[step] if step < len(way) else NOTHING for way in moves]))
         dropping = np.array([plan is not None for plan in plans])
+        lowering = dropping.copy()
+        for _ in range(LOWERING):
+            for b in np.flatnonzero(lowering).tolist():
+                moves[b].append(DOWN)
+            lowering &= self.world.move_hand(np.where(lowering, DOWN, NOTHING))
         self.drops += int(dropping.sum())
         self.world.drop(dropping)
-        return [[*(MOVE_ACTIONS[move] for move in plan.moves), DROP_ACTION] if plan else [] for plan in plans]
+        taken = [[MOVE_ACTIONS[move] for move in way] for way in moves]
+        return [[*way, DROP_ACTION] if drops else [] for way, drops in zip(taken, dropping, strict=True)]
 
     def _collect(self, specs: Sequence[EpisodeSpec], taken: Sequence[list[int]], before: State) -> None:
         """Keeps the drops that hit a target of a missing modality and are at rest within reach."""

@@ -6,6 +6,7 @@ nothing there; edges are not swept, since the world decides in the end what a mo
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import mujoco
@@ -76,19 +77,42 @@ class HandPaths:
         return distance
 
     def path(self, node: np.ndarray) -> list[int]:
-        """Movements, as indices of HAND_MOVES, from the hand to a node; the last ones go down, if they can."""
+        """Movements, as indices of HAND_MOVES, from the hand to a node: of the shortest ways, one that turns least.
+
+        Agents learn by imitation, and every turn is something to get right. The last movements go down, if they can.
+        """
+
+        @functools.cache
+        def turns(here: tuple[int, ...], move: int) -> int:
+            """Turns on the way to a node whose last movement this is."""
+            before = self._before(here, move)
+            options = [turns(before, last) + (last != move) for last in self._last_moves(before)]
+            return min(options, default=0)
+
         moves: list[int] = []
-        here = np.asarray(node)
-        while self.distance[tuple(here)] > 0:
-            for move in reversed(range(len(HAND_MOVES))):
-                before = here - STEPS[move]
-                if (before < 0).any() or (before >= self.distance.shape).any():
-                    continue
-                if self.distance[tuple(before)] == self.distance[tuple(here)] - 1:
-                    moves.append(move)
-                    here = before
-                    break
+        here = tuple(np.asarray(node).tolist())
+        while last_moves := self._last_moves(here):
+            cost = [turns(here, move) + bool(moves and move != moves[-1]) for move in last_moves]
+            moves.append(last_moves[int(np.argmin(cost))])
+            here = self._before(here, moves[-1])
         return moves[::-1]
+
+    def _last_moves(self, here: tuple[int, ...]) -> list[int]:
+        """Movements with which a shortest way to a node may end, those down first; none at the hand itself."""
+        distance = self.distance[here]
+        return [
+            move for move in reversed(range(len(HAND_MOVES)))
+            if 0 < distance == self._distance(self._before(here, move)) + 1
+        ]  # fmt: skip
+
+    def _before(self, here: tuple[int, ...], move: int) -> tuple[int, ...]:
+        """The node that a movement to this one comes from."""
+        return tuple((np.asarray(here) - STEPS[move]).tolist())
+
+    def _distance(self, node: tuple[int, ...]) -> int:
+        """Movements from the hand; -1 where it does not get, and outside the lattice."""
+        inside = all(0 <= index < size for index, size in zip(node, self.distance.shape, strict=True))
+        return int(self.distance[node]) if inside else -1
 
     def drop_points(self, containment: Containment) -> DropPoints:
         """Where drops end, as far as rays can tell, for all that end in view."""

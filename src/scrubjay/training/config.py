@@ -295,7 +295,7 @@ WHOLE_GAMES: dict[str, Any] = {
     "checkpoint_interval": 400, "explore_reward_rotations": False, **FEW_STEPS,
     # They start from an agent that can do something, which constant rates shook; see results/learning.md.
     "learning_rate_schedule": "adaptive",
-    # Games are rare: without many steps of the optimizer for each, hiders hardly learn to place anything.
+    # Games are rare: 64 of them make eight steps of the optimizer, as do two passes over 320 games of a rollout.
     "hiding_splits": 4, "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
 }  # fmt: skip
 
