@@ -307,15 +307,17 @@ def test_shortest_paths_turn_as_little_as_possible(chest):
         assert turns(path) == min(turns(order) for order in set(permutations(path)) if stays_on_nodes(order))
 
 
-def test_objects_are_lowered_until_that_fails_and_opened_for_containers_alone(chest, made):
+def test_objects_are_lowered_until_they_rest_and_things_opened_for_containers_alone(chest, made):
     for placements in made:
         given = placements.placements
         with World([chest], len(given)) as world:
             game = CacheGame(world, lambda _, b: given[b].episode(placements.goal), forgiving=True)  # noqa: B023
-            lowered = np.zeros(len(given), bool)
+            before, lowered = world.state.pose[:, 2].copy(), np.zeros(len(given), bool)
             for step in range(max(len(p.actions) for p in given)):
                 dropping = np.array([step == len(p.actions) - 1 for p in given])
-                lowered |= dropping & (game.last_action == DOWN) & ~game.last_success
+                lowered |= dropping & (game.last_action == DOWN) & (before - world.state.pose[:, 2] < 0.01)
+                before = world.state.pose[:, 2].copy()
                 game.step(np.array([p.actions[step] if step < len(p.actions) else NOTHING for p in given]))
-        assert lowered.mean() > 0.6, f"some slide on for longer: {lowered}"
+        # Some slide on for longer than objects are lowered.
+        assert lowered.mean() > 0.7, lowered
         assert all(one.target[0] == CONTAINED or not one.open for one in given)

@@ -5,7 +5,7 @@ and its actions are known. Drops are aimed at what is still missing: the room's 
 things for behind.
 
 Agents imitate these actions, so they follow rules that an agent can see: the hand turns as little as possible, things
-are opened only to put the object into something, and the object is lowered until that fails, and then dropped.
+are opened only to put the object into something, and the object is lowered until it moves no further, and then dropped.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ MAX_PLACES, PATIENCE = 640, 128
 DROPS = 2
 """Drops from each place for each modality that is missing."""
 OPENING_SHARE = 0.6
-"""How often an agent that can opens something first."""
+"""How often an agent that can opens something first, while something is still to be put inside."""
 LYING_SHARE = 0.3
 """How often the object is laid on its side before it is carried."""
-LOWERING = 3
-"""Movements down at the end of a way, at most, the last of which fails: it ends above the surface by less than one."""
+LOWERING, UNMOVED = 3, 0.01
+"""Movements down at the end of a way, at most, and meters by which the last of them does not move the object: ways end
+above a surface by less than one movement."""
 LAY_DOWN, QUARTER = HAND_TURNS.index("+X"), 3
 """The turn of 30 degrees that lays an object down, and how often it is repeated."""
 MIN_PIXELS = 80
@@ -158,9 +159,10 @@ class _Search:
         view = world.view(("ids", "depth"))
         openable = cells.openables_at_cells(view.ids, world.openable_of_thing)[0].numpy().reshape(len(world), -1)
         cell = np.full(len(world), NOTHING)
+        opening = OPENING_SHARE if CONTAINED in self.missing() else 0
         for b in range(len(world)):
             there = np.flatnonzero(openable[b] >= 0)
-            if len(there) and rng.random() < OPENING_SHARE:
+            if len(there) and rng.random() < opening:
                 # Each thing is as likely as any other, however large it looks.
                 thing = rng.choice(np.unique(openable[b, there]))
                 cell[b] = rng.choice(np.flatnonzero(openable[b] == thing))
@@ -207,7 +209,9 @@ class _Search:
         for _ in range(LOWERING):
             for b in np.flatnonzero(lowering).tolist():
                 moves[b].append(DOWN)
-            lowering &= self.world.move_hand(np.where(lowering, DOWN, NOTHING))
+            before = self.world.state.pose[:, 2].copy()
+            self.world.move_hand(np.where(lowering, DOWN, NOTHING))
+            lowering &= before - self.world.state.pose[:, 2] > UNMOVED
         self.drops += int(dropping.sum())
         self.world.drop(dropping)
         taken = [[MOVE_ACTIONS[move] for move in way] for way in moves]
@@ -227,7 +231,8 @@ class _Search:
         wanted[dropped] = hit.any((2, 3))[:, self.missing()].any(1)
         resting = self._rests(wanted)
         for b, mine, cells_hit in zip(np.flatnonzero(dropped).tolist(), counts, hit, strict=True):
-            modality = next((m for m in self.missing() if cells_hit[m].any()), None)
+            useful = [CONTAINED] if state.open[b].any() else range(len(MODALITIES))
+            modality = next((m for m in self.missing() if m in useful and cells_hit[m].any()), None)
             if not resting[b] or modality is None:
                 continue
             row, column = divmod(int(np.where(cells_hit[modality], mine[modality], -1).argmax()), cells.CELLS)
