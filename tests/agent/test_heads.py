@@ -103,6 +103,9 @@ def test_every_game_uses_its_stages_head():
             cells = torch.cat([sir[b], dirs.grid[b]]).flatten(1)
             shown = (head.goal_filters.weight[observation.goal[b], :, 0, 0] @ cells).exp().mean()
             expected[action_index("ClaimVisible")] = expected[action_index("ClaimVisible")] + shown.log()
+            torch.testing.assert_close(decision.visible[b], shown.log())
+        else:
+            assert decision.visible[b] == 0
         torch.testing.assert_close(decision.logits[b, ALLOWED[which]], torch.stack(list(expected.values())))
         torch.testing.assert_close(decision.openable[b], odds)
         # Returns have mean -1.5 and deviation 2 in E&M, -0.5 and 3 in OH, and so on.

@@ -221,7 +221,20 @@ def test_a_seeker_imitates_the_explorer_where_nothing_can_be_claimed_and_the_exp
     assert loss > 0 and heads["S"].actor.weight.grad.any() and not heads["EM"].actor.weight.grad.any()
     agent.zero_grad()
     assert learner(replace(rollout, claimable=seeking))[0]["s/exploring"] == 0
-    assert "s/exploring" not in Learner(agent, Objective())(rollout)[0]
+    assert not {"s/exploring", "s/visible"} & Learner(agent, Objective())(rollout)[0].keys()
+
+
+def test_seeing_trains_the_filters_of_the_goal_object():
+    agent, _, rollout, _ = collect_rollouts(Stage.OH)
+    seeking = rollout.observation.stage == Stage.S
+    learner = Learner(agent, Objective(visible=0.5))
+    assert learner.weights(rollout)["s/visible"] == 0.5
+    agent.zero_grad(set_to_none=True)
+    some = replace(rollout, claimable=seeking & (torch.arange(seeking.shape[1]) % 2 == 0))
+    learner(some)[0]["s/visible"].backward()
+    head = agent.heads[Stage.S]
+    assert head.goal_filters.weight.grad.any() and head.actor.weight.grad is None
+    agent.zero_grad()
 
 
 def test_a_learner_of_some_stages_has_their_losses_alone():

@@ -127,6 +127,18 @@ def test_where_something_is_closed_opening_it_is_likelier_to_be_learned():
     assert losses.open_closed(logits, openable, every & False).item() == 0
 
 
+def test_seeing_weighs_steps_with_the_object_as_much_as_those_without(monkeypatch):
+    monkeypatch.setattr(losses, "MIN_CLAIMABLE", 1)
+    logits, claimable = torch.tensor([[1.0, -2.0, 0.5, 3.0]]), torch.tensor([[True, False, False, False]])
+    mask = torch.tensor([[True, True, True, False]])
+    # -log sigmoid(1) = 0.31326; softplus(-2) = 0.12693, softplus(0.5) = 0.97408; the last step is not S's.
+    expected = 0.5 * (0.31326 + (0.12693 + 0.97408) / 2)
+    assert losses.visible(logits, claimable, mask).item() == pytest.approx(expected, abs=1e-4)
+    monkeypatch.setattr(losses, "MIN_CLAIMABLE", 8)
+    expected = 0.5 * (0.31326 / 8 + (0.12693 + 0.97408) / 2)
+    assert losses.visible(logits, claimable, mask).item() == pytest.approx(expected, abs=1e-4)
+
+
 def test_a_seeker_with_nothing_to_claim_learns_to_act_like_the_explorer():
     """The explorer takes one of E&M's 57 actions with a probability of 1/2, S takes all with the same, claims aside."""
     assert ALLOWED[Stage.EM][losses.EXPLORE].all() and not ALLOWED[Stage.EM][losses.EXPLORE.stop :].any()

@@ -42,6 +42,9 @@ class Decision:
     heads do not read cells."""
     exploring: torch.Tensor
     """(..., 219): E&M's action logits in every stage, without a gradient: what whoever looks for nothing would do."""
+    visible: torch.Tensor
+    """(...,): logits that the goal object can be claimed, were that as likely as not, by the filters for it in S's head;
+    0 in other stages, and everywhere if heads do not read cells."""
 
 
 def check_stage(stage: torch.Tensor) -> None:
@@ -133,8 +136,8 @@ class StageHead(nn.Module):
 
     def forward(
         self, flat: torch.Tensor, cells: torch.Tensor | None, observation: Observation
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Logits (..., 219), values (...,) and OpenAt's success logits (..., 7, 7) from flat DIRs (..., L).
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Logits (..., 219), values (...,), logits (..., 7, 7) that OpenAt succeeds, and (...,) that claims do.
 
         `cells` (..., C + G, 7, 7): the normalized SIR and the DIR grid; None without `heads_read_cells`.
         """
@@ -142,8 +145,9 @@ class StageHead(nn.Module):
         outside = flat.new_full((*flat.shape[:-1], len(NAMES)), -torch.inf)
         logits = outside.index_copy(-1, self.actions, self.actor(hidden).to(flat.dtype))
         value = self._value(hidden, observation.time_left, flat.dtype)
+        visible = torch.zeros_like(value)
         if cells is None:
-            return logits, value, flat.new_zeros(*flat.shape[:-1], CELLS, CELLS)
+            return logits, value, flat.new_zeros(*flat.shape[:-1], CELLS, CELLS), visible
         assert self.cell_filters is not None and self.open_logit is not None
         cell_logits = self._filter(self.cell_filters, cells, flat.dtype)
         logits = logits.index_add(-1, self.cell_actions, cell_logits.flatten(-2))
@@ -152,6 +156,7 @@ class StageHead(nn.Module):
             goal = observation.goal[..., None, None].expand(*flat.shape[:-1], 1, CELLS**2)
             log_mean_exp = goal_logits.gather(-2, goal).logsumexp(-1) - math.log(CELLS**2)
             logits = logits.index_add(-1, self.claim, log_mean_exp)
+            visible = log_mean_exp[..., 0]
         if self.openable_filter is None:
             evidence = cell_logits[..., 0, :]
         else:
@@ -161,7 +166,7 @@ class StageHead(nn.Module):
         if self.open_at_prior:
             cells_prior = prior.detach().expand(*flat.shape[:-1], CELLS**2)
             logits = logits.index_add(-1, self.cell_actions[: CELLS**2], cells_prior)
-        return logits, value, (evidence + prior).unflatten(-1, (CELLS, CELLS))
+        return logits, value, (evidence + prior).unflatten(-1, (CELLS, CELLS)), visible
 
     def _value(self, hidden: torch.Tensor, time_left: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """Values (...,) from the MLP's output (..., L) and the shares of steps left (...,)."""
@@ -218,13 +223,15 @@ class Heads(nn.Module):
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
         value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_by_cells(dirs.grid)
         openable, exploring = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS), logits
+        visible = torch.zeros_like(value)
         # All heads run on all games: cheaper than sorting games by stage.
         for which in ACTING_STAGES:
-            its_logits, its_value, its_openable = self[which](dirs.flat, cells, observation)
+            its_logits, its_value, its_openable, its_visible = self[which](dirs.flat, cells, observation)
             # int: under torch.compile, a tensor compared with an enum member is silently False.
             active = stage == int(which)
             logits, value = torch.where(active[..., None], its_logits, logits), torch.where(active, its_value, value)
             openable = torch.where(active[..., None, None], its_openable, openable)
+            visible = torch.where(active, its_visible, visible)
             if which == Stage.EM:
                 exploring = its_logits.detach()
             if which == Stage.OM:
@@ -232,7 +239,7 @@ class Heads(nn.Module):
                 hidden = self[which].mlp(dirs.flat)
                 logit = self.hittable_global(hidden).to(hittable.dtype)
                 hittable = hittable + logit.unflatten(-1, hittable.shape[-3:])
-        return Decision(logits, value, hittable, openable, exploring)
+        return Decision(logits, value, hittable, openable, exploring, visible)
 
     def _hittable_by_cells(self, grid: torch.Tensor) -> torch.Tensor:
         """DIR grids (..., G, 7, 7) to logits (..., 3, 7, 7)."""

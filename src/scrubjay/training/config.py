@@ -191,6 +191,11 @@ class TrainConfig:
                 "objective.openable: heads that do not read cells predict no success of OpenAt: "
                 "set it to 0, or agent.heads_read_cells"
             )
+        if self.objective.visible and not self.agent.heads_read_cells:
+            raise ValueError(
+                "objective.visible: heads that do not read cells have no filters for the object: set it to 0, or "
+                "agent.heads_read_cells"
+            )
         if sum(self.practice) > 1 + 1e-6:
             raise ValueError(f"practice: shares of the episodes, at most 1 in all, not {self.practice}")
         can_practice = {"cache": 3, "manipulate": 1}.get(self.task, 0)
@@ -278,7 +283,7 @@ class TrainConfig:
 
 CLIPPED = Objective(
     clip_coef=0.2, normalize_advantages=True, gae_lambda=0.95, bootstrap_time_limits=True, openable=0.1,
-    openable_everywhere=True, open_closed=0.1,
+    openable_everywhere=True, open_closed=0.1, visible=0.5,
 )  # fmt: skip
 OPENING: dict[str, Any] = {"separate_openable_head": True, "openable_hidden": 64, "open_at_prior": True}
 """Networks that know what opens before they decide to open it, with what `CLIPPED` teaches about it: without either an
@@ -348,7 +353,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,
-        exploring=0.0,
+        exploring=0.0, visible=0.0,
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,

@@ -55,6 +55,8 @@ class Objective(ActorCriticObjective):
     """OM: weight of imitating demonstrations, if there are any; see `demonstration_share`."""
     claiming: Weight = 0.1
     """S: weight of predicting whether ClaimVisible would succeed."""
+    visible: Weight = 0.0
+    """S: weight of seeing the object where it can be claimed, as if that were as likely as not; not in the paper."""
     imitation: Weight = 0.1
     """S: weight of imitating the first action of the shortest path in the mental map."""
     exploring: Weight = 0.0
@@ -82,6 +84,8 @@ class Objective(ActorCriticObjective):
         if Stage.S in stages:
             table["s/claiming"] = self.claiming
             table["s/imitation"] = self.imitation
+            if self.visible:
+                table["s/visible"] = self.visible
             if self.exploring:
                 table["s/exploring"] = self.exploring
         return table
@@ -122,6 +126,8 @@ class Learner(nn.Module):
             logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
             terms["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
             terms["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
+            if self.objective.visible:
+                terms["s/visible"] = losses.visible(step.decision.visible.float(), rollout.claimable, seeking)
             if self.objective.exploring:
                 explorer = step.decision.exploring.float()
                 terms["s/exploring"] = losses.exploring(logits, explorer, seeking & ~rollout.claimable)

@@ -28,6 +28,8 @@ PLACE_AT = slice(FIRST_PLACE, FIRST_PLACE + len(actions.PLACE_ACTIONS))
 CLOSE, CLAIM = action_index("CloseObjects"), action_index("ClaimVisible")
 MIN_OPEN_TRIES = 32
 """Fewer tries of OpenAt weigh less."""
+MIN_CLAIMABLE = 8
+"""Fewer steps at which the object can be claimed weigh less."""
 MODALITY_SHARE = 0.1
 """Smallest share of each modality in the probability of all PlaceAt, early in training."""
 EPS = 1e-8
@@ -194,6 +196,15 @@ def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) 
     log_claim = logits.log_softmax(-1)[..., CLAIM]
     log_other = torch.log1p(-log_claim.exp().clamp(max=1 - 1e-6))
     return mean_where(-torch.where(claimable, log_claim, log_other), mask)
+
+
+def visible(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Binary cross entropy of the logits (T, B) that the object can be claimed, with both answers weighing the same.
+
+    Not in the paper. It can be claimed at one step in thirty, and `claiming` alone learns how often, but not when.
+    """
+    loss = F.binary_cross_entropy_with_logits(logits, claimable.to(logits), reduction="none")
+    return 0.5 * (mean_where(loss, mask & claimable, MIN_CLAIMABLE) + mean_where(loss, mask & ~claimable))
 
 
 def exploring(logits: torch.Tensor, explorer: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
