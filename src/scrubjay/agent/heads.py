@@ -43,8 +43,8 @@ class Decision:
     exploring: torch.Tensor
     """(..., 219): E&M's action logits in every stage, without a gradient: what whoever looks for nothing would do."""
     visible: torch.Tensor
-    """(...,): logits that the goal object can be claimed, were that as likely as not, by the filters for it in S's head;
-    0 in other stages, and everywhere if heads do not read cells."""
+    """(...,): logits that the goal object can be claimed, were that as likely as not, by its filters in S's head; 0 in
+    other stages, and everywhere if heads do not read cells."""
 
 
 def check_stage(stage: torch.Tensor) -> None:
