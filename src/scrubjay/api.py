@@ -39,7 +39,7 @@ from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import VALIDATION, TrainConfig
 from scrubjay.training.named_agents import name_folders
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import train as train_run
+from scrubjay.training.train import train as train_run
 
 QUICK_CANDIDATES = 100
 """Candidates from which the spots of a single game are selected if there is no spots file."""

@@ -24,7 +24,7 @@ from scrubjay.study.encoders import load_encoder
 from scrubjay.training.agent_player import AgentPlayer, load_player
 from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import train
+from scrubjay.training.train import train
 from scrubjay.viz.agent_trace import trace_agent
 
 NAVIGATION = replace(SMALL, memory="navigation", heads_read_cells=False)

@@ -29,7 +29,7 @@ from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import train
+from scrubjay.training.train import train
 
 SMALL = ["--scenes", "FloorPlan401", "--copies", "2", "--minibatch-games", "2", "--checkpoint-interval", "2"]
 

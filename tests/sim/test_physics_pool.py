@@ -22,7 +22,8 @@ from scrubjay.sim.world import World
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.distributed import Group
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import Trainer, physics_processes, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer, physics_processes
 
 SCENES = ("FloorPlan6", "FloorPlan208", "FloorPlan306")
 

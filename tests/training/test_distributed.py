@@ -27,7 +27,8 @@ from scrubjay.training.distributed import Group, digest, make_group
 from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.replay import Triplets
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 
 SCENES = ("FloorPlan401", "FloorPlan402")
 # Three rooms for two processes: one has twice as many games.

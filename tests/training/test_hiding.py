@@ -44,7 +44,8 @@ from scrubjay.training.hiding_learner import (
 )
 from scrubjay.training.rollout import Collector
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 
 SHORT = np.array([10, 1, 4, 5, 8])
 OH_LOSSES = {

@@ -13,7 +13,7 @@ from scrubjay.training.hiding_learner import HidingObjective
 from scrubjay.training.learner import Objective
 from scrubjay.training.metrics import GROUPS, MeanMetrics, scalars, to_floats
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import train
+from scrubjay.training.train import train
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 EXPLAINED = set(re.findall(r"`([\w/<>]+)`", "".join(re.findall(r"^\|([^|]*)\|", DOCS, re.M))))

@@ -12,7 +12,8 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.hogwild import check_asynchronous
 from scrubjay.training.overlap import Background, FairLock
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 
 TINY = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=5, checkpoint_interval=3,

@@ -18,7 +18,8 @@ from scrubjay.placements.generate import make_placements
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.hogwild import check_asynchronous
 from scrubjay.training.run import Progress, Run, checkpoints
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 
 TINY = TrainConfig.preset(
     "cache", scenes=("FloorPlan401",), copies=6, unroll_length=12, minibatch_games=6, manipulation_minibatch=2,

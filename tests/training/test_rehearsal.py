@@ -12,7 +12,8 @@ from scrubjay.game.episode import MixedEpisodes
 from scrubjay.sim.world import World
 from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.run import Run
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 from scrubjay.training.validation import Validation
 
 TINY = TrainConfig.preset(

@@ -13,7 +13,7 @@ from safetensors import torch as safetensors
 from scrubjay.errors import RunError
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import train
+from scrubjay.training.train import train
 
 EXPLORE = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4, checkpoint_interval=2,

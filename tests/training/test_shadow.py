@@ -25,7 +25,8 @@ from scrubjay.training.hogwild import train_asynchronously
 from scrubjay.training.metrics import MeanMetrics
 from scrubjay.training.run import Run, checkpoints
 from scrubjay.training.shadow import LabeledImages, ShadowClassifier, labeled_images
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 
 EXPLORE = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4, checkpoint_interval=2,

@@ -26,7 +26,8 @@ from scrubjay.training.hogwild import Worker, check_asynchronous, train_asynchro
 from scrubjay.training.learner import Objective
 from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint, newest
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 
 TINY = TrainConfig.preset(
     "demo", scenes=("FloorPlan401",), copies=2, unroll_length=4, minibatch_games=2, updates=4,

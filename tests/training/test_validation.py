@@ -27,7 +27,8 @@ from scrubjay.training.agent_player import AgentPlayer
 from scrubjay.training.config import TRAINABLE, TrainConfig
 from scrubjay.training.run import Progress, Run, best_checkpoint, checkpoints, newest
 from scrubjay.training.tasks import make_seek_task
-from scrubjay.training.trainer import Trainer, train
+from scrubjay.training.train import train
+from scrubjay.training.trainer import Trainer
 from scrubjay.training.validation import Validation, make_scripted_player, validate
 
 SCENE = "FloorPlan421"

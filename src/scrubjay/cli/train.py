@@ -29,7 +29,7 @@ from scrubjay.training.distributed import is_lost, is_one_of_many, make_group
 from scrubjay.training.hogwild import check_asynchronous, train_asynchronously
 from scrubjay.training.metrics import scalars
 from scrubjay.training.run import Run, checkpoints
-from scrubjay.training.trainer import train
+from scrubjay.training.train import train
 
 AgentName = Literal["paper", "small"]
 NumbersName = Literal["ours", "paper"]
