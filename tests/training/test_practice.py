@@ -93,9 +93,10 @@ def test_all_stages_are_learned_and_demonstrations_are_imitated(trainer):
 
 def test_a_manipulation_that_was_practiced_begins_without_a_map(trainer):
     collector, _ = trainer.start_segment()
-    rollout = collector.collect(24)
+    rollout = collector.collect(60)
     trainer.manipulations.add(rollout)
-    (batch,) = trainer.manipulations.minibatches([1, 0], 1, 1)
+    short, _ = trainer.manipulations.ready(1)
+    (batch,) = trainer.manipulations.minibatches([1, 0] if short else [0, 1], 1, 1)
     with torch.no_grad():
         kept = trainer.manipulation.agent.evaluate(
             batch.rollout.state, batch.rollout.observation, batch.rollout.is_first, batch.rollout.stages
