@@ -142,7 +142,7 @@ def test_whole_games_join_after_pretraining(trainer):
 def test_the_milestone_of_no_games_is_the_pretrained_agent(tmp_path):
     config = replace(
         TINY, copies=2, minibatch_games=2, stage_limits=(3, 1, 2, 2, 3), practice=(0.5, 0.0, 0.0), updates=3,
-        pretraining_updates=2, checkpoint_interval=10, milestones=(0,),
+        pretraining_updates=2, checkpoint_interval=10, milestones=(0,), validation_games=0,
     )  # fmt: skip
     run = Run.begin(tmp_path / "run", config)
     train(run)
