@@ -30,6 +30,11 @@ def can_fuse() -> bool:
     return bool(compiler) and importlib.util.find_spec("triton") is not None
 
 
+def autocast(device: str) -> torch.autocast:
+    """How agents compute where they play: in bfloat16 on a GPU, as when they learn there; as they are on a CPU."""
+    return torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
+
+
 def fuse(function: Callable[P, R]) -> Callable[P, R]:
     """Decorates a function of tensors: compiled on a GPU, once for each combination of shapes, where gradients are
     computed. Without them an agent acts, and its step is a CUDA graph: compiling would take longer than it saves."""

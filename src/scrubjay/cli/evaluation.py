@@ -177,8 +177,7 @@ def milestones(
         trust_code: Allow agents whose encoder is python:... to import that code.
         out: Output folder.
     """
-    import torch
-
+    from scrubjay.agent.fuse import autocast
     from scrubjay.evaluation.tournament import TournamentPlan, check_plan, play_tournament
     from scrubjay.players.by_name import HIDERS, SEEKERS
     from scrubjay.rooms.generate import expand_scenes
@@ -212,8 +211,7 @@ def milestones(
     for sentence in notes:
         err.print(sentence, soft_wrap=True)
     digests = {name: agent.digest for name, agent in agents.items()}
-    autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
-    with open_workers(workers) as crew, progress_bar("Games") as update, autocast:
+    with open_workers(workers) as crew, progress_bar("Games") as update, autocast(device):
         hidings = play_tournament(plan, all_hiders, all_seekers, out, update, digests, crew)
     with progress_bar("Games to draw") as update:
         write_milestones(plan, found, agents, hidings, out, drawn, notes, update)

@@ -44,8 +44,8 @@ def evaluate(
         device: cpu, cuda or cuda:N.
         trust_code: Allow a run whose encoder is python:... to import that code.
     """
-    import torch
 
+    from scrubjay.agent.fuse import autocast
     from scrubjay.agent.released import is_name
     from scrubjay.sim.render.make import check_device
     from scrubjay.training.agent_player import load_player
@@ -68,9 +68,8 @@ def evaluate(
     made = None if task else run / SPOTS
     with err.status("building the validation rooms"):
         validation = Validation(config, made, games, seed, device, difficulties=difficulties)
-    autocast = torch.autocast("cuda", torch.bfloat16, enabled=device.startswith("cuda"))
     for name, player in ({"agent": agent} | players).items():
-        with err.status(f"{name} plays"), autocast:
+        with err.status(f"{name} plays"), autocast(device):
             summaries = validation.evaluate(player)
         print_json({"player": name, **{metric: list(summary) for metric, summary in summaries.items()}})
 

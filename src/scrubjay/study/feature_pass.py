@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import torch
 
+from scrubjay.agent.fuse import autocast
 from scrubjay.errors import DataError
 from scrubjay.sim.cells import CELLS
 from scrubjay.study.sequences import SequenceData
@@ -119,10 +120,8 @@ class FeaturePass:
         total = sum(len(each) for each, _, _ in steps)
         done = 0
         progress(0, total)
-        # Batches shrink as sequences end: compiling for each number of them would take far longer than the pass. On a
-        # GPU agents see in bfloat16, as when they learned and whenever they play there.
-        autocast = torch.autocast("cuda", torch.bfloat16, enabled=torch.device(self.device).type == "cuda")
-        with torch.compiler.set_stance("force_eager"), autocast:
+        # Batches shrink as sequences end: compiling for each number of them would take far longer than the pass.
+        with torch.compiler.set_stance("force_eager"), autocast(self.device):
             for (now, step, longest), images in _read_ahead(self.data, steps, self.device):
                 for one in self._watchers.values():
                     if step == 0:

@@ -19,6 +19,7 @@ import torch
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
+from scrubjay.agent.fuse import autocast
 from scrubjay.agent.sampling import sample_categorical
 from scrubjay.errors import SpotError
 from scrubjay.game.actions import CLAIM, NOTHING, NUMBERS, Stage
@@ -154,8 +155,7 @@ def _block(
     agent.to(device).eval()
     # Scenes differ in their numbers of spots, and networks would be compiled for each.
     eager = torch.compiler.set_stance("force_eager")
-    autocast = torch.autocast("cuda", torch.bfloat16, enabled=torch.device(device).type == "cuda")
-    with eager, autocast, World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
+    with eager, autocast(device), World([room], max(1, min(batch, len(easy))), renderer, SIZE, device) as world:
         return writer.pack(_clips(world, agent, easy, scale, [seed, SCENES.index(scene)], device))
 
 

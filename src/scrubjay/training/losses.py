@@ -201,7 +201,7 @@ def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) 
 def visible(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Binary cross entropy of the logits (T, B) that the object can be claimed, with both answers weighing the same.
 
-    Not in the paper. It can be claimed at one step in thirty, and `claiming` alone learns how often, but not when.
+    Not in the paper. It can be claimed at one step in thirty, and `claiming` alone learns how often, and hardly when.
     """
     loss = F.binary_cross_entropy_with_logits(logits, claimable.to(logits), reduction="none")
     return 0.5 * (mean_where(loss, mask & claimable, MIN_CLAIMABLE) + mean_where(loss, mask & ~claimable))
