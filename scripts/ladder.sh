@@ -19,10 +19,10 @@ if [ -e "$out/run/run.json" ]; then
 else
   begin=(--start "$start")
   [ "$start" = - ] && begin=(--pretraining-updates "${PRETRAINING:-160}")
-  # A fifth of the episodes are whole games, two thirds of the steps; they explore and seek too, so that practice is mostly OM.
-  scrubjay train pretrain "${begin[@]}" --practice 0.04 0.72 0.04 --demonstration-share 0.5 --objective.exploring 1 \
-    --target-kl 0.04 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 2000 5000 10000 20000 \
-    --validation-games 0 --checkpoint-interval 100 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
+  # One episode in ten is a whole game, more than half of the steps; they explore and seek too, so that practice is mostly OM.
+  scrubjay train pretrain "${begin[@]}" --practice 0.03 0.79 0.08 --near-share 0.6 --demonstration-share 0.45 \
+    --objective.exploring 0.3 --target-kl 0.05 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 2000 5000 10000 20000 \
+    --validation-games 0 --checkpoint-interval 80 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
 fi
 
 # Compiling takes longer than it saves in a few games.

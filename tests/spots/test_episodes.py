@@ -11,8 +11,9 @@ from scrubjay.errors import SpotError
 from scrubjay.game.actions import NAMES, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.room import GOALS
-from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.pose import REACH, AgentPose
 from scrubjay.sim.world import World
 from scrubjay.spots.episodes import SpotEpisodes, free_positions
 from scrubjay.spots.spots import DIFFICULTIES, Spot, Spots, load_spot_files, save_spots, spots_path
@@ -51,6 +52,23 @@ def test_a_worlds_games_depend_only_on_the_seed_and_its_index(chest):
         backwards = [[sampler(world, number) for _ in range(5)] for number in (1, 0)]
     assert backwards == [second, first]
     assert sample(chest, SpotEpisodes(spots, seed=1), 5)[0] != first
+
+
+def test_searches_that_begin_near_face_the_object_within_reach(chest):
+    sampler = SpotEpisodes([in_chest(easy=(ON_FLOOR,))])
+    anywhere = sample(chest, sampler, 20)
+    near, half = (SpotEpisodes([in_chest(easy=(ON_FLOOR,))]) for _ in range(2))
+    near.near, half.near = 1.0, 0.5
+    for spec in [spec for specs in sample(chest, near, 20) for spec in specs]:
+        away = np.array(spec.pose[:2]) - spec.start[:2]
+        assert np.linalg.norm(away) < REACH and spec.start.standing
+        # Of four directions the nearest one is off by 45 degrees at most.
+        assert facing_vector(np.array(spec.start.rotation)) @ away >= np.cos(np.pi / 4) * np.linalg.norm(away) - 1e-9
+    mixed = [spec for specs in sample(chest, half, 20) for spec in specs]
+    reached = [np.hypot(spec.pose[0] - spec.start.x, spec.pose[1] - spec.start.y) < REACH for spec in mixed]
+    assert 0.5 <= np.mean(reached) < 1
+    # Without a share the episodes are those that every seeker has always had.
+    assert anywhere == sample(chest, SpotEpisodes([in_chest(easy=(ON_FLOOR,))]), 20)
 
 
 def test_only_the_given_goals_and_difficulties_are_sampled(chest):

@@ -15,6 +15,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.game.episode import MixedEpisodes
 from scrubjay.placements.episodes import Demonstration
 from scrubjay.placements.generate import make_placements
+from scrubjay.spots.spots import DIFFICULTIES, Spots
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.hogwild import check_asynchronous
 from scrubjay.training.run import Progress, Run, checkpoints
@@ -121,6 +122,26 @@ def test_practice_makes_demonstrations_possible():
     assert TrainConfig.preset("pretrain", placements="folder", demonstration_share=0.3).practice[1] > 0.5
     with pytest.raises(ValueError, match="demonstration_share"):
         TrainConfig.preset("cache", placements="folder", demonstration_share=0.3)
+
+
+def test_only_searches_of_spots_begin_near():
+    assert (
+        TrainConfig.preset("pretrain", near_share=0.5).near_share
+        == TrainConfig.preset("seek", near_share=0.5).near_share
+    )
+    with pytest.raises(ValueError, match="near_share"):
+        TrainConfig.preset("explore", near_share=0.5)
+
+
+def test_searches_begin_near_in_training_alone(trainer):
+    before = trainer.config
+    try:
+        trainer.config = replace(before, near_share=0.4)
+        seeking = Seek(goals=("Cup",), spots=[Spots("FloorPlan401", "Cup", 9, dict.fromkeys(DIFFICULTIES, ()))])
+        assert trainer._eased(seeking.sampler(0)).in_given_spots.near == 0.4
+        assert seeking.sampler(0).in_given_spots.near == 0
+    finally:
+        trainer.config = before
 
 
 def test_whole_games_join_after_pretraining(trainer):

@@ -13,11 +13,12 @@ import numpy as np
 from scrubjay.errors import SpotError
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSpec
+from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.floor import BODY_RADIUS, distance
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.pose import AgentPose
+from scrubjay.sim.pose import REACH, AgentPose
 from scrubjay.spots.spots import DIFFICULTIES, FILES, Spot, Spots
 
 
@@ -37,6 +38,8 @@ class SpotEpisodes:
             if unknown or not names:
                 raise SpotError(f"unknown {what} {unknown}; there are {', '.join(known)}")
         self.goals, self.difficulties, self.seed = tuple(goals), tuple(difficulties), seed
+        self.near = 0.0
+        """The share of searches that begin in front of the object."""
         self._spots: dict[str, list[list[tuple[Spot, ...]]]] = {}
         """Nonempty spots by scene, goal object and difficulty."""
         self._count: Counter[int] = Counter()
@@ -67,13 +70,27 @@ class SpotEpisodes:
         spots = by_difficulty[rng.integers(len(by_difficulty))]
         spot = spots[rng.integers(len(spots))]
         self._count[number] += 1
-        return search_episode(room, spot, rng)
+        near = self.near > 0 and rng.random() < self.near
+        return (near_episode if near else search_episode)(room, spot, rng)
 
 
 def search_episode(room: CompiledRoom, spot: Spot, rng: np.random.Generator) -> EpisodeSpec:
     """A search for a spot's object from a random start."""
     x, y = rng.choice(free_positions(room, spot))
     start = AgentPose(float(x), float(y), 90.0 * int(rng.integers(4)), True)
+    return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
+
+
+def near_episode(room: CompiledRoom, spot: Spot, rng: np.random.Generator) -> EpisodeSpec:
+    """A search that begins within reach of the object, facing it."""
+    positions = free_positions(room, spot)
+    away = np.array(spot.pose[:2]) - positions
+    meters = np.linalg.norm(away, axis=1)
+    near = np.flatnonzero((meters < REACH - 0.1) & (meters > 0.4))
+    one = rng.choice(near) if len(near) else int(meters.argmin())
+    turns = 90.0 * np.arange(4)
+    rotation = float(turns[(facing_vector(turns) @ away[one]).argmax()])
+    start = AgentPose(float(positions[one, 0]), float(positions[one, 1]), rotation, True)
     return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
 
 

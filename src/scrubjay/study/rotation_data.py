@@ -27,14 +27,12 @@ from scrubjay.game.cache import CacheGame, relative_place
 from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.observation import observe
 from scrubjay.game.stages import LIMITS, SEEKER_STEPS
-from scrubjay.rooms.directions import facing_vector
 from scrubjay.rooms.generate import SCENES, split, type_of
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.compile import CompiledRoom
-from scrubjay.sim.pose import REACH, AgentPose
 from scrubjay.sim.state import State
 from scrubjay.sim.world import World
-from scrubjay.spots.episodes import free_positions, search_episode
+from scrubjay.spots.episodes import near_episode, search_episode
 from scrubjay.spots.spots import (
     CANDIDATES,
     EASY,
@@ -188,19 +186,6 @@ def _clips(
             yield seen
             yield _clip(world, episode, columns | {"treatment": False}, like=seen)
             pair += 1
-
-
-def near_episode(room: CompiledRoom, spot: Spot, rng: np.random.Generator) -> EpisodeSpec:
-    """A search that begins within reach of the object, facing it."""
-    positions = free_positions(room, spot)
-    away = np.array(spot.pose[:2]) - positions
-    distance = np.linalg.norm(away, axis=1)
-    near = np.flatnonzero((distance < REACH - 0.1) & (distance > 0.4))
-    one = rng.choice(near) if len(near) else int(distance.argmin())
-    turns = 90.0 * np.arange(4)
-    rotation = float(turns[(facing_vector(turns) @ away[one]).argmax()])
-    start = AgentPose(float(positions[one, 0]), float(positions[one, 1]), rotation, True)
-    return EpisodeSpec(spot.goal, start, Stage.S, Stage.S, pose=spot.pose, open=spot.open)
 
 
 @torch.no_grad()

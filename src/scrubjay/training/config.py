@@ -141,6 +141,9 @@ class TrainConfig:
     difficulties: Annotated[tuple[Difficulty, ...], Field(min_length=1)] = ("easy", "medium", "hard")
     """Seeking: which spots to hide the object in."""
 
+    near_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Seeking in given or practiced spots: share of the searches that begin in front of the object. A search from
+    anywhere shows it at one step in thirty, too seldom to learn what it looks like. Not in the paper."""
     seek_like_explore: bool = False
     """S's actor begins with the weights of E&M's, of the agent that the run starts with, so that seeking begins as
     exploring. Not in the paper."""
@@ -209,6 +212,8 @@ class TrainConfig:
         manipulates = issubclass(TASKS[self.task], Manipulate) or self.practice[1] > 0
         if self.demonstration_share and not (manipulates and self.placements):
             raise ValueError("demonstration_share: placements are demonstrated: manipulate, and name their folder")
+        if self.near_share and not (issubclass(TASKS[self.task], Seek) or self.practice[2]):
+            raise ValueError("near_share: searches of hiding spots begin near: seek, or practice it")
         if self.shadow_classifier and (self.agent.encoder != "cnn" or self.agent.freeze_encoder):
             raise ValueError(
                 "shadow_classifier: it shadows the encoder cnn while that is trained: leave out --encoder and "
@@ -360,7 +365,7 @@ PAPER_NUMBERS: dict[str, Any] = {
         bootstrap_time_limits=False, early=5000,
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
-    "seek_like_explore": False, "demonstration_share": 0.0,
+    "near_share": 0.0, "seek_like_explore": False, "demonstration_share": 0.0,
     "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 """What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and

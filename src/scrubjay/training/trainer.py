@@ -25,7 +25,7 @@ from scrubjay.agent.agent import Agent
 from scrubjay.agent.encoders import make_encoder
 from scrubjay.agent.fuse import varying_shapes
 from scrubjay.agent.normalization import commit_norms, running_norms
-from scrubjay.envs.tasks import Task
+from scrubjay.envs.tasks import SearchEpisodes, Task
 from scrubjay.game.actions import Stage
 from scrubjay.game.episode import EpisodeSampler, MixedEpisodes
 from scrubjay.placements.episodes import PlacementEpisodes
@@ -198,17 +198,20 @@ class Trainer:
     def _sampler(self, seed: int) -> EpisodeSampler:
         """The task's episodes, and those that are practiced among them, or before; validation plays the task alone."""
         if not self.practice:
-            return self._demonstrate(self.task.sampler(seed))
+            return self._eased(self.task.sampler(seed))
         mixing, *seeds = map(int, np.random.SeedSequence(seed).generate_state(1 + len(self.practice)))
         tasks, shares = [task for task, _ in self.practice], [share for _, share in self.practice]
         samplers = [task.sampler(each) for task, each in zip((self.task, *tasks), (seed, *seeds), strict=True)]
         if self.progress.update < self.config.pretraining_updates:
             shares = [share / sum(shares) for share in shares]
-        return MixedEpisodes([self._demonstrate(each) for each in samplers], [1 - sum(shares), *shares], mixing)
+        return MixedEpisodes([self._eased(each) for each in samplers], [1 - sum(shares), *shares], mixing)
 
-    def _demonstrate(self, episodes: EpisodeSampler) -> EpisodeSampler:
+    def _eased(self, episodes: EpisodeSampler) -> EpisodeSampler:
+        """The same with what only training has: demonstrations, and searches that begin near the object."""
         if isinstance(episodes, PlacementEpisodes):
             episodes.demonstrated = self.config.demonstration_share
+        if isinstance(episodes, SearchEpisodes):
+            episodes.in_given_spots.near = self.config.near_share
         return episodes
 
     def run(self, report: Report, stop: Callable[[], bool], save: Callable[[], None]) -> None:
