@@ -1,5 +1,7 @@
 """Placements: each is hit by its own actions, by the game's judgement; files are whole or refused."""
 
+import hashlib
+import itertools
 import json
 import multiprocessing
 import time
@@ -17,7 +19,7 @@ from scrubjay.game.actions import NAMES, NOTHING, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.stages import LIMITS
 from scrubjay.placements import generate
-from scrubjay.placements.generate import CONTAINED, make_placement_files, make_placements
+from scrubjay.placements.generate import CONTAINED, LEG, LEGS, MOVE_ACTIONS, make_placement_files, make_placements
 from scrubjay.placements.hand_paths import STEPS, HandPaths
 from scrubjay.placements.placements import (
     Placement,
@@ -206,6 +208,8 @@ BROKEN = {
     "no drop": (lambda data: _first(data, actions=[DROP - 1]), "DropObject"),
     "an action of another stage": (lambda data: _first(data, actions=[0, DROP]), "actions of OM"),
     "too many actions": (lambda data: _first(data, actions=[DROP - 1] * 50 + [DROP]), "actions"),
+    "a detour that never ends": (lambda data: _first(data, detour=[0, 99]), "detour"),
+    "a detour backwards": (lambda data: _first(data, detour=[1, 0]), "detour"),
     "a placement's unknown field": (lambda data: _first(data, color="red"), "color"),
 }
 
@@ -305,6 +309,28 @@ def test_shortest_paths_turn_as_little_as_possible(chest):
     for node in np.argwhere(paths.distance == 5)[::12]:
         path = paths.path(node)
         assert turns(path) == min(turns(order) for order in set(permutations(path)) if stays_on_nodes(order))
+
+
+def test_many_ways_have_a_detour_of_straight_legs(made):
+    every = [one for placements in made for one in placements.placements]
+    assert 0.2 < np.mean([one.detour[1] > one.detour[0] for one in every]) < 0.95
+    for one in every:
+        before, astray = one.actions[: one.detour[0]], one.actions[slice(*one.detour)]
+        legs = [move for move, _ in itertools.groupby(astray)]
+        assert len(legs) <= LEGS and len(astray) <= LEGS * LEG and set(legs) <= set(MOVE_ACTIONS)
+        assert all(NAMES[action].startswith("OpenAt") for action in before)
+
+
+def test_a_file_without_detours_has_none(tmp_path):
+    path = tmp_path / "placements.json"
+    save_placements(some_placements(), path)
+    data = json.loads(path.read_text())
+    for one in data["placements"]:
+        del one["detour"]
+    del data["sha256"], data["version"]
+    digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps({"version": 2, "sha256": digest, **data}))
+    assert load_placements(path) == some_placements()
 
 
 def test_objects_are_lowered_until_they_rest_and_things_opened_for_containers_alone(chest, made):

@@ -78,10 +78,24 @@ def test_the_policy_learns_from_its_own_steps_alone_and_imitates_the_others(play
         step = agent.evaluate(rollout.state, rollout.observation, rollout.is_first, rollout.stages)
     assert losses.keys() == learner.weights(rollout).keys()
     logits, mask = step.decision.logits.float(), rollout.demonstrated
-    by_hand = -logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0][mask].mean()
+    by_hand = -logits.log_softmax(-1).gather(-1, rollout.action[..., None])[..., 0][rollout.imitated].mean()
     assert losses["om/demonstration"].item() == pytest.approx(by_hand.item(), rel=1e-4)
     entropy = torch.distributions.Categorical(logits=logits[~mask]).entropy().mean()
     assert abs(losses["om/entropy"].item()) == pytest.approx(entropy.item(), rel=1e-4)
+
+
+def test_detours_are_played_and_not_imitated(chest, placements):
+    assert any(one.detour[1] for one in placements[0].placements)
+    sampler = PlacementEpisodes(placements, turned=True, seed=1)
+    sampler.demonstrated = 1.0
+    agent = Agent(SMALL)
+    with World([chest], copies=6, size=SMALL.image_size) as world:
+        game = CacheGame(world, sampler)
+        first = [(len(spec.actions), spec.detour) for _, spec in sorted(game.specs.items())]
+        rollout = Collector(agent, [game], 1, demonstrations=True).collect(STEPS)
+    assert rollout.demonstrated.all()
+    for b, (length, (begin, end)) in enumerate(first):
+        assert rollout.imitated[:length, b].tolist() == [not begin <= t < end for t in range(length)]
 
 
 def test_a_share_of_demonstrations_leaves_places_and_targets_as_they_are(chest, placements):

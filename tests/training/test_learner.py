@@ -313,7 +313,8 @@ def test_every_loss_has_the_objectives_weight():
     }
     _, rollout, _, _ = collect_rollouts(Stage.OM)
     learner = Learner(Agent(SMALL), objective)
-    demonstrated = replace(rollout, demonstrated=torch.zeros_like(rollout.success))
+    never = torch.zeros_like(rollout.success)
+    demonstrated = replace(rollout, demonstrated=never, imitated=never)
     assert learner.weights(demonstrated) == shared | om | {"om/demonstration": 0.11}
     total = total_loss({"a": torch.tensor(2.0), "b": torch.tensor(5.0)}, {"a": 0.5, "b": -1.0})
     assert total.item() == -4.0

@@ -26,6 +26,8 @@ class Demonstration(EpisodeSpec):
     """A manipulation to be played with the actions that are known to hit its target."""
 
     actions: tuple[int, ...] = ()
+    detour: tuple[int, int] = (0, 0)
+    """From which one on, and before which one, actions are not to be imitated."""
 
 
 class PlacementEpisodes:
@@ -79,4 +81,4 @@ class PlacementEpisodes:
         if rng.random() >= self.demonstrated:
             return episode
         # Its actions begin with everything closed.
-        return Demonstration(**{**vars(episode), "open": ()}, actions=placement.actions)
+        return Demonstration(**{**vars(episode), "open": ()}, actions=placement.actions, detour=placement.detour)

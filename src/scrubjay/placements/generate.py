@@ -6,6 +6,7 @@ things for behind.
 
 Agents imitate these actions, so they follow rules that an agent can see: the hand turns as little as possible, things
 are opened only to put the object into something, and the object is lowered until it moves no further, and then dropped.
+Many have a detour, which is not imitated: agents also see ways from where a hand should not have gone.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ COUNT = 90
 """Placements of a room and a goal object, a third of each modality."""
 WORLDS = 16
 """Places tried side by side."""
-MAX_PLACES, PATIENCE = 640, 128
+MAX_PLACES, PATIENCE = 640, 256
 """Places tried in all, and without any success: then the room has no more placements of the missing modalities."""
 DROPS = 2
 """Drops from each place for each modality that is missing."""
@@ -57,6 +58,8 @@ LYING_SHARE = 0.3
 LOWERING, UNMOVED = 3, 0.01
 """Movements down at the end of a way, at most, and meters by which the last of them does not move the object: ways end
 above a surface by less than one movement."""
+DETOUR_SHARE, LEGS, LEG = 0.6, 3, 6
+"""How often the hand first goes astray, the straight legs of that way, and movements of a leg, both at most."""
 LAY_DOWN, QUARTER = HAND_TURNS.index("+X"), 3
 """The turn of 30 degrees that lays an object down, and how often it is repeated."""
 MIN_PIXELS = 80
@@ -131,14 +134,17 @@ class _Search:
         specs = [self.sampler(self.world, b) for b in range(len(self.world))]
         before = sum(map(len, self.found))
         self._stand(specs)
-        prefix = self._prepare()
+        opened, astray, laid = self._open(), self._go_astray(), self._lay_down()
+        prefix = [[*a, *b, *c] for a, b, c in zip(opened, astray, laid, strict=True)]
+        detours = [(len(a), len(a) + len(b)) for a, b in zip(opened, astray, strict=True)]
         ready, state = self.world.state.held.copy(), self.world.state.copy()
         plans = [self._plans(b, len(prefix[b])) if ready[b] else [] for b in range(len(specs))]
         for number in range(max(map(len, plans))):
             tried = [plan[number] if number < len(plan) else None for plan in plans]
             self.world.state = state.copy()
             taken = self._carry_and_drop(tried)
-            self._collect(specs, [[*a, *b] for a, b in zip(prefix, taken, strict=True)], state)
+            ways = [[*a, *b] for a, b in zip(prefix, taken, strict=True)]
+            self._collect(specs, ways, detours, state)
         self.places += len(specs)
         self.fruitless = 0 if sum(map(len, self.found)) > before else self.fruitless + len(specs)
 
@@ -152,8 +158,8 @@ class _Search:
             state.position[b], state.rotation[b], state.standing[b] = spec.place[:2], spec.place[2], spec.place[3]
         world.hold(np.full(len(world), GOALS.index(self.goal)))
 
-    def _prepare(self) -> list[list[int]]:
-        """Opens things and lays the object down in some of the worlds; the actions that succeeded."""
+    def _open(self) -> list[list[int]]:
+        """Opens things in some of the worlds; the actions that succeeded."""
         world, rng = self.world, self.rng
         taken: list[list[int]] = [[] for _ in range(len(world))]
         view = world.view(("ids", "depth"))
@@ -169,6 +175,25 @@ class _Search:
         row, column = (np.where(cell == NOTHING, NOTHING, index) for index in np.divmod(cell, cells.CELLS))
         for b in np.flatnonzero(world.open_at(row, column, view)).tolist():
             taken[b].append(action_index(f"OpenAt|{row[b] + 1},{column[b] + 1}"))
+        return taken
+
+    def _go_astray(self) -> list[list[int]]:
+        """Moves hands along random straight legs in some of the worlds; the actions that succeeded."""
+        world, rng = self.world, self.rng
+        taken: list[list[int]] = [[] for _ in range(len(world))]
+        legs = np.where(rng.random(len(world)) < DETOUR_SHARE, rng.integers(1, LEGS + 1, len(world)), 0)
+        for leg in range(LEGS):
+            move, length = rng.integers(len(HAND_MOVES), size=len(world)), rng.integers(1, LEG + 1, len(world))
+            for step in range(LEG):
+                going = (leg < legs) & (step < length)
+                for b in np.flatnonzero(world.move_hand(np.where(going, move, NOTHING))).tolist():
+                    taken[b].append(MOVE_ACTIONS[move[b]])
+        return taken
+
+    def _lay_down(self) -> list[list[int]]:
+        """Lays the object on its side in some of the worlds; the actions that succeeded."""
+        world, rng = self.world, self.rng
+        taken: list[list[int]] = [[] for _ in range(len(world))]
         lying = np.where(rng.random(len(world)) < LYING_SHARE, LAY_DOWN, NOTHING)
         for _ in range(QUARTER):
             for b in np.flatnonzero(world.rotate_hand(lying)).tolist():
@@ -217,7 +242,13 @@ class _Search:
         taken = [[MOVE_ACTIONS[move] for move in way] for way in moves]
         return [[*way, DROP_ACTION] if drops else [] for way, drops in zip(taken, dropping, strict=True)]
 
-    def _collect(self, specs: Sequence[EpisodeSpec], taken: Sequence[list[int]], before: State) -> None:
+    def _collect(
+        self,
+        specs: Sequence[EpisodeSpec],
+        taken: Sequence[list[int]],
+        detours: Sequence[tuple[int, int]],
+        before: State,
+    ) -> None:
         """Keeps the drops that hit a target of a missing modality and are at rest within reach."""
         world, state = self.world, self.world.state
         dropped = before.held & ~state.held
@@ -246,6 +277,7 @@ class _Search:
                     tuple(np.flatnonzero(state.open[b]).tolist()),
                     tuple(state.pose[b].tolist()),
                     tuple(taken[b]),
+                    detours[b],
                 )
             )
 

@@ -50,6 +50,12 @@ class Placement:
     """Where the object rests."""
     actions: Annotated[tuple[int, ...], Field(min_length=1, max_length=MAX_ACTIONS), AfterValidator(_check_actions)]
     """Lead there from a room with everything closed."""
+    detour: tuple[int, int] = (0, 0)
+    """The actions from the first number on, and before the second, are a detour: played, but not to be imitated."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.detour[0] <= self.detour[1] < len(self.actions):
+            raise ValueError(f"detour: a part of the actions before the last, not {list(self.detour)}")
 
     def episode(self, goal: str, is_open: bool = False) -> EpisodeSpec:
         """The manipulation as an episode, from everything closed, or with what must be open already open."""

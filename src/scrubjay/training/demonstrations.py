@@ -16,6 +16,7 @@ class Demonstrations:
     def __init__(self, game: CacheGame) -> None:
         self.game = game
         self._actions = np.full((len(game), MAX_ACTIONS), NOTHING)
+        self._detour = np.zeros((len(game), 2), int)
         # A staggered game pretends to be older than it is, and would skip the first actions.
         self.begin(game.time[:, Stage.OM] == 0)
 
@@ -26,8 +27,14 @@ class Demonstrations:
             spec = self.game.specs[b]
             if isinstance(spec, Demonstration):
                 self._actions[b, : len(spec.actions)] = spec.actions
+                self._detour[b] = spec.detour
 
     def next_actions(self) -> np.ndarray:
         """(B,): the actions that games must take, -1 for those that are not demonstrated."""
         time = np.minimum(self.game.time[:, Stage.OM], MAX_ACTIONS - 1)
         return np.where(self.game.stage == Stage.OM, self._actions[np.arange(len(time)), time], NOTHING)
+
+    def on_detour(self) -> np.ndarray:
+        """(B,) bool: the next action, if it is demonstrated, is not to be imitated."""
+        time = self.game.time[:, Stage.OM]
+        return (self._detour[:, 0] <= time) & (time < self._detour[:, 1])

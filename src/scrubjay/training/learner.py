@@ -104,7 +104,7 @@ class Learner(nn.Module):
     def weights(self, rollout: Rollout) -> Weights:
         """Loss name -> weight of a rollout's losses."""
         table = self.objective.weights(self.stages & rollout.stages, self.shared)
-        if Stage.OM in self.stages & rollout.stages and rollout.demonstrated is not None:
+        if Stage.OM in self.stages & rollout.stages and rollout.imitated is not None:
             table["om/demonstration"] = self.objective.demonstration
         return table
 
@@ -214,8 +214,8 @@ class Learner(nn.Module):
             "om/attainable": losses.attainable(hittable, observation.target, hit, its_own & (ends >= 0)),
             "om/hindsight": losses.hindsight(again, rollout.action, missed, mask) if o.hindsight else _zero(logits),
         }
-        if rollout.demonstrated is not None:
-            terms["om/demonstration"] = losses.demonstration(logits, rollout.action, mask & rollout.demonstrated)
+        if rollout.imitated is not None:
+            terms["om/demonstration"] = losses.demonstration(logits, rollout.action, mask & rollout.imitated)
         return step, terms
 
 

@@ -56,6 +56,7 @@ class _Steps:
     opened: torch.Tensor
     openable: torch.Tensor | None
     demonstrated: torch.Tensor | None
+    imitated: torch.Tensor | None
     visible: torch.Tensor | None
 
 
@@ -240,6 +241,6 @@ class ManipulationBuffer:
             reward=torch.where(mask, steps.reward, 0), landed=torch.where(mask, steps.landed, NOTHING),
             claimable=never, teacher_action=torch.full_like(steps.action, NOTHING),
             bootstrap_value=torch.zeros_like(steps.reward[0]), state=state, last=tree.index(observation, -1),
-            stages=frozenset({OM}), openable=steps.openable, demonstrated=steps.demonstrated, visible=steps.visible,
-            **flags,
+            stages=frozenset({OM}), openable=steps.openable, demonstrated=steps.demonstrated, imitated=steps.imitated,
+            visible=steps.visible, **flags,
         ))  # fmt: skip

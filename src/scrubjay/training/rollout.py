@@ -85,6 +85,8 @@ class Rollout:
     not recorded."""
     demonstrated: torch.Tensor | None = None
     """(T, B) bool: the action was a demonstration's, not the policy's; None if there are no demonstrations."""
+    imitated: torch.Tensor | None = None
+    """(T, B) bool: and is to be imitated: detours are not."""
     visible: torch.Tensor | None = None
     """(T, B, 101) bool: the types in CLASSES that the images show; None unless they are labeled."""
 
@@ -296,6 +298,7 @@ class _Unroll:
         self.frames: list[np.ndarray] = []
         self.openable: list[torch.Tensor] = []
         self.demonstrated: list[np.ndarray] = []
+        self.imitated: list[np.ndarray] = []
         self.visible: list[torch.Tensor] = []
 
     def decide(self, last: bool = False) -> None:
@@ -341,8 +344,10 @@ class _Unroll:
         choosing = game.stage == Stage.PS
         actions = np.where(choosing, NOTHING, self.action.cpu().numpy())
         if self.collector.demonstrations:
-            shown = self.collector.demonstrations[self.number].next_actions()
+            demonstrations = self.collector.demonstrations[self.number]
+            shown = demonstrations.next_actions()
             self.demonstrated.append(shown != NOTHING)
+            self.imitated.append((shown != NOTHING) & ~demonstrations.on_detour())
             actions = np.where(shown != NOTHING, shown, actions)
         game.begin_step(actions, self.place, choosing if self.place is None else None)
         self.place = None
@@ -387,12 +392,14 @@ class _Unroll:
         tensors = {name: value.to(self.collector.device, non_blocking=True) for name, value in stacked.items()}
         if self.hiding_rewards:
             tensors["reward"] = tensors["reward"] + torch.stack(self.hiding_rewards)
-        shown = torch.from_numpy(np.stack(self.demonstrated)) if self.demonstrated else None
-        demonstrated = shown.to(self.collector.device, non_blocking=True) if shown is not None else None
+        shown = {
+            name: torch.from_numpy(np.stack(rows)).to(self.collector.device, non_blocking=True)
+            for name, rows in (("demonstrated", self.demonstrated), ("imitated", self.imitated)) if rows
+        }  # fmt: skip
         return Rollout(
             tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
             stages=frozenset(self.stages), teacher_action=teacher_action,
-            openable=torch.stack(self.openable) if self.openable else None, demonstrated=demonstrated,
+            openable=torch.stack(self.openable) if self.openable else None, **shown,
             visible=torch.stack(self.visible) if self.visible else None, **tensors,
         )  # fmt: skip
 

@@ -113,6 +113,7 @@ class Trainer:
         self.background = Background(device, FairLock()) if config.overlap else None
         self._waiting: Rollout | None = None
         """With `overlap`: collected, and learned from while the next is."""
+        self._has_learned = False
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
         self.rooms: list[CompiledRoom] = build_rooms(list(config.scenes))
         self.task: Task = load_task(config.scenes, config, folder)
@@ -232,12 +233,18 @@ class Trainer:
         start = time.perf_counter()
         self._schedule_learning_rates()
         before = collector.steps
+        losses: dict[str, float] = {}
         if self.background and self._waiting is not None:
-            self.background.start(partial(self._learn, self._waiting, collector, replay))
+            learn = partial(self._learn, self._waiting, collector, replay)
+            if self._has_learned:
+                self.background.start(learn)
+            else:
+                # Compiling and loading kernels would invalidate the graphs that collecting captures meanwhile.
+                losses, self._has_learned = learn(), True
         rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
         if self.background:
-            losses = self.background.result() if self.background.is_running else {}
+            losses = self.background.result() if self.background.is_running else losses
             self._waiting = rollout
         self._keep(rollout, collector, replay)
         if not self.background:
