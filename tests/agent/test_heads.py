@@ -203,6 +203,15 @@ def test_a_deeper_filter_of_openability_is_a_network_at_each_cell():
     torch.testing.assert_close(head.openable_filter(cells)[2, 0, 3, 6], pixel)
 
 
+def test_the_hand_is_read_from_the_cells_of_the_memory_alone():
+    heads, dirs = Heads(replace(SMALL, hand_head=True)), random_dirs(2)
+    decision = decide(heads, dirs, torch.tensor([Stage.OM, Stage.S]))
+    expected = heads.hand.weight[0, :, 0, 0] @ dirs.grid[1, :, 4, 2] + heads.hand.bias[0]
+    torch.testing.assert_close(decision.hand[1, 4, 2], expected)
+    assert decision.hand.shape == (2, 7, 7)
+    assert not decide(Heads(SMALL), dirs, torch.tensor([Stage.OM, Stage.S])).hand.any()
+
+
 @pytest.mark.parametrize("separate", [False, True])
 def test_with_the_prior_open_at_starts_at_its_base_rate(separate):
     config = replace(SMALL, open_at_prior=True, separate_openable_head=separate)

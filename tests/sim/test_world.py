@@ -38,6 +38,20 @@ def test_moves_are_a_quarter_of_a_meter_in_the_agents_own_directions(world):
             assert world.state.position[0] == pytest.approx(expected, abs=1e-9)
 
 
+def test_the_held_object_is_where_its_pixels_are(world):
+    assert np.isnan(world.held_cells()).all(), "nothing is held yet"
+    assert world.hold(one(GOALS.index("Tomato")))[0]
+    for move in ("ahead", "right", "right", "down", "down", "left", "ahead"):
+        world.move_hand(one(HAND_MOVES.index(move)))
+        _, alone = world.goal_pixels()
+        rows, columns = (index.double().mean().item() for index in alone[0].nonzero(as_tuple=True))
+        # Pixels' middles are half a pixel further; cells are counted from the middle of the first.
+        middle = (np.array([rows, columns]) + 0.5) / world.size * 7 - 0.5
+        assert world.held_cells()[0] == pytest.approx(middle, abs=0.12)
+    world.drop(ALL)
+    assert np.isnan(world.held_cells()).all()
+
+
 def test_a_wall_stops_a_move(world):
     world.set_agent_pose(0, AgentPose(-1.75, 0.0, 270.0, True))
     assert not world.move(one(0))[0]

@@ -237,6 +237,21 @@ def test_seeing_trains_the_filters_of_the_goal_object():
     agent.zero_grad()
 
 
+def test_knowing_where_the_hand_is_trains_the_memory_and_no_actor():
+    _, _, rollout, _ = collect_rollouts(Stage.OM)
+    agent = Agent(replace(SMALL, hand_head=True))
+    learner = Learner(agent, Objective(hand=0.3))
+    held_cell = torch.full((*rollout.action.shape, 2), 2.5)
+    rollout = replace(rollout, held_cell=held_cell)
+    assert learner.weights(rollout)["om/hand"] == 0.3
+    losses, _ = learner(rollout)
+    assert losses.keys() == learner.weights(rollout).keys()
+    losses["om/hand"].backward()
+    assert agent.heads.hand.weight.grad.any() and agent.memory.grid_conv.weight.grad.any()
+    assert agent.heads[Stage.OM].actor.weight.grad is None
+    assert "om/hand" not in learner.weights(replace(rollout, held_cell=None))
+
+
 def test_a_learner_of_some_stages_has_their_losses_alone():
     agent, rollout, _, _ = collect_rollouts(Stage.EM)
     rollout = replace(rollout, stages=frozenset(Stage))

@@ -127,6 +127,19 @@ def test_where_something_is_closed_opening_it_is_likelier_to_be_learned():
     assert losses.open_closed(logits, openable, every & False).item() == 0
 
 
+def test_the_hand_counts_in_part_for_each_of_the_cells_around_it():
+    logits = torch.zeros(3, 1, 7, 7)
+    logits[:, 0, 2, 3] = 1.0
+    # A quarter of the way from row 2 to row 3, halfway between columns 3 and 4; outside the image; at its very corner.
+    place = torch.tensor([[[2.25, 3.5]], [[float("nan"), float("nan")]], [[-0.5, 6.5]]])
+    total = np.log(48 + np.e)
+    every = torch.ones(3, 1, dtype=torch.bool)
+    assert losses.hand(logits, place, every).item() == pytest.approx((total - 0.75 * 0.5 + total) / 2, rel=1e-5)
+    first = torch.tensor([[True], [True], [False]])
+    assert losses.hand(logits, place, first).item() == pytest.approx(total - 0.375, rel=1e-5)
+    assert losses.hand(logits, place, every & False).item() == 0
+
+
 def test_seeing_weighs_steps_with_the_object_as_much_as_those_without(monkeypatch):
     monkeypatch.setattr(losses, "MIN_CLAIMABLE", 1)
     logits, claimable = torch.tensor([[1.0, -2.0, 0.5, 3.0]]), torch.tensor([[True, False, False, False]])

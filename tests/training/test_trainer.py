@@ -274,12 +274,12 @@ def test_a_run_started_from_another_runs_agent_resumes_exactly(uninterrupted, tm
 
 
 def test_parts_that_the_starting_agent_lacks_begin_untrained(uninterrupted, tmp_path):
-    config = replace(SMALL, separate_openable_head=True, openable_hidden=8, open_at_prior=True)
+    config = replace(SMALL, separate_openable_head=True, openable_hidden=8, open_at_prior=True, hand_head=True)
     run = begin_from(tmp_path / "run", uninterrupted, agent=config)
     run.close()
     before, after = load_agent(newest(uninterrupted)).state_dict(), load_agent(run.folder).state_dict()
     assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
-    assert set(run.untrained) == after.keys() - before.keys() and "EM.openable_filter" in run.untrained[0]
+    assert set(run.untrained) == after.keys() - before.keys() and run.untrained[0] == "heads.hand.bias"
     # The other way round something that was learned would be lost.
     with pytest.raises(RunError, match="separate_openable_head"):
         begin_from(tmp_path / "other", run.folder)

@@ -87,6 +87,8 @@ class AgentConfig:
     open_at_prior: bool = False
     """Let OpenAt's logits hold the whole logit of its success, base rate included: cells where nothing opens, most of
     49, then take little of the policy's probability. False: what the cell adds to the base rate."""
+    hand_head: bool = False
+    """Predict in OM, from each cell of the DIR grid, whether the object in the hand is there, seen or not."""
     critic_sees_time: bool = False
     """Give critics, and only critics, the share of the stage's steps that are left."""
     heads_read_cells: bool = True

@@ -45,6 +45,9 @@ class Decision:
     visible: torch.Tensor
     """(...,): logits that the goal object can be claimed, were that as likely as not, by its filters in S's head; 0 in
     other stages, and everywhere if heads do not read cells."""
+    hand: torch.Tensor
+    """(..., 7, 7): logits of the cells, softmax over all, that the object in the hand is there; 0 without a
+    `hand_head`."""
 
 
 def check_stage(stage: torch.Tensor) -> None:
@@ -201,6 +204,7 @@ class Heads(nn.Module):
         self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING_STAGES})
         self.hittable_cells = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
         self.hittable_global = nn.Linear(config.dir_length, len(MODALITIES) * CELLS**2)
+        self.hand = nn.Conv2d(config.gru_channels, 1, 1) if config.hand_head else None
 
     def __getitem__(self, stage: Stage) -> StageHead:
         """One stage's actor and critic."""
@@ -221,7 +225,7 @@ class Heads(nn.Module):
             check_stage(stage)
         cells = torch.cat([sir.to(dirs.grid.dtype), dirs.grid], -3) if self.reads_cells else None
         logits = dirs.flat.new_zeros(*stage.shape, len(NAMES))
-        value, hittable = dirs.flat.new_zeros(stage.shape), self._hittable_by_cells(dirs.grid)
+        value, hittable = dirs.flat.new_zeros(stage.shape), _by_cells(self.hittable_cells, dirs.grid)
         openable, exploring = dirs.flat.new_zeros(*stage.shape, CELLS, CELLS), logits
         visible = torch.zeros_like(value)
         # All heads run on all games: cheaper than sorting games by stage.
@@ -239,8 +243,10 @@ class Heads(nn.Module):
                 hidden = self[which].mlp(dirs.flat)
                 logit = self.hittable_global(hidden).to(hittable.dtype)
                 hittable = hittable + logit.unflatten(-1, hittable.shape[-3:])
-        return Decision(logits, value, hittable, openable, exploring, visible)
+        hand = torch.zeros_like(openable) if self.hand is None else _by_cells(self.hand, dirs.grid)[..., 0, :, :]
+        return Decision(logits, value, hittable, openable, exploring, visible, hand)
 
-    def _hittable_by_cells(self, grid: torch.Tensor) -> torch.Tensor:
-        """DIR grids (..., G, 7, 7) to logits (..., 3, 7, 7)."""
-        return self.hittable_cells(grid.flatten(0, -4)).unflatten(0, grid.shape[:-3]).to(grid.dtype)
+
+def _by_cells(convolution: nn.Conv2d, grid: torch.Tensor) -> torch.Tensor:
+    """DIR grids (..., G, 7, 7) to a convolution's outputs (..., C, 7, 7)."""
+    return convolution(grid.flatten(0, -4)).unflatten(0, grid.shape[:-3]).to(grid.dtype)

@@ -15,7 +15,7 @@ import torch
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.room import Room
 from scrubjay.sim import cells
-from scrubjay.sim.pose import REACH, AgentPose, cameras, reach
+from scrubjay.sim.pose import REACH, AgentPose, cameras, image_position, reach
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, View
 from scrubjay.sim.state import State
 
@@ -165,6 +165,14 @@ class BaseWorld(ABC):
         near = torch.linalg.vector_norm(local @ camera, dim=-1) <= REACH
         closed = ~is_open.gather(1, openable.flatten(1).clamp(min=0))
         return (openable >= 0) & (near & closed).unflatten(1, (cells.CELLS, cells.CELLS))
+
+    def held_cells(self) -> np.ndarray:
+        """The row and column (B, 2) of the image's cells, 0 in the middle of the first, where the held object's center
+        is, seen or not; NaN where nothing is held, or outside the image."""
+        s = self.state
+        position = image_position(*cameras(s.position, s.rotation, s.standing), s.pose[:, :3])
+        shown = s.held & (position >= 0).all(-1) & (position <= 1).all(-1)
+        return np.where(shown[:, None], position * cells.CELLS - 0.5, np.nan)
 
     @abstractmethod
     def close_near(self, worlds: np.ndarray) -> np.ndarray:

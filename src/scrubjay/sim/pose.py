@@ -59,6 +59,15 @@ def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:
     return np.linalg.norm(point[..., :2] - position, axis=-1)
 
 
+def image_position(eye: np.ndarray, matrix: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Where square images show points (..., 3): shares (..., 2) of the height from the top and of the width from the
+    left, outside 0 to 1 for what is not in the image, NaN for what is behind the camera."""
+    local = np.einsum("...ji,...j->...i", matrix, point - eye)
+    edge = -local[..., 2] * np.tan(np.radians(FIELD_OF_VIEW / 2))
+    edge = np.where(edge > 0, edge, np.nan)
+    return np.stack([0.5 - 0.5 * local[..., 1] / edge, 0.5 + 0.5 * local[..., 0] / edge], -1)
+
+
 def in_view(
     eye: np.ndarray, matrix: np.ndarray, point: np.ndarray, field_of_view: float = FIELD_OF_VIEW, aspect: float = 1.0
 ) -> np.ndarray:

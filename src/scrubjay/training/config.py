@@ -288,14 +288,14 @@ class TrainConfig:
 
 CLIPPED = Objective(
     clip_coef=0.2, normalize_advantages=True, gae_lambda=0.95, bootstrap_time_limits=True, openable=0.1,
-    openable_everywhere=True, open_closed=0.1, visible=0.5,
+    openable_everywhere=True, open_closed=0.1, visible=0.5, hand=0.1,
 )  # fmt: skip
 OPENING: dict[str, Any] = {"separate_openable_head": True, "openable_hidden": 64, "open_at_prior": True}
 """Networks that know what opens before they decide to open it, with what `CLIPPED` teaches about it: without either an
 agent learns to walk, and no longer tries to open anything; see results/learning.md."""
 FEW_STEPS: dict[str, Any] = {
     "minibatch_games": 80, "epochs": 2, "learning_rate": 2e-4, "betas": (0.9, 0.999), "head_lr_scale": 3.0,
-    "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING),
+    "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING, hand_head=True),
 }  # fmt: skip
 """What learns most from a few million steps; the defaults are the paper's, meant for hundreds of millions."""
 
@@ -358,7 +358,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,
-        exploring=0.0, visible=0.0,
+        exploring=0.0, visible=0.0, hand=0.0,
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
@@ -373,6 +373,7 @@ prints none, such as losses' weights, ours stay."""
 PAPER_AGENT: dict[str, Any] = {
     "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
     "separate_openable_head": False, "openable_hidden": 0, "open_at_prior": False, "critic_sees_time": False,
+    "hand_head": False,
 }  # fmt: skip
 """The same for the networks, whatever their sizes."""
 NUMBERS = ("ours", "paper")

@@ -51,6 +51,9 @@ class Objective(ActorCriticObjective):
     """OM: weight of opening the container that the target is inside."""
     attainable: Weight = 0.1
     """OM: weight of predicting whether the target can be hit."""
+    hand: Weight = 0.0
+    """OM: weight of knowing in which cell the object in the hand is, seen or not, if there is an `agent.hand_head`. Not
+    in the paper."""
     demonstration: Weight = 1.0
     """OM: weight of imitating demonstrations, if there are any; see `demonstration_share`."""
     claiming: Weight = 0.1
@@ -104,8 +107,11 @@ class Learner(nn.Module):
     def weights(self, rollout: Rollout) -> Weights:
         """Loss name -> weight of a rollout's losses."""
         table = self.objective.weights(self.stages & rollout.stages, self.shared)
-        if Stage.OM in self.stages & rollout.stages and rollout.imitated is not None:
-            table["om/demonstration"] = self.objective.demonstration
+        if Stage.OM in self.stages & rollout.stages:
+            if rollout.imitated is not None:
+                table["om/demonstration"] = self.objective.demonstration
+            if rollout.held_cell is not None:
+                table["om/hand"] = self.objective.hand
         return table
 
     def forward(self, rollout: Rollout) -> tuple[Losses, Metrics]:
@@ -214,6 +220,8 @@ class Learner(nn.Module):
             "om/attainable": losses.attainable(hittable, observation.target, hit, its_own & (ends >= 0)),
             "om/hindsight": losses.hindsight(again, rollout.action, missed, mask) if o.hindsight else _zero(logits),
         }
+        if rollout.held_cell is not None:
+            terms["om/hand"] = losses.hand(step.decision.hand.float(), rollout.held_cell, mask)
         if rollout.imitated is not None:
             terms["om/demonstration"] = losses.demonstration(logits, rollout.action, mask & rollout.imitated)
         return step, terms

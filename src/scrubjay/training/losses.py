@@ -178,6 +178,20 @@ def attainable(hittable: torch.Tensor, target: torch.Tensor, hit: torch.Tensor, 
     return mean_where(F.binary_cross_entropy_with_logits(logit, hit.to(logit.dtype), reduction="none"), mask)
 
 
+def hand(logits: torch.Tensor, held_cell: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Cross entropy of the logits (T, B, 7, 7) with the row and column (T, B, 2) of the object in the hand.
+
+    Not in the paper. Between the middles of cells it counts in part for each of the four around it, so that the mean of
+    the cells' positions is its own. Steps at which the object is outside the image (NaN) are left out.
+    """
+    shown = ~held_cell.isnan().any(-1)
+    place = torch.where(shown[..., None], held_cell, 0).clamp(0, CELLS - 1)
+    middles = torch.arange(CELLS, device=logits.device)
+    row, column = ((1 - (each[..., None] - middles).abs()).clamp(min=0) for each in place.unbind(-1))
+    labels = row[..., :, None] * column[..., None, :]
+    return mean_where(-(labels.flatten(-2) * logits.flatten(-2).log_softmax(-1)).sum(-1), mask & shown)
+
+
 # Seeking.
 
 

@@ -57,6 +57,7 @@ class _Steps:
     openable: torch.Tensor | None
     demonstrated: torch.Tensor | None
     imitated: torch.Tensor | None
+    held_cell: torch.Tensor | None
     visible: torch.Tensor | None
 
 
@@ -242,5 +243,5 @@ class ManipulationBuffer:
             claimable=never, teacher_action=torch.full_like(steps.action, NOTHING),
             bootstrap_value=torch.zeros_like(steps.reward[0]), state=state, last=tree.index(observation, -1),
             stages=frozenset({OM}), openable=steps.openable, demonstrated=steps.demonstrated, imitated=steps.imitated,
-            visible=steps.visible, **flags,
+            held_cell=steps.held_cell, visible=steps.visible, **flags,
         ))  # fmt: skip

@@ -87,6 +87,9 @@ class Rollout:
     """(T, B) bool: the action was a demonstration's, not the policy's; None if there are no demonstrations."""
     imitated: torch.Tensor | None = None
     """(T, B) bool: and is to be imitated: detours are not."""
+    held_cell: torch.Tensor | None = None
+    """(T, B, 2): row and column of the image's cells where the object in the hand is, see `BaseWorld.held_cells`; None
+    if it was not recorded."""
     visible: torch.Tensor | None = None
     """(T, B, 101) bool: the types in CLASSES that the images show; None unless they are labeled."""
 
@@ -124,6 +127,7 @@ class Collector:
         record_frames: bool = False,
         think_every: int = 1,
         record_openable: bool = False,
+        record_hand: bool = False,
         demonstrations: bool = False,
         on_decision: Callable[[int, MemoryState], None] | None = None,
         turn: AbstractContextManager | None = None,
@@ -134,7 +138,8 @@ class Collector:
         `hiding_value`: E&M is also rewarded by perspective simulation's value of the places reached. `hiding`: games
         that pass through PS are kept in `finished_games` when they end. `cuda_graph`: the agent's step is one.
         `record_frames`: `frames` holds what the last rollout's images were rendered from.
-        `record_openable`: rollouts have `openable`. `demonstrations`: games that have one play it, and rollouts say so.
+        `record_openable`: rollouts have `openable`; `record_hand`: they have `held_cell`. `demonstrations`: games that
+        have one play it, and rollouts say so.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
         it. `turn` is held during every step: another thread that takes it is not disturbed. `classes`: images are
@@ -165,7 +170,7 @@ class Collector:
         several = self.device.type == "cuda" and len(self.games) > 1
         priority = COLLECTING_PRIORITY
         self.streams = [torch.cuda.Stream(self.device, priority) for _ in self.games] if several else []
-        self.record_frames, self.record_openable = record_frames, record_openable
+        self.record_frames, self.record_openable, self.record_hand = record_frames, record_openable, record_hand
         self.frames: np.ndarray | None = None
         """(T, B): what the last rollout's images were rendered from, if recorded."""
         self.steps = 0
@@ -297,6 +302,7 @@ class _Unroll:
         self.stages: set[int] = set()
         self.frames: list[np.ndarray] = []
         self.openable: list[torch.Tensor] = []
+        self.held_cells: list[np.ndarray] = []
         self.demonstrated: list[np.ndarray] = []
         self.imitated: list[np.ndarray] = []
         self.visible: list[torch.Tensor] = []
@@ -312,6 +318,8 @@ class _Unroll:
             self.frames.append(record_frames(game.world, collector.augmentations[number]))
         if collector.record_openable and not last:
             self.openable.append(game.world.openable_cells(game.look(LABELS)))
+        if collector.record_hand and not last:
+            self.held_cells.append(game.world.held_cells().astype(np.float32))
         with collector.autocast():
             if collector.hiding_rewards:
                 values = place_values(collector.agent, step.state.metric_map, observation.place)
@@ -392,10 +400,12 @@ class _Unroll:
         tensors = {name: value.to(self.collector.device, non_blocking=True) for name, value in stacked.items()}
         if self.hiding_rewards:
             tensors["reward"] = tensors["reward"] + torch.stack(self.hiding_rewards)
+        labels = {"demonstrated": self.demonstrated, "imitated": self.imitated, "held_cell": self.held_cells}
         shown = {
             name: torch.from_numpy(np.stack(rows)).to(self.collector.device, non_blocking=True)
-            for name, rows in (("demonstrated", self.demonstrated), ("imitated", self.imitated)) if rows
-        }  # fmt: skip
+            for name, rows in labels.items()
+            if rows
+        }
         return Rollout(
             tree.stack(observations), bootstrap_value=self.bootstrap_value, state=self.state, last=last,
             stages=frozenset(self.stages), teacher_action=teacher_action,

@@ -36,7 +36,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.shadow import ShadowClassifier, fill_shadow, save_shadow
 
-VERSION = 13
+VERSION = 14
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
@@ -48,7 +48,7 @@ MILESTONES = "milestones"
 """Folder of the agents that are kept for ever, named by their numbers of games."""
 SCORE = "score.json"
 """A checkpoint's validation score, if it has one: its metric and value."""
-ADDED_PARTS = ("separate_openable_head", "openable_hidden", "open_at_prior")
+ADDED_PARTS = ("separate_openable_head", "openable_hidden", "open_at_prior", "hand_head")
 """Fields of the networks that only add to what heads read: an agent without these parts can start a run with them."""
 LOCK_PATIENCE = 20.0
 """Seconds that a process which was started again waits for the lock of the one before it."""

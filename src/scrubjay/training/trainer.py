@@ -173,6 +173,7 @@ class Trainer:
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
+            record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
             demonstrations=self.config.demonstration_share > 0,
             on_decision=self.manipulations.observe if self.manipulations is not None else None,
             classes=self.shadow is not None, turn=self.background.turn if self.background else None,
