@@ -204,7 +204,7 @@ def _lines(axes: Axes, rows: Sequence[Row], field: str) -> None:
         x = np.array([float(row[field]) for row in mine])
         x = x * 1.02**shift if field == "size" else x + 0.03 * shift
         y, low, high = (np.array([float(row[key]) for row in mine]) for key in ("accuracy", "low", "high"))
-        style = "-" if name.startswith("DIR") and "4CNN" not in name else "--" if "4CNN" in name else ":"
+        style = "--" if "4CNN" in name else {"DIR": "-", "SIR": ":"}.get(name[:3], "-.")
         error = np.nan_to_num([y - low, high - y])
         axes.errorbar(
             x, y, error, color=_color(number), linestyle=style, marker="o", markersize=4, elinewidth=0.8, capsize=2,
