@@ -525,6 +525,23 @@ def test_benchmarks_measure_an_update_and_its_parts(task):
     assert (result["task"], result["games"], result["unroll_length"], result["epochs"]) == (task, 2, 4, TINY.epochs)
 
 
+def test_benchmarks_let_a_given_agent_learn():
+    other = Agent(replace(SMALL, sir_channels=16))
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        measure(TINY, "cpu", 1, Console(quiet=True), agent=other)
+    agent, before = Agent(SMALL), []
+
+    class Noted(Trainer):
+        def start_segment(self):
+            before.append({name: tensor.clone() for name, tensor in self.agent.state_dict().items()})
+            return super().start_segment()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scrubjay.bench.learning.Trainer", Noted)
+        measure(TINY, "cpu", 1, Console(quiet=True), agent=agent)
+    assert all(torch.equal(before[0][name], tensor) for name, tensor in agent.state_dict().items())
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

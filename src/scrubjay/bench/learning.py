@@ -8,7 +8,7 @@ import io
 import pstats
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ import numpy as np
 import torch
 from rich.console import Console
 
+from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import PAPER, SMALL, preset_name
 from scrubjay.files import write_atomically
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.players.base import RandomPlayer
 from scrubjay.study.record import machine
-from scrubjay.training.config import PRESETS, TRAIN, TrainConfig
+from scrubjay.training.config import PRESETS, TrainConfig
 from scrubjay.training.rollout import Collector, Rollout
 from scrubjay.training.trainer import Trainer
 
@@ -36,14 +37,22 @@ MINIBATCH_STEPS = 320 * 32
 
 
 def measure(
-    config: TrainConfig, device: str, updates: int, console: Console, profile: Path | None = None
+    config: TrainConfig,
+    device: str,
+    updates: int,
+    console: Console,
+    profile: Path | None = None,
+    agent: Agent | None = None,
 ) -> dict[str, Any]:
     """Steps and games per second, milliseconds of each part of an update, and GPU memory.
 
-    `profile`: writes where the host spends one more update, function by function, to a text file.
+    `agent` is the one that learns, with the config's networks, by default an untrained one. `profile`: writes where the
+    host spends one more update, function by function, to a text file.
     """
     console.print(f"building {len(config.scenes)} rooms")
     with contextlib.closing(Trainer(config, device)) as trainer:
+        if agent is not None:
+            trainer.agent.load_state_dict(agent.state_dict())
         collector, replay = trainer.start_segment()
         console.print(f"{config.games} games of {config.task}")
         warm, graphs = 0, -1
@@ -144,9 +153,9 @@ def benchmark_config(preset: str, numbers: str, **changes: Any) -> TrainConfig:
     return replace(paper, **changes)
 
 
-def rooms(count: int) -> tuple[str, ...]:
-    """`count` train rooms of all types."""
-    return TRAIN[:: max(1, len(TRAIN) // count)][:count]
+def some_rooms(scenes: Sequence[str], count: int) -> tuple[str, ...]:
+    """`count` of the rooms, of all their types."""
+    return tuple(scenes[:: max(1, len(scenes) // count)][:count])
 
 
 def _write_profile(path: Path, function: Callable[[], object]) -> None:

@@ -159,9 +159,11 @@ def learning(
     device: str = "cpu",
     numbers: Literal["paper", "preset"] = "paper",
     rooms: Positive = 40,
+    scenes: list[str] = [],  # noqa: B006 (tyro takes lists)
     copies: Positive = 24,
     minibatch_games: PositiveOrNone = None,
     spots: str | None = None,
+    start: str | None = None,
     overlap: bool = False,
     updates: Positive = 5,
     profile: Path | None = None,
@@ -172,29 +174,37 @@ def learning(
         preset: The training preset.
         device: cpu, cuda or cuda:N.
         numbers: The paper's hyperparameters, with one pass over each rollout, or the preset's.
-        rooms: Number of train rooms; demo has its own.
+        rooms: Number of rooms; demo has its own.
+        scenes: Rooms to take them from, named as in `scrubjay train`; by default the preset's.
         copies: Games per room.
         minibatch_games: Games that make one step of the optimizer.
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
+        start: The agent that plays and learns: a run, a folder of weights or a released one; by default an untrained
+            one, which in whole games spends nearly all steps in OM.
         overlap: Learn from a rollout while the next one is collected.
         updates: Measured updates.
         profile: Write where the host spends one more update, function by function, to this text file; on a GPU, also
             which kernels collecting runs, to one beside it.
     """
-    from scrubjay.bench.learning import benchmark_config, measure
-    from scrubjay.bench.learning import rooms as bench_rooms
+    from scrubjay.agent.agent import load_agent
+    from scrubjay.bench.learning import benchmark_config, measure, some_rooms
+    from scrubjay.rooms.generate import expand_scenes
     from scrubjay.sim.render.make import check_device
     from scrubjay.spots.spots import load_spot_files
+    from scrubjay.training.config import PRESETS
+    from scrubjay.training.run import newest
 
     check_device(device)
-    scenes = bench_rooms(rooms)
+    names = some_rooms(expand_scenes(scenes) if scenes else PRESETS[preset].scenes, rooms)
     if spots:
-        load_spot_files(spots, scenes)
-    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": scenes, "copies": copies}
+        load_spot_files(spots, names)
+    agent = load_agent(newest(start)) if start else None
+    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": names, "copies": copies}
+    changes |= {"agent": agent.config} if agent else {}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
     changes |= {"overlap": overlap}
-    print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile))
+    print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile, agent))
 
 
 def cluster(
