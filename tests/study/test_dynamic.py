@@ -205,6 +205,30 @@ def test_features_travel_without_images(data, agents, tmp_path):
         other.run()
 
 
+def test_predictions_travel_without_features(data, agents, tmp_path):
+    some = {name: data[name] for name in ("tracking", "rotation")}
+    DynamicStudy(some, agents, [], tmp_path / "here", TINY).run()
+    for name, each in some.items():
+        shutil.copytree(each.folder, tmp_path / "data" / name, ignore=shutil.ignore_patterns("images.npy"))
+
+    def only_digests(folder: str, names: list[str]) -> set[str]:
+        return {name for name in names if name.endswith(".npy") and "odds" not in name and folder.endswith("features")}
+
+    shutil.copytree(tmp_path / "here", tmp_path / "there", ignore=only_digests)
+    (tmp_path / "there" / "dynamic.csv").unlink()
+    carried = {name: SequenceData(tmp_path / "data" / name, name) for name in some}
+    there = DynamicStudy(carried, agents, [], tmp_path / "there", TINY)
+    there.run()
+    for name in ("dynamic.csv", "odds.csv"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
+    # One prediction less, and the features it needs are missed.
+    next((tmp_path / "there" / "probes").iterdir()).unlink()
+    with pytest.raises(DataError, match="neither images nor features"):
+        there.run()
+    with pytest.raises(DataError, match="no such file; compute features first"):
+        there.fit()
+
+
 def test_the_verdict_says_where_an_agent_is_not_better():
     rows = [
         {"source": "DIR (a)", "accuracy": 0.7},

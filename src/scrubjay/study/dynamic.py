@@ -25,6 +25,7 @@ from scrubjay.study.dynamic_probe import (
     Predictions,
     Probes,
     Score,
+    digest_path,
     draw_repetitions,
     mean_score,
 )
@@ -111,15 +112,18 @@ class DynamicStudy:
     ) -> list[Path]:
         """The files of all features, and of rotation's log-odds: what needs images, and gains from a GPU.
 
-        `progress` is told of sequences, and in words of what is done. Workers read the folder of data, which all of
-        them must see.
+        Features from which everything was predicted before are not computed again if they are gone. `progress` is told
+        of sequences, and in words of what is done. Workers read the folder of data, which all of them must see.
         """
         todo: dict[tuple[str, str], tuple[str, Examples, list[Source]]] = {}
         for one in self.experiments:
             examples = one.examples(self.data[one.data])
-            sources = [source for parts in self.sources(one).values() for source in parts]
+            every = [source for parts in self.sources(one).values() for source in parts]
+            sources = [source for source in every if self._needs_features(one, examples, source)]
             # Both distances of free space have the same examples.
-            todo.setdefault((one.data, examples.digest), (one.data, examples, sources + self._odds_sources(one)))
+            known = todo.setdefault((one.data, examples.digest), (one.data, examples, []))[2]
+            keys = {source.key for source in known}
+            known += [source for source in sources + self._odds_sources(one) if source.key not in keys]
         total = sum(len(self.data[name]) for name, _, _ in todo.values())
         done, paths = 0, []
         for name, examples, sources in todo.values():
@@ -219,6 +223,25 @@ class DynamicStudy:
     def _odds_sources(self, experiment: Experiment) -> list[Source]:
         return [TurningOdds(one) for one in self._own_sources.values()] if experiment.name == "rotation" else []
 
+    def _needs_features(self, experiment: Experiment, examples: Examples, source: Source) -> bool:
+        """Whether a source's features are there, or something is still to be predicted from them."""
+        path = features_path(source, self.data[experiment.data], examples, self.out / "features")
+        if path.exists() or not digest_path(path).exists():
+            return True
+        probes, chance = self._probes(examples, HERE)
+        first = next(iter(self.sources(experiment).values()))[0]
+        tables = [probes, chance] if source.key == first.key else [probes]
+        return not all(each.has_predictions(path) for each in tables)
+
+    def _probes(self, examples: Examples, workers: Workers) -> tuple[Probes, Probes]:
+        """Those of an experiment's examples, and of the same with shuffled labels."""
+        scale, folder = self.scale, self.out / "probes"
+        probes, chance = (
+            Probes(table, folder, scale.sizes, scale.repetitions, workers=workers)
+            for table in (examples.table, examples.table.shuffled())
+        )
+        return probes, chance
+
     def _agents(self) -> list[dict[str, str | int]]:
         """agents.json: what has the DIR of each name, with digests of weights."""
         untrained = [source.agent for source in self._untrained_sources]
@@ -242,18 +265,14 @@ class DynamicStudy:
         tell: Callable[[str], Callable[[int, int], None]],
     ) -> tuple[Examples, dict[str, list[Predictions]], Predictions]:
         """An experiment's examples, each source's predictions, and those of the first with shuffled labels."""
-        data, scale = self.data[experiment.data], self.scale
+        data = self.data[experiment.data]
         examples = experiment.examples(data)
-        tables = examples.table, examples.table.shuffled()
-        folder = self.out / "probes"
-        probes, chance = (Probes(one, folder, scale.sizes, scale.repetitions, workers=workers) for one in tables)
+        probes, chance = self._probes(examples, workers)
         predictions: dict[str, list[Predictions]] = {}
         paths = []
         for name, parts in sources.items():
             for source in parts:
                 paths.append(features_path(source, data, examples, self.out / "features"))
-                if not paths[-1].exists():
-                    raise DataError(f"{paths[-1]}: no such file; compute features first")
                 predictions.setdefault(name, []).append(probes.run(paths[-1], tell(f"{experiment.name}, {name}")))
         shuffled = chance.run(paths[0], tell(f"{experiment.name}, {SHUFFLED}"))
         return examples, predictions, shuffled

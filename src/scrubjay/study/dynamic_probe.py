@@ -217,14 +217,16 @@ class Probes:
     def run(self, features: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Predictions:
         """Fits what is missing for a file of features (n, D), float16 or float32; `progress` is told of repetitions.
 
-        Workers read the file, whose folder all of them must see.
+        Workers read the file, whose folder all of them must see. Where nothing is missing, its digest beside it, which
+        is written here, is enough.
         """
-        values = np.load(features, mmap_mode="r", allow_pickle=False)
-        if values.ndim != 2 or len(values) != len(self.table):
-            raise DataError(f"{features}: shape {values.shape}, not ({len(self.table)}, D)")
-        with open(features, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        paths = [self.folder / f"{self._key(digest, one)}.npy" for one in self.repetitions]
+        paths = self._paths(digest_of(features))
+        if features.exists():
+            values = np.load(features, mmap_mode="r", allow_pickle=False)
+            if values.ndim != 2 or len(values) != len(self.table):
+                raise DataError(f"{features}: shape {values.shape}, not ({len(self.table)}, D)")
+        elif not self.has_predictions(features):
+            raise DataError(f"{features}: no such file; compute features first")
         missing = [number for number, path in enumerate(paths) if not path.exists()]
         requests = [
             (str(features.resolve()), self.table.label, self.repetitions[number].train, self.repetitions[number].test)
@@ -239,6 +241,15 @@ class Probes:
             write_atomically(paths[missing[index]], buffer.getvalue())
             progress(done := done + 1, len(paths))
         return Predictions(self.table, self.sizes, self.repetitions, [self._read(*pair) for pair in enumerate(paths)])
+
+    def has_predictions(self, features: Path) -> bool:
+        """Whether nothing is left to fit for a file of features, which need not be there any more."""
+        known = features.exists() or digest_path(features).exists()
+        return known and all(path.exists() for path in self._paths(digest_of(features)))
+
+    def _paths(self, digest: str) -> list[Path]:
+        """The files of the repetitions' predictions from features of this digest."""
+        return [self.folder / f"{self._key(digest, one)}.npy" for one in self.repetitions]
 
     def _key(self, digest: str, one: Repetition) -> str:
         """A digest of all that a repetition's predictions depend on."""
@@ -257,6 +268,25 @@ class Probes:
         if predictions.shape != shape or predictions.dtype != bool:
             raise DataError(f"{path}: not predictions of shape {shape}; delete the file")
         return predictions
+
+
+def digest_path(features: Path) -> Path:
+    """Where the digest of a file of features is kept, which is large and need not be."""
+    return features.with_suffix(".sha256")
+
+
+def digest_of(features: Path) -> str:
+    """The SHA-256 of a file of features, kept beside it; DataError without either."""
+    kept = digest_path(features)
+    if not features.exists():
+        if not kept.exists():
+            raise DataError(f"{features}: no such file; compute features first")
+        return kept.read_text().strip()
+    with open(features, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if not kept.exists() or kept.read_text().strip() != digest:
+        write_atomically(kept, f"{digest}\n")
+    return digest
 
 
 @dataclass(frozen=True)
