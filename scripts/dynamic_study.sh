@@ -41,7 +41,9 @@ agent)
   # What works is kept: if one experiment fails, the others are studied without it.
   step study "${dynamic[@]}" --experiments contained tracking rotation space ||
     for one in contained tracking rotation space; do step "$one" "${dynamic[@]}" --experiments $one; done
-  tar czf "$out/results.tar.gz" -C "$out" --exclude=./features --exclude=./probes --exclude=./results.tar.gz .
+  # Predictions, and features' digests: tables and page can be made from these without the features, which are large.
+  (cd "$out" && find . -type f ! -name results.tar.gz \( ! -path './features/*.npy' -o -name '*-odds-*' \) -print0) |
+    tar czf "$out/results.tar.gz" -C "$out" --null -T -
   cat "$logs/times.txt"
   ;;
 *)
