@@ -240,7 +240,8 @@ class Trainer:
             if self._has_learned:
                 self.background.start(learn)
             else:
-                # Compiling and loading kernels would invalidate the graphs that collecting captures meanwhile.
+                # Compiling and loading kernels meanwhile seems to invalidate graphs that collecting captures: this once
+                # it waits.
                 losses, self._has_learned = learn(), True
         rollout = collector.collect(self.config.unroll_length)
         collected = time.perf_counter()
