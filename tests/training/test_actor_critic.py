@@ -221,11 +221,11 @@ def test_losses_and_weights_must_agree():
 def test_every_weight_of_an_objective_is_in_its_table():
     """Each field set to a number of its own appears in the tables, but for those that are no weights.
 
-    Demonstrations have a weight where there are any, which only a rollout tells.
+    Demonstrations, and where the hand is, have a weight where a rollout has them.
     """
     others = {
         "gamma", "gae_lambda", "clip_coef", "normalize_advantages", "bootstrap_time_limits", "early",
-        "openable_everywhere", "demonstration",
+        "openable_everywhere", "demonstration", "hand",
     }  # fmt: skip
 
     def numbered(kind):
