@@ -6,11 +6,11 @@ import pytest
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import EpisodeSpec
-from scrubjay.players.perception import MAP_RADIUS, OccupancyMap, perceive, poses_reaching, project
+from scrubjay.players.perception import MAP_RADIUS, OccupancyMap, perceive, poses_reaching
 from scrubjay.rooms.directions import COMPASS
 from scrubjay.rooms.floor import GRID
 from scrubjay.sim.cells import CELLS
-from scrubjay.sim.pose import AgentPose, cameras, in_view
+from scrubjay.sim.pose import AgentPose, cameras, in_view, project
 from scrubjay.sim.world import World
 
 TOMATO = (0.2, 0.6, 0.045, 1.0, 0.0, 0.0, 0.0)
@@ -41,7 +41,7 @@ def test_points_are_in_the_players_frame(world, rotation):
     # Points project back to the pixels they come from, of which every other one is sampled.
     side = len(percept.ids)
     rows, columns = np.nonzero(percept.ids >= 0)
-    at = project(percept, percept.points[rows, columns]) * side
+    at = project(percept.eye, percept.matrix, percept.points[rows, columns]) * side
     assert np.abs(at - np.stack([rows, columns], 1) - 0.75).max() < 0.05
     assert (rotation == 90.0) == (percept.goal_pixels == 0)
 

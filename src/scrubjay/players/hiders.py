@@ -15,12 +15,13 @@ from scrubjay.game.actions import NOTHING, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.players.explorer import CLOSE, OPEN_ACTIONS, ExplorePolicy
 from scrubjay.players.manipulator import CONTAINED, ON_TOP, Hand, find_drop_targets, resting_position
-from scrubjay.players.perception import Percept, project
+from scrubjay.players.perception import Percept
 from scrubjay.players.planning import LatticePose
 from scrubjay.players.policy_player import NO_POSE, PolicyPlayer
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import GOAL_BOXES
+from scrubjay.sim.pose import project
 
 READY = action_index("ReadyForSeeker")
 MIN_RIM = 0.08
@@ -163,7 +164,7 @@ class HidePolicy(ExplorePolicy):
         # Half a sighting in one view as a prior.
         visible, in_frustum = np.full(len(points), 0.5), np.ones(len(points))
         for percept, depth in self.views:
-            pixel = project(percept, points)
+            pixel = project(percept.eye, percept.matrix, points)
             inside = (np.abs(pixel - 0.5) < 0.5).all(1)
             row, column = (pixel[inside] * len(depth)).astype(int).T
             distance = -((points - percept.eye) @ percept.matrix)[:, 2]

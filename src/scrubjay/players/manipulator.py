@@ -10,14 +10,14 @@ from scipy.ndimage import maximum_filter, minimum_filter
 from scrubjay.game.actions import NOTHING, Stage, action_index
 from scrubjay.game.cache import CacheGame
 from scrubjay.players.explorer import OPEN_ACTIONS
-from scrubjay.players.perception import Percept, project
+from scrubjay.players.perception import Percept
 from scrubjay.players.policy_player import PolicyPlayer
 from scrubjay.rooms.directions import COMPASS
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.compile import GOAL_BOXES
 from scrubjay.sim.physics import HAND_AHEAD, HAND_BELOW, HAND_STEP
-from scrubjay.sim.pose import REACH, reach
+from scrubjay.sim.pose import REACH, project, reach
 from scrubjay.sim.world import HAND_MOVES
 
 MOVES = tuple(action_index(f"MoveHand{name.capitalize()}") for name in HAND_MOVES)
@@ -76,7 +76,7 @@ def find_drop_targets(percept: Percept, goal: int) -> DropTargets:
     level &= maximum_filter(height, 3) - minimum_filter(height, 3) < LEVEL_TOLERANCE
     rows, columns = np.nonzero(minimum_filter(level, 3))
     rest = percept.points[rows, columns] + (0, 0, rest_height(goal))
-    at = CELLS * project(percept, rest)
+    at = CELLS * project(percept.eye, percept.matrix, rest)
     off_center = np.abs(at % 1 - 0.5).max(1)
     distance = reach(percept.eye[:2], rest)
     good = (off_center < MAX_OFF_CENTER) & (at >= 0).all(1) & (at < CELLS).all(1)

@@ -124,13 +124,6 @@ def _are_open(state: np.ndarray, openable: np.ndarray) -> np.ndarray:
     return (np.take_along_axis(state, np.maximum(flat, 0), 1) & (flat >= 0)).reshape(openable.shape)
 
 
-def project(percept: Percept, points: np.ndarray) -> np.ndarray:
-    """Row and column (..., 2) of points (..., 3) in the image, from 0 to 1; NaN behind the camera."""
-    local = (points - percept.eye) @ percept.matrix
-    depth = np.where(local[..., 2] < 0, -local[..., 2], np.nan)
-    return np.stack([(1 - local[..., 1] / depth) / 2, (1 + local[..., 0] / depth) / 2], -1)
-
-
 class OccupancyMap:
     """What a player knows of the lattice. Arrays are indexed by cell (x, y), with the start in the middle."""
 

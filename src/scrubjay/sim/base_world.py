@@ -15,7 +15,7 @@ import torch
 from scrubjay.rooms.floor import Grid
 from scrubjay.rooms.room import Room
 from scrubjay.sim import cells
-from scrubjay.sim.pose import REACH, AgentPose, cameras, image_position, reach
+from scrubjay.sim.pose import REACH, AgentPose, cameras, project, reach
 from scrubjay.sim.render.base import EVERYTHING, GOAL_ALONE, View
 from scrubjay.sim.state import State
 
@@ -170,7 +170,7 @@ class BaseWorld(ABC):
         """The row and column (B, 2) of the image's cells, 0 in the middle of the first, where the held object's center
         is, seen or not; NaN where nothing is held, or outside the image."""
         s = self.state
-        position = image_position(*cameras(s.position, s.rotation, s.standing), s.pose[:, :3])
+        position = project(*cameras(s.position, s.rotation, s.standing), s.pose[:, :3])
         shown = s.held & (position >= 0).all(-1) & (position <= 1).all(-1)
         return np.where(shown[:, None], position * cells.CELLS - 0.5, np.nan)
 

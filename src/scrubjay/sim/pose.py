@@ -59,13 +59,12 @@ def reach(position: np.ndarray, point: np.ndarray) -> np.ndarray:
     return np.linalg.norm(point[..., :2] - position, axis=-1)
 
 
-def image_position(eye: np.ndarray, matrix: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Where square images show points (..., 3): shares (..., 2) of the height from the top and of the width from the
-    left, outside 0 to 1 for what is not in the image, NaN for what is behind the camera."""
+def project(eye: np.ndarray, matrix: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Row and column (..., 2) of points (..., 3) in square images, from 0 to 1; NaN behind the camera."""
     local = np.einsum("...ji,...j->...i", matrix, point - eye)
-    edge = -local[..., 2] * np.tan(np.radians(FIELD_OF_VIEW / 2))
-    edge = np.where(edge > 0, edge, np.nan)
-    return np.stack([0.5 - 0.5 * local[..., 1] / edge, 0.5 + 0.5 * local[..., 0] / edge], -1)
+    # At half of 90 degrees the image's edge is as far from its middle as the image from the camera.
+    depth = np.where(local[..., 2] < 0, -local[..., 2], np.nan)
+    return np.stack([(1 - local[..., 1] / depth) / 2, (1 + local[..., 0] / depth) / 2], -1)
 
 
 def in_view(

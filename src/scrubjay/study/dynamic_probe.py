@@ -221,13 +221,9 @@ class Probes:
         is written here, is enough.
         """
         paths = self._paths(digest_of(features))
-        if features.exists():
-            values = np.load(features, mmap_mode="r", allow_pickle=False)
-            if values.ndim != 2 or len(values) != len(self.table):
-                raise DataError(f"{features}: shape {values.shape}, not ({len(self.table)}, D)")
-        elif not self.has_predictions(features):
-            raise DataError(f"{features}: no such file; compute features first")
         missing = [number for number, path in enumerate(paths) if not path.exists()]
+        if missing:
+            self._check(features)
         requests = [
             (str(features.resolve()), self.table.label, self.repetitions[number].train, self.repetitions[number].test)
             for number in missing
@@ -243,9 +239,16 @@ class Probes:
         return Predictions(self.table, self.sizes, self.repetitions, [self._read(*pair) for pair in enumerate(paths)])
 
     def has_predictions(self, features: Path) -> bool:
-        """Whether nothing is left to fit for a file of features, which need not be there any more."""
-        known = features.exists() or digest_path(features).exists()
-        return known and all(path.exists() for path in self._paths(digest_of(features)))
+        """Whether nothing is left to fit for a file of features, of which its digest must be there."""
+        return all(path.exists() for path in self._paths(digest_of(features)))
+
+    def _check(self, features: Path) -> None:
+        """Raises DataError unless there are features of the table's examples."""
+        if not features.exists():
+            raise DataError(f"{features}: no such file; compute features first")
+        values = np.load(features, mmap_mode="r", allow_pickle=False)
+        if values.ndim != 2 or len(values) != len(self.table):
+            raise DataError(f"{features}: shape {values.shape}, not ({len(self.table)}, D)")
 
     def _paths(self, digest: str) -> list[Path]:
         """The files of the repetitions' predictions from features of this digest."""
