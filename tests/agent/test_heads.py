@@ -12,7 +12,7 @@ from scrubjay import tree
 from scrubjay.agent.config import PAPER, SMALL, AgentConfig
 from scrubjay.agent.heads import CLAIM, OPEN_AT_ACTIONS, Decision, Heads, check_stage
 from scrubjay.agent.memory import DynamicRepresentation
-from scrubjay.game.actions import ALLOWED, NAMES, Stage, action_index
+from scrubjay.game.actions import ALLOWED, NAMES, PLACE_ACTIONS, Stage, action_index
 from scrubjay.game.observation import Observation
 from scrubjay.training import losses
 
@@ -210,6 +210,23 @@ def test_the_hand_is_read_from_the_cells_of_the_memory_alone():
     torch.testing.assert_close(decision.hand[1, 4, 2], expected)
     assert decision.hand.shape == (2, 7, 7)
     assert not decide(Heads(SMALL), dirs, torch.tensor([Stage.OM, Stage.S])).hand.any()
+
+
+def test_hiders_know_what_opens_and_where_a_manipulation_would_succeed():
+    plain, informed = make_heads(), make_heads(replace(SMALL, hiding_priors=True))
+    dirs, stages = random_dirs(4), torch.tensor([Stage.EM, Stage.OH, Stage.OM, Stage.S])
+    before, after = (decide(heads, dirs, stages) for heads in (plain, informed))
+    others = stages != Stage.OH
+    assert torch.equal(after.logits[others], before.logits[others]), "only hiders are told"
+    explorer = decide(plain, dirs, torch.tensor([Stage.EM] * 4)).openable[1]
+    told = after.logits[1] - before.logits[1]
+    torch.testing.assert_close(told[OPEN_AT_ACTIONS], explorer.flatten())
+    chance = before.hittable[1].sigmoid().flatten()
+    torch.testing.assert_close(told[PLACE_ACTIONS].exp(), chance / chance.mean())
+    rest = np.setdiff1d(np.flatnonzero(ALLOWED[Stage.OH]), [*OPEN_AT_ACTIONS, *PLACE_ACTIONS])
+    assert not told[rest].any()
+    after.logits[1, PLACE_ACTIONS].sum().backward()
+    assert informed.hittable_cells.weight.grad is None, "the actor does not move what it is told"
 
 
 @pytest.mark.parametrize("separate", [False, True])

@@ -285,16 +285,18 @@ def test_a_new_game_never_resumes_a_suspended_state(start):
     assert_same(tree.index(dirs, slice(start, None)), alone)
 
 
-def test_a_manipulation_starts_with_an_empty_state_and_its_games_map():
+def test_a_manipulation_within_a_game_equals_one_alone_and_has_no_map():
     memory = make_memory()
     observation, inputs = random_observation([[stage] for stage in (OH, OM, OM, OH, OM)]), random_sirs(5, 1)
     dirs, _ = run(memory, memory.initial_state(1, 5), observation, inputs)
+    alone, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(1, 3)))
+    assert_same(tree.index(dirs, slice(1, 3)), alone)
     _, hiding = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(0, 1)))
-    fresh = replace(memory.initial_state(1, 5), metric_map=hiding.metric_map)
-    first, _ = run(memory, fresh, *part(observation, inputs, slice(1, 3)))
-    assert_same(tree.index(dirs, slice(1, 3)), first)
-    without_map, _ = run(memory, memory.initial_state(1, 5), *part(observation, inputs, slice(1, 3)))
-    assert (first.flat - without_map.flat).abs().max() > 1e-6, "OM reads the map"
+    explored = replace(memory.initial_state(1, 5), metric_map=hiding.metric_map)
+    hides = replace(observation, stage=torch.full_like(observation.stage, OH))
+    with_map, _ = run(memory, explored, *part(hides, inputs, slice(1, 2)))
+    without_map, _ = run(memory, memory.initial_state(1, 5), *part(hides, inputs, slice(1, 2)))
+    assert (with_map.flat - without_map.flat).abs().max() > 1e-6, "OH reads it"
 
 
 def test_gradients_reach_oh_across_a_manipulation():

@@ -84,7 +84,7 @@ def test_weights_from_before_a_switch_have_its_default(folder):
     for name in ("separate_openable_head", "critic_sees_time"):
         assert about["config"].pop(name) is False
     assert about["config"].pop("openable_hidden") == 0 and about["config"].pop("open_at_prior") is False
-    assert about["config"].pop("hand_head") is False
+    assert about["config"].pop("hand_head") is False and about["config"].pop("hiding_priors") is False
     for name in ("heads_read_cells", "running_norms", "gate_norm", "centered_filters"):
         assert about["config"].pop(name) is True
     path.write_text(json.dumps(about))

@@ -241,6 +241,10 @@ def test_oh_resumes_with_its_own_history_after_a_manipulation(game):
     masks = game.world.goal_pixels()
     center = masks[1][0].nonzero().float().mean(0) // 32 + 1
     assert abs(row - center[0]) <= 1 and abs(column - center[1]) <= 1
+    game.step(one("PlaceAt|1,1,1"))
+    assert observe(game).landed[0] == NO_ACTION, "the next manipulation, too, begins without a past"
+    put_into_the_drawer(game)
+    assert observe(game).landed[0] != NO_ACTION
     game.step(one("CloseObjects"))
     assert observe(game).landed[0] == NO_ACTION, "only in the first observation afterwards"
 

@@ -32,7 +32,7 @@ ACTOR_CRITIC = {
 PLAIN_AGENT = {
     "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
     "separate_openable_head": False, "openable_hidden": 0, "open_at_prior": False, "critic_sees_time": False,
-    "hand_head": False,
+    "hand_head": False, "hiding_priors": False,
 }  # fmt: skip
 TINY = {
     "scenes": ("FloorPlan401",), "copies": 2, "unroll_length": 24, "minibatch_games": 2, "updates": 2,

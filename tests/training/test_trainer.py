@@ -274,7 +274,9 @@ def test_a_run_started_from_another_runs_agent_resumes_exactly(uninterrupted, tm
 
 
 def test_parts_that_the_starting_agent_lacks_begin_untrained(uninterrupted, tmp_path):
-    config = replace(SMALL, separate_openable_head=True, openable_hidden=8, open_at_prior=True, hand_head=True)
+    config = replace(
+        SMALL, separate_openable_head=True, openable_hidden=8, open_at_prior=True, hand_head=True, hiding_priors=True
+    )
     run = begin_from(tmp_path / "run", uninterrupted, agent=config)
     run.close()
     before, after = load_agent(newest(uninterrupted)).state_dict(), load_agent(run.folder).state_dict()

@@ -287,6 +287,8 @@ def test_a_lower_temperature_prefers_likely_actions():
             shares.append(np.mean(player(game, np.ones(40, bool))[0] == 3))
     # e^3 among 57 actions is a quarter; e^10 nearly everything.
     assert shares[0] < 0.6 and shares[1] > 0.9
+    by_default = AgentPlayer(agent).temperatures
+    assert by_default.tolist() == [1, 1, 1, 0.25, 1], "only the hand prefers likely actions"
     for wrong in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="temperature"):
             AgentPlayer(agent, temperature=wrong)

@@ -15,7 +15,6 @@ from scrubjay.game.record import Recorder, replay
 from scrubjay.sim.world import World
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner, Objective
-from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.path_teacher import PathTeacher, teach
 from scrubjay.training.rollout import Collector, _Unroll
 
@@ -224,10 +223,7 @@ def test_deciding_does_not_wait_for_the_device(chest, monkeypatch):
     with World([chest], 4, size=SMALL.image_size, device="cuda") as world:
         game = CacheGame(world, Anywhere(3), SHORT)
         agent = eager_agent().cuda()
-        collector = Collector(
-            agent, [game], 1, hiding=True, hiding_value=True, cuda_graph=True, record_frames=True,
-            on_decision=ManipulationBuffer(agent, [game]).observe,
-        )  # fmt: skip
+        collector = Collector(agent, [game], 1, hiding=True, hiding_value=True, cuda_graph=True, record_frames=True)
         collector.collect(30)
         monkeypatch.setattr(_Unroll, "decide", checked)
         stages = collector.collect(40).stages

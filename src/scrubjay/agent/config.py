@@ -87,6 +87,9 @@ class AgentConfig:
     open_at_prior: bool = False
     """Let OpenAt's logits hold the whole logit of its success, base rate included: cells where nothing opens, most of
     49, then take little of the policy's probability. False: what the cell adds to the base rate."""
+    hiding_priors: bool = False
+    """Let OH's logits hold what other stages have learned: PlaceAt where OM would succeed, OpenAt where E&M would. A
+    hider makes 15 decisions a game, too few to learn either by trying. False: it does."""
     hand_head: bool = False
     """Predict in OM, from each cell of the DIR grid, whether the object in the hand is there, seen or not."""
     critic_sees_time: bool = False
@@ -108,6 +111,8 @@ class AgentConfig:
             raise ValueError("openable_hidden: they are those of the separate head: set separate_openable_head too")
         if self.open_at_prior and not self.heads_read_cells:
             raise ValueError("open_at_prior: success is predicted from cells: set heads_read_cells too")
+        if self.hiding_priors and not self.heads_read_cells:
+            raise ValueError("hiding_priors: what opens is predicted from cells: set heads_read_cells too")
         if self.tiled > self.lstm:
             raise ValueError(f"tiled: at most the LSTM's {self.lstm} outputs, not {self.tiled}")
 

@@ -200,7 +200,7 @@ class Heads(nn.Module):
 
     def __init__(self, config: AgentConfig) -> None:
         super().__init__()
-        self.reads_cells = config.heads_read_cells
+        self.reads_cells, self.hiding_priors = config.heads_read_cells, config.hiding_priors
         self.stages = nn.ModuleDict({stage.name: StageHead(config, stage) for stage in ACTING_STAGES})
         self.hittable_cells = nn.Conv2d(config.gru_channels, len(MODALITIES), 1)
         self.hittable_global = nn.Linear(config.dir_length, len(MODALITIES) * CELLS**2)
@@ -237,14 +237,28 @@ class Heads(nn.Module):
             openable = torch.where(active[..., None, None], its_openable, openable)
             visible = torch.where(active, its_visible, visible)
             if which == Stage.EM:
-                exploring = its_logits.detach()
+                exploring, opens = its_logits.detach(), its_openable
             if which == Stage.OM:
                 # Without the target embedding: OH, which has no target, uses this too.
                 hidden = self[which].mlp(dirs.flat)
                 logit = self.hittable_global(hidden).to(hittable.dtype)
                 hittable = hittable + logit.unflatten(-1, hittable.shape[-3:])
+        if self.hiding_priors:
+            informed = self._inform_hider(logits, opens.detach(), hittable.detach())
+            logits = torch.where((stage == int(Stage.OH))[..., None], informed, logits)
         hand = torch.zeros_like(openable) if self.hand is None else _by_cells(self.hand, dirs.grid)[..., 0, :, :]
         return Decision(logits, value, hittable, openable, exploring, visible, hand)
+
+    def _inform_hider(self, logits: torch.Tensor, opens: torch.Tensor, hittable: torch.Tensor) -> torch.Tensor:
+        """OH's logits (..., 219) with those (..., 7, 7) that OpenAt succeeds and those (..., 3, 7, 7) that OM would.
+
+        PlaceAt gets the log of how much likelier a target is to be hit than the mean one, so that all 147 together
+        weigh as much as before; OpenAt, like an explorer's, the logit itself.
+        """
+        chance = nn.functional.logsigmoid(hittable.flatten(-3))
+        likelier = chance.log_softmax(-1) + math.log(chance.shape[-1])
+        cell_actions = self[Stage.OH].cell_actions
+        return logits.index_add(-1, cell_actions, torch.cat([opens.flatten(-2), likelier], -1).to(logits.dtype))
 
 
 def _by_cells(convolution: nn.Conv2d, grid: torch.Tensor) -> torch.Tensor:

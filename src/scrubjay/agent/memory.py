@@ -1,12 +1,13 @@
 """The agent's memory: a convolutional GRU, an LSTM and the metric map compute the DIR from SIRs and observations.
 
 Recurrent states are reset where a stage begins; only the map carries over from exploring to hiding. A manipulation (OM)
-runs inside hiding (OH): OH's recurrent state is suspended meanwhile and then restored unchanged.
+runs inside hiding (OH): OH's recurrent state is suspended meanwhile and then restored unchanged. It has no map, so that
+it is the same alone as in a whole game.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
@@ -207,7 +208,7 @@ class Memory(nn.Module):
 
         `sir` is (T, B, C, 7, 7). `pooled` (T, B, C) is written into the map together with the goal's embedding.
         `is_first` (T, B) bool marks the first steps of games; stages begin where the observation's stage changes. OM
-        reads the map without writing: it stays at OH's place, and OH finds its map unchanged. PS does not write either.
+        finds the map empty and does not write: OH finds it unchanged. PS does not write either.
         `stages`: the stages that occur, if known; without OH there is nothing to suspend.
         """
         self._check(state, sir, pooled, observation, is_first)
@@ -221,6 +222,7 @@ class Memory(nn.Module):
         writes = (stage == EM) | (stage == OH) | (stage == S)
         clears = is_first | entered & ((stage == EM) | (stage == S))
         entries, metric_map = self.metric_map.write(state.metric_map, place, value, writes, clears)
+        entries = replace(entries, written=entries.written & (stage != OM)[..., None])
         around, layers = self.map_reader.read_around(entries, place), _Layers(self, entries)
         gates = self._input_gates(sir, observation, layers.channels)
 

@@ -23,7 +23,7 @@ def evaluate(
     spots: Path | None = None,
     placements: Path | None = None,
     scenes: tuple[str, ...] = (),
-    temperature: PositiveFloat = 1.0,
+    temperature: PositiveFloat | None = None,
     seed: Natural = 7,
     device: str = "cpu",
     trust_code: bool = False,
@@ -39,7 +39,8 @@ def evaluate(
         spots: Seeking, with a task: folder of hiding spots, filled by `scrubjay spots`; else they are made.
         placements: Manipulating, with a task: folder of `scrubjay placements`; else targets are uniform.
         scenes: With a task: rooms to play in, by default the validation rooms.
-        temperature: Divides the logits of the agent's policy: 1 samples it as trained, less prefers likely actions.
+        temperature: Divides the logits of the agent's policy: 1 samples it as trained, less prefers likely actions. By
+            default 0.25 in OM and 1 elsewhere.
         seed: The same seed samples the same games.
         device: cpu, cuda or cuda:N.
         trust_code: Allow a run whose encoder is python:... to import that code.

@@ -56,7 +56,7 @@ def observe(game: CacheGame, image: torch.Tensor | None = None) -> Observation:
         tensor(game.goal.copy()),
         tensor(game.stage.copy()),
         tensor(game.relative_place()),
-        tensor(np.where(game.landed == NOTHING, NO_ACTION, game.landed)),
+        tensor(np.where((game.landed == NOTHING) | (game.stage != Stage.OH), NO_ACTION, game.landed)),
         tensor(np.where((game.stage == Stage.OM)[:, None], game.target, 0)),
         tensor(_time_left(game)),
     )

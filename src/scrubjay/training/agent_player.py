@@ -19,15 +19,24 @@ from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
 from scrubjay.training.run import newest
 
+TEMPERATURES = tuple(0.25 if stage == Stage.OM else 1.0 for stage in Stage)
+"""By stage: what divides the logits unless a player is told otherwise. A hand that does at every step what is likeliest
+gets where it is going; an explorer or seeker that does so runs in circles (results/learning.md)."""
+
 
 class AgentPlayer:
     """Samples its actions from an agent's policy."""
 
-    def __init__(self, agent: Agent, seed: int = 0, temperature: float = 1.0) -> None:
-        """`temperature` divides the logits: 1 is the policy as it was trained, less prefers its likely actions."""
-        if not 0 < temperature < math.inf:
+    def __init__(self, agent: Agent, seed: int = 0, temperature: float | None = None) -> None:
+        """`temperature` divides the logits: 1 is the policy as it was trained, less prefers its likely actions.
+
+        By default it is each stage's own (`TEMPERATURES`).
+        """
+        if temperature is not None and not 0 < temperature < math.inf:
             raise ValueError(f"temperature: a finite number above 0, not {temperature}")
-        self.agent, self.seed, self.temperature = agent.eval(), seed, temperature
+        self.agent, self.seed = agent.eval(), seed
+        self.temperatures = np.array(TEMPERATURES if temperature is None else [temperature] * len(Stage), np.float32)
+        """By stage."""
         self.device = next(agent.parameters()).device
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.choice: PlaceChoice | None = None
@@ -49,7 +58,8 @@ class AgentPlayer:
             observation = tree.map(lambda tensor: tensor.to(self.device), observation)
             step = self.agent.act(self._state, observation, is_first)
             self._state = step.state
-            logits = step.decision.logits.float() / self.temperature
+            temperature = torch.from_numpy(self.temperatures[game.stage]).to(self.device)
+            logits = step.decision.logits.float() / temperature[:, None]
             action = sample_categorical(logits, self.generator).cpu().numpy()
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
@@ -78,7 +88,7 @@ def load_player(
     seed: int = 0,
     device: str = "cpu",
     trust_code: bool = False,
-    temperature: float = 1.0,
+    temperature: float | None = None,
 ) -> AgentPlayer:
     """The agent of a run's newest checkpoint, or of a folder of weights, as a player."""
     return AgentPlayer(load_agent(newest(folder), trust_code=trust_code).to(device), seed, temperature)

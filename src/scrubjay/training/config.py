@@ -295,7 +295,7 @@ OPENING: dict[str, Any] = {"separate_openable_head": True, "openable_hidden": 64
 agent learns to walk, and no longer tries to open anything; see results/learning.md."""
 FEW_STEPS: dict[str, Any] = {
     "minibatch_games": 80, "epochs": 2, "learning_rate": 2e-4, "betas": (0.9, 0.999), "head_lr_scale": 3.0,
-    "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING, hand_head=True),
+    "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING, hand_head=True, hiding_priors=True),
 }  # fmt: skip
 """What learns most from a few million steps; the defaults are the paper's, meant for hundreds of millions."""
 
@@ -373,7 +373,7 @@ prints none, such as losses' weights, ours stay."""
 PAPER_AGENT: dict[str, Any] = {
     "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
     "separate_openable_head": False, "openable_hidden": 0, "open_at_prior": False, "critic_sees_time": False,
-    "hand_head": False,
+    "hand_head": False, "hiding_priors": False,
 }  # fmt: skip
 """The same for the networks, whatever their sizes."""
 NUMBERS = ("ours", "paper")

@@ -1,9 +1,9 @@
 """Whole manipulations of whole games: OM's steps are kept until their episode ends, and then trained on together.
 
 Rollouts of whole games are shorter than a manipulation, and hindsight needs where it ended. Only steps taken are kept,
-each about 150 KB with the paper's images on the agent's device: 7.5 MB for a manipulation of 50 steps, and 0.3 MB for
-its map. There is room for as many as are in progress or wait for training, whatever the number of games: 4.7 GB if half
-of 960 games manipulate to the limit at any time.
+each about 150 KB with the paper's images on the agent's device: 7.5 MB for a manipulation of 50 steps. There is room
+for as many as are in progress or wait for training, whatever the number of games: 4.5 GB if half of 960 games
+manipulate to the limit at any time. OM reads no map, so none is kept.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ import torch
 
 from scrubjay import tree
 from scrubjay.agent.agent import Agent
-from scrubjay.agent.memory import MemoryState
-from scrubjay.agent.metric_map import MapState
 from scrubjay.game.actions import NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import Observation
@@ -69,8 +67,6 @@ class _Episodes:
     """(n, T): their steps in the pool; undefined after the last."""
     length: np.ndarray
     """(n,)."""
-    slot: np.ndarray
-    """(n,): their maps in the pool."""
 
     def __len__(self) -> int:
         return len(self.length)
@@ -128,51 +124,30 @@ class ManipulationBuffer:
         """Steps that manipulations are padded to: the first of these that they fit in."""
         count = sum(map(len, self.games))
         self._steps: _Pool[_Steps] = _Pool()
-        self._maps: _Pool[MapState] = _Pool()
-        self._begun: list[list[np.ndarray]] = [[] for _ in self.games]
-        """By world and step since the last `add`, (B,) bool: the step is a manipulation's first."""
-        self._begun_maps: list[list[MapState]] = [[] for _ in self.games]
-        """By world: the maps of these manipulations, in the order of steps and games."""
         self._rows = np.zeros((count, self.limit), int)
         self._length = np.full(count, NOTHING)
         """(B,): steps so far of each game's manipulation; -1 for none."""
-        self._slot = np.zeros(count, int)
-        self._finished = _Episodes(np.zeros((0, self.limit), int), np.zeros(0, int), np.zeros(0, int))
+        self._finished = _Episodes(np.zeros((0, self.limit), int), np.zeros(0, int))
 
     def __len__(self) -> int:
         """Finished manipulations that wait for training."""
         return len(self._finished)
 
-    def observe(self, number: int, state: MemoryState) -> None:
-        """Before each step of a world's games, with the agent's state: keeps the maps of manipulations that begin.
-
-        A manipulation reads its map and does not write to it.
-        """
-        game = self.games[number]
-        begun = (game.stage == OM) & (game.time[:, OM] == 0)
-        self._begun[number].append(begun)
-        if begun.any():
-            # The host must not wait for the device here: it has the agent's step before it.
-            index = torch.from_numpy(np.flatnonzero(begun)).to(state.stage.device, non_blocking=True)
-            self._begun_maps[number].append(tree.index(state.metric_map, index))
-
     def add(self, rollout: Rollout) -> None:
-        """Adds the steps of a rollout, all of which were observed."""
-        begun = np.concatenate([np.stack(rows) for rows in self._begun], 1)
-        if begun.shape != rollout.action.shape:
-            raise ValueError(f"rollout: {tuple(rollout.action.shape)} steps, but {begun.shape} were observed")
-        slots = self._keep_maps(begun)
-        stage, dones = torch.stack([rollout.observation.stage, rollout.dones.long()]).cpu().numpy()
+        """Adds the steps of a rollout, which follows the last one."""
+        observation = rollout.observation
+        begins = (observation.stage == OM) & (observation.time_left == 1)
+        stage, dones, begun = torch.stack([observation.stage, rollout.dones.long(), begins.long()]).cpu().numpy()
         finished, kept = [self._finished], []
-        for t in range(len(begun)):
-            self._length[begun[t]], self._slot[begun[t]] = 0, slots[t, begun[t]]
+        for t in range(len(stage)):
+            self._length[begun[t] > 0] = 0
             acting = np.flatnonzero((stage[t] == OM) & (self._length >= 0))
             rows = self._steps.take(len(acting))
             kept.append(np.stack([rows, np.full_like(rows, t), acting]))
             self._rows[acting, self._length[acting]] = rows
             self._length[acting] += 1
             ended = acting[dones[t, acting] > 0]
-            finished.append(_Episodes(self._rows[ended], self._length[ended], self._slot[ended]))
+            finished.append(_Episodes(self._rows[ended], self._length[ended]))
             self._length[ended] = NOTHING
         self._finished = tree.map(lambda *parts: np.concatenate(parts), *finished)
         rows, t, b = np.concatenate(kept, 1)
@@ -180,19 +155,6 @@ class ManipulationBuffer:
             at = torch.from_numpy(np.stack([t, b])).to(rollout.action.device)
             steps = _Steps(**{f.name: getattr(rollout, f.name) for f in fields(_Steps)})
             self._steps.put(rows, tree.index(steps, (at[0], at[1])))
-
-    def _keep_maps(self, begun: np.ndarray) -> np.ndarray:
-        """Moves the maps of manipulations that began (T, B) to the pool: their slots (T, B), elsewhere undefined."""
-        slots, first = np.zeros(begun.shape, int), 0
-        for number, game in enumerate(self.games):
-            mine = begun[:, first : first + len(game)]
-            taken = self._maps.take(int(mine.sum()))
-            slots[:, first : first + len(game)][mine] = taken
-            if len(taken):
-                self._maps.put(taken, tree.cat(self._begun_maps[number]))
-            self._begun[number], self._begun_maps[number] = [], []
-            first += len(game)
-        return slots
 
     def ready(self, count: int) -> list[int]:
         """For each of `lengths`, the minibatches of `count` finished manipulations that there are."""
@@ -215,7 +177,6 @@ class ManipulationBuffer:
                 yield self._batch(tree.index(every, episodes), length)
         freed = tree.index(every, np.concatenate(taken))
         self._steps.free(freed.rows[freed.within])
-        self._maps.free(freed.slot)
 
     def _by_length(self) -> list[np.ndarray]:
         """Indices of finished manipulations, oldest first, for each of `lengths`."""
@@ -224,17 +185,16 @@ class ManipulationBuffer:
 
     def _batch(self, episodes: _Episodes, length: int) -> ManipulationBatch:
         """A copy of manipulations of at most so many steps, on the agent's device."""
-        assert self._steps.tensors is not None and self._maps.tensors is not None
+        assert self._steps.tensors is not None
         episodes = replace(episodes, rows=episodes.rows[:, :length])
         # Any step of the episode can stand for padding.
         rows = np.where(episodes.within, episodes.rows, episodes.rows[:, :1])
-        arrays, device = (rows.T.copy(), episodes.within.T.copy(), episodes.slot), self._steps.tensors.action.device
-        index, mask, slot = (torch.from_numpy(array).to(device) for array in arrays)
+        arrays, device = (rows.T.copy(), episodes.within.T.copy()), self._steps.tensors.action.device
+        index, mask = (torch.from_numpy(array).to(device) for array in arrays)
         steps = tree.index(self._steps.tensors, index)
         observation = replace(steps.observation, stage=torch.where(mask, steps.observation.stage, PS))
         empty = self.agent.memory.initial_state(len(episodes), capacity=1)
-        before, maps = torch.full_like(empty.stage, Stage.OH), tree.index(self._maps.tensors, slot)
-        state = MemoryState(empty.recurrent, empty.suspended, before, maps)
+        state = replace(empty, stage=torch.full_like(empty.stage, Stage.OH))
         never = torch.zeros_like(mask)
         flags = {name: getattr(steps, name) & mask for name in ("success", "dones", "truncated", "hit", "opened")}
         return ManipulationBatch(Rollout(

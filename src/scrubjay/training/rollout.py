@@ -129,7 +129,6 @@ class Collector:
         record_openable: bool = False,
         record_hand: bool = False,
         demonstrations: bool = False,
-        on_decision: Callable[[int, MemoryState], None] | None = None,
         turn: AbstractContextManager | None = None,
         classes: bool = False,
     ) -> None:
@@ -141,11 +140,10 @@ class Collector:
         `record_openable`: rollouts have `openable`; `record_hand`: they have `held_cell`. `demonstrations`: games that
         have one play it, and rollouts say so.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
-        `on_decision` gets the agent's state before every step, with the index of its games; the next one may overwrite
-        it. `turn` is held during every step: another thread that takes it is not disturbed. `classes`: images are
+        `turn` is held during every step: another thread that takes it is not disturbed. `classes`: images are
         labeled with the types of objects that they show.
         """
-        self.agent, self.games, self.on_step, self.on_decision = agent, list(games), on_step, on_decision
+        self.agent, self.games, self.on_step = agent, list(games), on_step
         self.device = next(agent.parameters()).device
         self.autocast = autocast or (lambda: torch.autocast(self.device.type, enabled=False))
         self.generator = torch.Generator(self.device).manual_seed(seed)
@@ -329,8 +327,6 @@ class _Unroll:
         if last:
             self.bootstrap_value = step.decision.value.float().clone()
             return
-        if collector.on_decision:
-            collector.on_decision(number, step.state)
         logits = step.decision.logits.float()
         self.action = sample_categorical(logits, collector.generator)
         self.rows["is_first"].append(is_first)

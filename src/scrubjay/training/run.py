@@ -48,7 +48,7 @@ MILESTONES = "milestones"
 """Folder of the agents that are kept for ever, named by their numbers of games."""
 SCORE = "score.json"
 """A checkpoint's validation score, if it has one: its metric and value."""
-ADDED_PARTS = ("separate_openable_head", "openable_hidden", "open_at_prior", "hand_head")
+ADDED_PARTS = ("separate_openable_head", "openable_hidden", "open_at_prior", "hand_head", "hiding_priors")
 """Fields of the networks that only add to what heads read: an agent without these parts can start a run with them."""
 LOCK_PATIENCE = 20.0
 """Seconds that a process which was started again waits for the lock of the one before it."""

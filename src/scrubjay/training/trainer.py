@@ -175,7 +175,6 @@ class Trainer:
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
             demonstrations=self.config.demonstration_share > 0,
-            on_decision=self.manipulations.observe if self.manipulations is not None else None,
             classes=self.shadow is not None, turn=self.background.turn if self.background else None,
         )  # fmt: skip
         if self.replay is not None:
