@@ -112,6 +112,7 @@ def test_attention_is_what_the_memory_used(agent, trace, read, monkeypatch):
     stages = [step.stage for step in trace.steps]
     assert seen[0] == 0 == seen[stages.index(Stage.S)], "explorers and seekers start with an empty map"
     assert seen[stages.index(Stage.OH)] > 1, "the hider keeps its map"
+    assert not any(count for count, stage in zip(seen, stages, strict=True) if stage == Stage.OM), "OM has none"
 
 
 def test_map_entries_lie_where_the_agent_was(trace):

@@ -13,7 +13,7 @@ from scrubjay.agent import metric_map
 from scrubjay.agent.agent import Agent, AgentOutput
 from scrubjay.agent.config import check_hides
 from scrubjay.agent.encoders import check_trusted, make_encoder
-from scrubjay.agent.memory import EM, MemoryState, S
+from scrubjay.agent.memory import EM, OM, MemoryState, S
 from scrubjay.agent.metric_map import NUM_HEADS, Entries, unpack
 from scrubjay.agent.perspective import ExploredMaps, PlaceChoice
 from scrubjay.game.actions import ALLOWED, NAMES, NOTHING, Stage
@@ -157,8 +157,8 @@ def map_attention(
 ) -> tuple[Entries, torch.Tensor]:
     """`attention_weights` of a step at stages (B,) whose DIR grids are (B, G, 7, 7)."""
     entries = before.metric_map.entries
-    emptied = (stage != before.stage) & ((stage == EM) | (stage == S))
-    entries = replace(entries, written=entries.written & ~emptied[:, None])
+    unread = (stage == OM) | (stage != before.stage) & ((stage == EM) | (stage == S))
+    entries = replace(entries, written=entries.written & ~unread[:, None])
     queries = agent.memory.map_reader.query(grid.mean((-2, -1))).unflatten(-1, (NUM_HEADS, -1))
     scores = queries @ entries.values.transpose(1, 2)
     return entries, metric_map.attention_weights(scores, entries.written, queries.shape[-1])
