@@ -4,8 +4,8 @@
 #
 #   scripts/ladder.sh START DATA OUT MINUTES [further flags of `scrubjay train pretrain`]
 #
-# START: a run or weights, such as data/pretrained; or - to begin with an untrained agent, which only practices in the first
-# PRETRAINING updates (160). DATA: a folder with spots/ and placements/, such as the one in data/skills.tar.gz.
+# START: a run or weights, such as scrubjay-paper, the released agent; or - to begin with an untrained agent, which only practices
+# in the first PRETRAINING updates (160). DATA: a folder with spots/ and placements/, such as the one in data/skills.tar.gz.
 set -euo pipefail
 [ $# -ge 4 ] || { sed -n '2,9p' "$0"; exit 2; }
 start=$1 data=$2 out=$3 minutes=$4
@@ -19,9 +19,9 @@ if [ -e "$out/run/run.json" ]; then
 else
   begin=(--start "$start")
   [ "$start" = - ] && begin=(--pretraining-updates "${PRETRAINING:-160}")
-  # One episode in ten is a whole game, more than half of the steps; they explore and seek too, so that practice is mostly OM.
-  scrubjay train pretrain "${begin[@]}" --practice 0.03 0.79 0.08 --near-share 0.6 --demonstration-share 0.45 \
-    --objective.exploring 0.3 --target-kl 0.05 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 2000 5000 10000 20000 \
+  # One episode in seventeen is a whole game, half of the steps; they explore and seek too, so that practice is mostly OM.
+  scrubjay train pretrain "${begin[@]}" --practice 0.02 0.88 0.04 --near-share 0.6 --demonstration-share 0.45 \
+    --objective.exploring 0.3 --target-kl 0.05 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 1000 2000 4000 8000 16000 \
     --validation-games 0 --checkpoint-interval 80 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
 fi
 
