@@ -23,7 +23,9 @@ def test_it_loads_by_name_and_is_as_its_card_says():
     agent, encoder = scrubjay.load_agent(DEFAULT), scrubjay.load_encoder(DEFAULT)
     image = torch.randint(256, (2, 224, 224, 3), dtype=torch.uint8)
     with torch.no_grad():
-        assert torch.equal(agent.encoder.eval()(image).sir, encoder.eval()(image).sir), "the encoder alone is the agent's"
+        assert torch.equal(agent.encoder.eval()(image).sir, encoder.eval()(image).sir), (
+            "the encoder alone is the agent's"
+        )
 
 
 @pytest.mark.slow

@@ -153,8 +153,15 @@ class CacheGame:
         images = self._view.images if self._view else {}
         missing = [kind for kind in kinds if kind not in images]
         if missing or self._view is None:
-            self._view = View(**{**images, **self.world.view(missing).images})
+            self._view = View(**{**images, **self._render(missing).images})
         return self._view
+
+    def _render(self, kinds: Sequence[str]) -> View:
+        return self.world.view(kinds)
+
+    def hidden(self) -> np.ndarray | None:
+        """Games (B,) bool whose object is not drawn, although it is there; None for none."""
+        return None
 
     def in_sight(self) -> tuple[np.ndarray, np.ndarray]:
         """Does the view show enough of the object for a claim, and is the object within reach, (B,) bool each."""

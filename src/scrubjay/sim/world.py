@@ -310,11 +310,13 @@ class World(BaseWorld):
         groups: Sequence[int] = EVERYTHING,
         worlds: np.ndarray | None = None,
         without: np.ndarray | None = None,
+        hidden: np.ndarray | None = None,
     ) -> View:
         """Renders the agents' views: any of rgb, depth, ids, normals; of `worlds` (B,) bool only, or of all.
 
         `without` (B,) are ids of things that are left out, each with all that is in or on it; -1 leaves out nothing.
         Only the image changes. A goal object that the thing contains is left out too; its shade on the floor stays.
+        `hidden` (B,) bool: the goal object itself is left out.
         """
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")
@@ -322,6 +324,8 @@ class World(BaseWorld):
         shot = Shot.from_state(self.state, self._some(worlds))
         if without is not None:
             shot = self._leave_out(shot, np.asarray(without))
+        if hidden is not None:
+            shot = replace(shot, goal=np.where(hidden[shot.worlds], NOTHING, shot.goal))
         return self.renderer.draw(shot, kinds, groups)
 
     # Inside.

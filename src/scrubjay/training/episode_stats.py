@@ -15,6 +15,9 @@ from scrubjay.game.stages import LIMITS
 from scrubjay.placements.episodes import Demonstration
 from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import HEIGHTS
+from scrubjay.sim.render.base import View
+from scrubjay.sim.world import World
+from scrubjay.training.hidden_hands import HiddenHands
 from scrubjay.training.metrics import merge_means
 from scrubjay.training.rollout import Rollout
 
@@ -78,7 +81,7 @@ class EpisodicReturns:
 
 
 class TrackedGame(CacheGame):
-    """A CacheGame that adds its finished episodes to statistics."""
+    """A CacheGame as training plays it: it adds its finished episodes to statistics, and may hide what hands hold."""
 
     def __init__(
         self,
@@ -88,13 +91,27 @@ class TrackedGame(CacheGame):
         limits: np.ndarray = LIMITS,
         count_rotations: bool = True,
         span: tuple[Stage, Stage] | None = None,
+        hidden_hands: HiddenHands | None = None,
     ) -> None:
-        """`span`: the task's first and last stage. Other episodes are practice: apart in statistics, and no games."""
+        """`span`: the task's first and last stage. Other episodes are practice: apart in statistics, and no games.
+
+        `hidden_hands`: which objects players do not see.
+        """
+        self.hidden_hands = hidden_hands
         self.stats, self._span = stats, span
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
         super().__init__(world, sampler, limits, count_rotations=count_rotations)
         self._whole = np.ones(len(self), bool)
+
+    def hidden(self) -> np.ndarray | None:
+        return self.hidden_hands(self) if self.hidden_hands else None
+
+    def _render(self, kinds: Sequence[str]) -> View:
+        if self.hidden_hands is None:
+            return super()._render(kinds)
+        assert isinstance(self.world, World), "other worlds draw everything"
+        return self.world.view(kinds, hidden=self.hidden())
 
     def stagger(self, rng: np.random.Generator) -> None:
         """Sets new games to random ages, so that rollouts hold steps of all times and ends are spread out.

@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import torch
 
+from scrubjay.game.actions import NOTHING
 from scrubjay.rooms.room import GOALS
 from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import cameras
@@ -35,12 +36,14 @@ def frame_type(openables: int) -> np.dtype:
     ])  # fmt: skip
 
 
-def record_frames(world: BaseWorld, augmentation: Augmentation | None) -> np.ndarray:
-    """The frames (B,) of the images that a world would render now."""
+def record_frames(world: BaseWorld, augmentation: Augmentation | None, hidden: np.ndarray | None = None) -> np.ndarray:
+    """The frames (B,) of the images that a world would render now, without the objects that are `hidden` (B,) bool."""
     frames = np.zeros(len(world), frame_type(world.state.open.shape[1]))
     frames["room"] = world.room_of
     for name in STATE:
         frames[name] = getattr(world.state, name)
+    if hidden is not None:
+        frames["goal"][hidden] = NOTHING
     if augmentation is not None:
         for name in AUGMENTATION:
             frames[name] = getattr(augmentation, name)

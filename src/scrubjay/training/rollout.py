@@ -313,7 +313,7 @@ class _Unroll:
         observation, step = collector.actors[number](observe(game), is_first, update_state=not last)
         self.observations.append(observation)
         if collector.record_frames and not last:
-            self.frames.append(record_frames(game.world, collector.augmentations[number]))
+            self.frames.append(record_frames(game.world, collector.augmentations[number], game.hidden()))
         if collector.record_openable and not last:
             self.openable.append(game.world.openable_cells(game.look(LABELS)))
         if collector.record_hand and not last:

@@ -42,6 +42,7 @@ from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.finite import FiniteCheck
+from scrubjay.training.hidden_hands import HiddenHands
 from scrubjay.training.hiding_buffer import HidingEpisodes
 from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
@@ -157,12 +158,15 @@ class Trainer:
 
     def start_segment(self) -> tuple[Collector, Replay | None]:
         """New games, staggered, and the replay buffer, both seeded by the number of updates."""
-        seeds = np.random.SeedSequence([self.config.seed, self.progress.update, self.group.rank]).generate_state(5)
+        seeds = np.random.SeedSequence([self.config.seed, self.progress.update, self.group.rank]).generate_state(7)
         torch.manual_seed(int(seeds[0]))
         sampler = self._sampler(int(seeds[1]))
         limits, rotations = np.array(self.config.stage_limits), self.config.explore_reward_rotations
         span = (Stage.EM if self.whole_games else self.task.stage, self.task.stage)
-        games = [TrackedGame(world, sampler, self.stats, limits, rotations, span) for world in self.worlds]
+        games = [
+            TrackedGame(world, sampler, self.stats, limits, rotations, span, self._hidden_hands(len(world), seed))
+            for world, seed in zip(self.worlds, seeds[5:], strict=False)
+        ]
         self.returns = EpisodicReturns(sum(map(len, games)))
         ages = np.random.default_rng(seeds[4])
         for game in games:
@@ -206,6 +210,10 @@ class Trainer:
         if self.progress.update < self.config.pretraining_updates:
             shares = [share / sum(shares) for share in shares]
         return MixedEpisodes([self._eased(each) for each in samplers], [1 - sum(shares), *shares], mixing)
+
+    def _hidden_hands(self, games: int, seed: int) -> HiddenHands | None:
+        share = self.config.hidden_share
+        return HiddenHands(share, games, np.random.default_rng(seed)) if share else None
 
     def _eased(self, episodes: EpisodeSampler) -> EpisodeSampler:
         """The same with what only training has: demonstrations, and searches that begin near the object."""
