@@ -181,6 +181,8 @@ def test_a_hider_places_its_object_more_often_than_random():
         "objective": Objective(
             clip_coef=0.2, normalize_advantages=True, hindsight=1.0, attainable=1.0, claiming=0.0, imitation=0.0
         ),
+        # As the presets have it: the hider is told what the manipulator can do.
+        "agent": replace(SMALL, hiding_priors=True),
         # Manipulations count as games too; early losses stay on throughout.
         "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True, spatial=1.0, early=100_000),
     }  # fmt: skip
