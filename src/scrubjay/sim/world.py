@@ -316,7 +316,7 @@ class World(BaseWorld):
 
         `without` (B,) are ids of things that are left out, each with all that is in or on it; -1 leaves out nothing.
         Only the image changes. A goal object that the thing contains is left out too; its shade on the floor stays.
-        `hidden` (B,) bool: the goal object itself is left out.
+        `hidden` (B,) bool: goal objects that are left out, in every step of training, where `without` is too slow.
         """
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds of picture {sorted(unknown)}; there are {', '.join(KINDS)}")

@@ -20,8 +20,8 @@ from scrubjay.game.observation import observe
 from scrubjay.training.run import newest
 
 TEMPERATURES = tuple(0.25 if stage == Stage.OM else 1.0 for stage in Stage)
-"""By stage: what divides the logits unless a player is told otherwise. A hand that does at every step what is likeliest
-gets where it is going; an explorer or seeker that does so runs in circles (results/learning.md)."""
+"""By stage: what divides the logits unless a player is told otherwise. Hands that prefer likely movements hit more of
+their targets; seekers that prefer likely actions find less (results/learning.md)."""
 
 
 class AgentPlayer:

@@ -118,11 +118,10 @@ class ManipulationBuffer:
     """Keeps the manipulations of all games of a collector. Those that began before it was there are left out."""
 
     def __init__(self, agent: Agent, games: Sequence[CacheGame]) -> None:
-        self.agent, self.games = agent, list(games)
-        self.limit = int(self.games[0].limits[OM])
+        self.agent, self.limit = agent, int(games[0].limits[OM])
         self.lengths = (SHORT, self.limit) if self.limit > SHORT else (self.limit,)
         """Steps that manipulations are padded to: the first of these that they fit in."""
-        count = sum(map(len, self.games))
+        count = sum(map(len, games))
         self._steps: _Pool[_Steps] = _Pool()
         self._rows = np.zeros((count, self.limit), int)
         self._length = np.full(count, NOTHING)
