@@ -101,8 +101,8 @@ def measure(
                 for _ in range(config.unroll_length):
                     actor(observation, collector.is_first[number], update_state=False)
         with _timed(parts, "game", device):
-            for number, game in enumerate(collector.games):
-                _play(game, rollout, sum(map(len, collector.games[:number])), whole=bool(collector.hiding_buffers))
+            for game in collector.games:
+                _play(game, config.unroll_length)
     gib = torch.cuda.max_memory_allocated(device) / 2**30 if device.startswith("cuda") else 0.0
     return {
         "task": config.task,
@@ -131,14 +131,11 @@ def _collect(trainer: Trainer, collector: Collector) -> Rollout:
     return rollout
 
 
-def _play(game: CacheGame, rollout: Rollout, first: int, whole: bool) -> None:
-    """Steps a game through a rollout's actions, from its game `first` on, without an agent.
-
-    Whole games are at other stages by now: there a random player acts.
-    """
+def _play(game: CacheGame, steps: int) -> None:
+    """Steps a game without an agent. Its episodes may be at any stage by now: a random player acts, not a rollout."""
     player, all_games = RandomPlayer(0), np.ones(len(game), bool)
-    for actions in rollout.action[:, first : first + len(game)].cpu().numpy():
-        game.step(*(player(game, all_games) if whole else (actions, np.zeros((len(game), 4), int))))
+    for _ in range(steps):
+        game.step(*player(game, all_games))
 
 
 def benchmark_config(preset: str, numbers: str, **changes: Any) -> TrainConfig:
