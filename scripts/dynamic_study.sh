@@ -10,16 +10,7 @@
 set -uo pipefail
 [ $# -ge 3 ] || { sed -n '2,9p' "$0"; exit 2; }
 device=${DEVICE:-cuda} workers=${WORKERS:-8} encoders=${ENCODERS-efficientnet-lite0}
-export OMP_NUM_THREADS=1 PYTHONUNBUFFERED=1
-study() { "${PYTHON:-python3}" -m scrubjay study "$@"; }
-step() {  # step NAME COMMAND...: logs, and says how long it took
-  local name=$1 start=$SECONDS rc
-  shift
-  "$@" >> "$logs/$name.log" 2>&1
-  rc=$?
-  echo "$name: exit $rc, $((SECONDS - start)) s" | tee -a "$logs/times.txt"
-  return $rc
-}
+. "$(dirname "$0")/steps.sh"
 
 case $1 in
 data)

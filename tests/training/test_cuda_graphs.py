@@ -14,7 +14,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
-from scrubjay.training.hiding_learner import HidingLearner, HidingObjective, hiding_batch
+from scrubjay.training.hiding_learner import HidingLearner, HidingObjective
 from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
@@ -88,7 +88,7 @@ def test_a_captured_step_on_hidings_equals_a_plain_one(early):
         collector.collect(8)
         if len(collector.finished_games) < 2:
             continue
-        batch = hiding_batch(collector.finished_games.take(2), torch.linspace(-1, 1, 2, device="cuda"))
+        batch = mine.hiding_batch(collector.finished_games.take(2), torch.linspace(-1, 1, 2, device="cuda"))
         its.agent.zero_grad(set_to_none=True)
         expected = its.oh_losses(batch, early)
         total_loss(expected[0], weights).backward()

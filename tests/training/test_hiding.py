@@ -30,13 +30,20 @@ from scrubjay.sim.world import World
 from scrubjay.training import perspective_losses
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
-from scrubjay.training.hiding_buffer import FinishedBatch, FinishedGames, HidingBuffer, HidingEpisodes, SeekingEpisodes
+from scrubjay.training.hiding_buffer import (
+    FinishedBatch,
+    FinishedGames,
+    HidingBuffer,
+    HidingEpisodes,
+    PerspectiveBatch,
+    RecentGames,
+    SeekingEpisodes,
+)
 from scrubjay.training.hiding_learner import (
     HidingBatch,
     HidingLearner,
     HidingObjective,
     container_left_open,
-    hiding_batch,
     hiding_rewards,
     out_of_time,
     recall_targets,
@@ -250,7 +257,7 @@ def test_hidings_that_run_out_of_time_are_bootstrapped_if_configured(played):
             observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
             is_first = torch.zeros_like(observation.last_success)
             values = agent.evaluate(learner._initial_state(games), observation, is_first).decision.value.T
-            learner.oh_losses(hiding_batch(games, percentile), early=False)
+            learner.oh_losses(learner.hiding_batch(games, percentile), early=False)
         norm.batches.zero_()  # The first batch is the mean.
         norm.commit()
         means[bootstrap] = norm.mean.item()
@@ -269,11 +276,9 @@ def test_the_losses_of_hidings_equal_loops_over_their_steps(played):
     action[0], success[0] = action_index("Crouch"), True
     action[0, 0] = action_index("PlaceAt|1,1,1")
     hid = replace(games.hiding, action=action, success=success)
-    learner, reward = (
-        HidingLearner(agent, HidingObjective()),
-        hiding_batch(games, torch.linspace(-1, 1, len(games))).reward,
-    )
-    batch = HidingBatch(hid, games.metric_map, reward)
+    learner = HidingLearner(agent, HidingObjective())
+    reward = learner.hiding_batch(games, torch.linspace(-1, 1, len(games))).reward
+    batch = HidingBatch(hid, games.metric_map, reward, hid.log_probs)
     with torch.no_grad():
         losses, _ = learner.oh_losses(batch, early=True)
         observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
@@ -325,13 +330,13 @@ def test_seeker_poses_on_the_hiders_map_by_hand():
 def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())
-    percentile = learner.percentile(games, torch.Generator().manual_seed(0))
+    percentile = learner.percentile(games.perspective, torch.Generator().manual_seed(0))
     (hiding, metrics), imagined = (
-        learner.oh_losses(hiding_batch(games, percentile), early=True),
-        learner.ps_losses(games),
+        learner.oh_losses(learner.hiding_batch(games, percentile), early=True),
+        learner.ps_losses(games.perspective),
     )
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
-    assert set(learner.oh_losses(hiding_batch(games, percentile), early=False)[0]) == OH_LOSSES
+    assert set(learner.oh_losses(learner.hiding_batch(games, percentile), early=False)[0]) == OH_LOSSES
     assert set(metrics) == {"oh/approx_kl", "oh/explained_variance", "oh/advantage_std", "oh/open_at_prob"}
     weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
@@ -365,11 +370,67 @@ def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
 @pytest.mark.parametrize("early", [True, False])
 def test_learning_from_hidings_never_looks_at_values(played, early, monkeypatch):
     """A CUDA graph of it can be captured: what the rewards need of the host is computed before."""
-    batch = hiding_batch(played[-1], torch.zeros(len(played[-1])))
+    agent, *_, games = played
     objective = HidingObjective(clip_coef=0.2, normalize_advantages=True, bootstrap_time_limits=True)
+    batch = HidingLearner(agent, objective).hiding_batch(games, torch.zeros(len(games)))
     learner = HidingLearner(Agent(SMALL).to("meta"), objective)
     losses = partial(learner.oh_losses, early=early)
     check_without_values(learner.agent, losses, objective.hiding_weights(early), batch, monkeypatch)
+
+
+def test_hidings_are_clipped_against_the_policy_that_learning_starts_from(played):
+    """An agent that changed after it hid: ratios begin at 1, and what it would do more rarely now weighs less."""
+    agent, *_, games = played
+    changed, hid = Agent(SMALL), games.hiding
+    changed.load_state_dict(agent.state_dict())
+    with torch.no_grad():
+        changed.heads[Stage.OH].actor.weight.normal_(0, 0.5, generator=torch.Generator().manual_seed(0))
+    learner = HidingLearner(changed, HidingObjective(clip_coef=0.2))
+    percentile = torch.linspace(-1, 1, len(games))
+    batch = learner.hiding_batch(games, percentile)
+    _, metrics = learner.oh_losses(batch, early=False)
+    assert metrics["oh/approx_kl"].abs() < 1e-5 and metrics["oh/clipfrac"] == 0
+    drift = (batch.log_probs - hid.log_probs)[hid.mask]
+    assert metrics["oh/behavior_kl"] == pytest.approx((drift.exp() - 1 - drift).mean().item(), rel=1e-4)
+    assert ((drift.exp() - 1).abs() > 0.2).float().mean() > 0.3, "clipped against the old policy, many are out of range"
+
+    def gradient(batch: HidingBatch) -> torch.Tensor:
+        loss = learner.oh_losses(batch, early=False)[0]["oh/policy_loss"]
+        return torch.autograd.grad(loss, changed.heads[Stage.OH].actor.bias)[0]
+
+    # At the first pass it is the plain policy gradient, with truncated importance weights.
+    step = learner._play(batch)
+    logs = step.decision.logits.log_softmax(-1).gather(-1, hid.action.T[..., None])[..., 0].T
+    values, expected = step.decision.value.T, []
+    for n, count in enumerate(hid.steps.tolist()):
+        for t in range(count):
+            discounted = sum(0.8 ** (k - t) * batch.reward[n, k].item() for k in range(t, count))
+            weight = min(1.0, (batch.log_probs[n, t] - hid.log_probs[n, t]).exp().item())
+            expected.append(-weight * logs[n, t] * (discounted - values[n, t].item()))
+    wanted = torch.autograd.grad(torch.stack(expected).mean(), changed.heads[Stage.OH].actor.bias)[0]
+    torch.testing.assert_close(gradient(batch), wanted, atol=1e-5, rtol=1e-3)
+    # Without PPO there is nothing to clip, and no second policy.
+    plain = HidingLearner(changed, HidingObjective()).hiding_batch(games, percentile)
+    assert torch.equal(plain.log_probs, hid.log_probs)
+
+
+def test_the_newest_games_are_kept_and_drawn_without_repetition(played):
+    *_, games = played
+    games = tree.index(games.perspective, slice(8))
+    recent = RecentGames(5)
+    assert len(recent) == 0
+    recent.add(tree.index(games, slice(3)))
+    assert len(recent) == 3 and len(recent.sample(4)) == 3
+    recent.add(tree.index(games, slice(3, 8)))
+    assert len(recent) == 5
+    drawn = recent.sample(5)
+    assert isinstance(drawn, PerspectiveBatch)
+    order = torch.tensor(
+        [games.seeking.place[3:, :].eq(one).flatten(1).all(1).long().argmax() for one in drawn.seeking.place]
+    )
+    torch.testing.assert_close(drawn.choice.mean_steps, games.choice.mean_steps[3:][order])
+    assert torch.equal(drawn.seeking.place.sum((1, 2)).sort().values, games.seeking.place[3:].sum((1, 2)).sort().values)
+    assert not hasattr(drawn, "hiding"), "images are not kept"
 
 
 def test_training_on_finished_games_lowers_the_losses(played):
@@ -384,7 +445,10 @@ def test_training_on_finished_games_lowers_the_losses(played):
     percentile = torch.where(torch.arange(len(games)) % 2 == 0, 1.0, -1.0)
     first = last = {}
     for _ in range(12):
-        last = learner.ps_losses(games) | learner.oh_losses(hiding_batch(games, percentile), early=False)[0]
+        last = (
+            learner.ps_losses(games.perspective)
+            | learner.oh_losses(learner.hiding_batch(games, percentile), early=False)[0]
+        )
         first = first or last
         optimizer.zero_grad()
         total_loss(last, objective.perspective_weights() | objective.hiding_weights(early=False)).backward()
@@ -405,7 +469,7 @@ def test_percentiles_rank_the_seeker_among_mental_seekers(played):
             steps=torch.full_like(games.seeking.steps, steps),
             found=torch.full_like(games.seeking.found, found),
         )
-        return learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0))
+        return learner.percentile(replace(games, seeking=seeking).perspective, torch.Generator().manual_seed(0))
 
     assert (percentiles(0, True) == -1).all() and (percentiles(8, False) == 1).all()
     assert (percentiles(500, True) == 1).all()
@@ -454,7 +518,7 @@ def with_mental_steps(agent: Agent, games: FinishedBatch, monkeypatch, steps: di
 def percentile_of(agent: Agent, games: FinishedBatch, steps: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
     seeking = replace(games.seeking, steps=steps, found=found)
     learner = HidingLearner(agent, HidingObjective())
-    return learner.percentile(replace(games, seeking=seeking), torch.Generator().manual_seed(0))
+    return learner.percentile(replace(games, seeking=seeking).perspective, torch.Generator().manual_seed(0))
 
 
 def test_a_better_hiding_at_the_same_place_earns_more(played, monkeypatch):
@@ -582,9 +646,14 @@ TINY = TrainConfig.preset(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("splits", "clip", "sizes"), [(1, 0.0, [4]), (2, 0.0, [2, 2]), (3, 0.2, [2, 2, 2, 2])])
-def test_games_make_one_step_of_perspective_simulation_and_several_of_hiding(splits, clip, sizes, monkeypatch):
-    config = replace(TINY, hiding_minibatch=4, hiding_splits=splits, hiding=HidingObjective(clip_coef=clip))
+@pytest.mark.parametrize(
+    ("splits", "clip", "sizes", "imagined"), [(1, 0.0, [4], 1), (2, 0.0, [2, 2], 3), (3, 0.2, [2, 2, 2, 2], 1)]
+)
+def test_games_make_steps_of_perspective_simulation_and_of_hiding(splits, clip, sizes, imagined, monkeypatch):
+    config = replace(
+        TINY, hiding_minibatch=4, hiding_splits=splits, hiding=HidingObjective(clip_coef=clip),
+        perspective_steps=imagined,
+    )  # fmt: skip
     with contextlib.closing(Trainer(config)) as trainer:
         collector, _ = trainer.start_segment()
         while len(collector.finished_games) < 4:
@@ -598,7 +667,7 @@ def test_games_make_one_step_of_perspective_simulation_and_several_of_hiding(spl
 
         monkeypatch.setattr(trainer, "_optimizer_step", recorded)
         metrics = trainer.train_hiding(collector)
-    assert steps == [("perspective", 4), *(("play", size) for size in sizes)]
+    assert steps == [("perspective", 4)] * imagined + [("play", size) for size in sizes]
     assert metrics.keys() >= {"ps/outcome", "oh/policy_loss", "oh/grad_norm", "perspective/grad_norm"}
 
 

@@ -74,12 +74,13 @@ def test_a_resumed_run_equals_an_uninterrupted_one(uninterrupted, tmp_path):
     assert again == [json.loads(line)["losses"] for line in lines]
 
 
-def test_stopping_writes_a_checkpoint(tmp_path):
-    run = Run.begin(tmp_path / "run", TINY)
+def test_stopping_writes_a_checkpoint_and_does_not_wait_for_a_validation(tmp_path):
+    run = Run.begin(tmp_path / "run", replace(TINY, validation_games=1))
     seen = []
     train(run, report=seen.append, stop=lambda: len(seen) >= 1)
     run.close()
     assert len(seen) == 1 and [path.name for path in checkpoints(tmp_path / "run")] == ["00000001"]
+    assert not (tmp_path / "run" / "validation.jsonl").exists()
 
 
 SHORT_GAMES = replace(TINY, stage_limits=(3, 1, 2, 3, 4), updates=40, milestones=(0, 3, 6, 10_000), max_games=12)

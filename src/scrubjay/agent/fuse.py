@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,6 +20,8 @@ import torch
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_varying, _benchmark, _varying_lock = 0, False, threading.Lock()
+"""Threads within `varying_shapes`, and the setting to restore."""
 RECOMPILE_LIMIT = 64
 """Shapes that each function is compiled for: acting, learning, hindsight and validation differ in theirs."""
 
@@ -69,13 +72,20 @@ def varying_shapes() -> Iterator[None]:
     """Convolutions whose shapes differ from call to call.
 
     With `cudnn.benchmark`, which training sets, cuDNN tries all its algorithms on each new shape: far longer than the
-    convolution itself takes.
+    convolution itself takes. The setting is the whole process's: of several threads the last to leave restores it.
     """
-    before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
+    global _varying, _benchmark
+    with _varying_lock:
+        if not _varying:
+            _benchmark, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
+        _varying += 1
     try:
         yield
     finally:
-        torch.backends.cudnn.benchmark = before
+        with _varying_lock:
+            _varying -= 1
+            if not _varying:
+                torch.backends.cudnn.benchmark = _benchmark
 
 
 def compute_dtype(like: torch.Tensor) -> torch.dtype:

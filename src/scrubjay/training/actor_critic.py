@@ -69,13 +69,14 @@ class ActorCriticObjective:
         advantages: torch.Tensor,
         mask: torch.Tensor,
         old_log_probs: torch.Tensor,
+        behavior_log_probs: torch.Tensor | None = None,
     ) -> tuple[Losses, Metrics]:
         """`actor_critic_losses` of one stage. Updates its running norm of returns, whose scale the value loss has."""
         returns = advantages + values.detach()
         return_norm.update(returns[..., None], mask)
         return actor_critic_losses(
             logits, values, actions, advantages, returns, mask, old_log_probs, self.clip_coef,
-            self.normalize_advantages, return_norm.std,
+            self.normalize_advantages, return_norm.std, behavior_log_probs,
         )  # fmt: skip
 
 
@@ -200,11 +201,16 @@ def actor_critic_losses(
     clip_coef: float = 0.0,
     normalize_advantages: bool = False,
     return_scale: torch.Tensor | float = 1.0,
+    behavior_log_probs: torch.Tensor | None = None,
 ) -> tuple[Losses, Metrics]:
     """Policy loss, value loss and entropy, each a mean over the steps in `mask` (T, B); and diagnostics.
 
     With `clip_coef` PPO's clipped loss against the log-probabilities `old_log_probs` (T, B) that actions were sampled
     with, else the plain policy gradient. The value loss is half the squared error, in units of `return_scale`.
+
+    Steps that were sampled long ago have `behavior_log_probs` (T, B) beside `old_log_probs`, those of the policy that
+    learning starts from: what is clipped is how far learning goes from there (decoupled PPO), and steps that this
+    policy would take more rarely weigh less, by an importance weight of at most 1 as in V-trace.
     """
     log_probs = log_prob(logits, torch.where(mask, actions, logits.argmax(-1)))
     advantages, returns = advantages.detach(), returns.detach()
@@ -218,6 +224,10 @@ def actor_critic_losses(
         assert old_log_probs is not None
         ratio = torch.where(mask, log_probs - old_log_probs, torch.zeros_like(log_probs)).exp()
         surrogate = torch.minimum(ratio * advantages, ratio.clamp(1 - clip_coef, 1 + clip_coef) * advantages)
+        if behavior_log_probs is not None:
+            drift = torch.where(mask, old_log_probs - behavior_log_probs, torch.zeros_like(log_probs)).detach()
+            surrogate = surrogate * drift.exp().clamp(max=1)
+            metrics["behavior_kl"] = mean_where(drift.exp() - 1 - drift, mask)
     else:
         surrogate = log_probs * advantages
     if old_log_probs is not None:

@@ -111,7 +111,13 @@ class TrainConfig:
     replay_group_share: Share = 0.2
     """Largest share of one group of actions, such as OpenAt, in the triplets that a rollout adds."""
     hiding_minibatch: PositiveInt = 64
-    """Whole games: finished games that make one step of the optimizer of perspective simulation."""
+    """Whole games: finished games of a step of the optimizer of perspective simulation, taken once so many have
+    finished."""
+    perspective_steps: PositiveInt = 1
+    """Whole games: steps of that optimizer after every such minibatch, on games drawn from the newest that have
+    finished."""
+    perspective_games: NonNegativeInt = 0
+    """Whole games: newest finished games that these steps are drawn from; a minibatch at least."""
     hiding_splits: PositiveInt = 1
     """Whole games: parts of these games, each of which makes one step of the optimizer of hiding; passes over them are
     as many as over rollouts if hiding has PPO's clip range, else one."""
@@ -360,7 +366,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),
     "head_lr_scale": 1.0, "max_grad_norm": 0.0,
     "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
-    "replay_size": 20_000, "replay_batch_size": 64, "hiding_splits": 1,
+    "replay_size": 20_000, "replay_batch_size": 64, "hiding_splits": 1, "perspective_steps": 1, "perspective_games": 0,
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,

@@ -3,7 +3,8 @@
 OH's steps and the seeker's path are recorded while games run, with the map that the hider chose its place from. A game
 in progress takes about 2.6 MB with the paper's networks (2.3 MB for the images of OH's 15 steps, 0.3 MB for the map,
 0.06 MB for the seeker's 500 steps) and 0.7 MB with the small ones, all but a few KB on the agent's device; a finished
-game that waits for training takes as much again.
+game that waits for training takes as much again. Those that perspective simulation learns from again are kept without
+the images.
 """
 
 from __future__ import annotations
@@ -129,6 +130,21 @@ class SeekingEpisodes(_Padded):
 
 
 @dataclass(frozen=True)
+class PerspectiveBatch:
+    """What perspective simulation learns from n finished games."""
+
+    choice: ChoiceBatch
+    metric_map: MapState
+    """The hider's map in PS."""
+    outcome: torch.Tensor
+    """(n,): of hiding, as perspective simulation numbers them."""
+    seeking: SeekingEpisodes
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+
+@dataclass(frozen=True)
 class FinishedBatch:
     """Everything that training needs of n finished games."""
 
@@ -140,6 +156,10 @@ class FinishedBatch:
 
     def __len__(self) -> int:
         return len(self.hiding.steps)
+
+    @property
+    def perspective(self) -> PerspectiveBatch:
+        return PerspectiveBatch(self.choice, self.metric_map, self.hiding.outcome, self.seeking)
 
 
 class FinishedGames:
@@ -161,6 +181,28 @@ class FinishedGames:
         games = tree.cat(self._batches)
         self._batches = [tree.index(games, slice(count, None))] if count < len(games) else []
         return tree.index(games, slice(count))
+
+
+class RecentGames:
+    """The newest finished games, which perspective simulation learns from again and again."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._games: PerspectiveBatch | None = None
+
+    def __len__(self) -> int:
+        return 0 if self._games is None else len(self._games)
+
+    def add(self, games: PerspectiveBatch) -> None:
+        """Adds games; the oldest make room for them."""
+        every = games if self._games is None else tree.cat([self._games, games])
+        self._games = tree.index(every, slice(max(0, len(every) - self.capacity), None))
+
+    def sample(self, count: int) -> PerspectiveBatch:
+        """`count` different games at random, or all if there are fewer."""
+        assert self._games is not None
+        chosen = torch.randperm(len(self))[:count]
+        return tree.index(self._games, chosen.to(self._games.outcome.device))
 
 
 class _StepLog:

@@ -6,7 +6,7 @@ then, and the networks read it as they are now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from pydantic import NonNegativeInt
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from scrubjay import tree
-from scrubjay.agent.agent import Agent, explored_maps
+from scrubjay.agent.agent import Agent, AgentOutput, explored_maps
 from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.agent.memory import MemoryState
 from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM, Rollouts
@@ -32,11 +32,13 @@ from scrubjay.training.actor_critic import (
     Weight,
     Weights,
     compute_gae,
+    log_prob,
     prefixed,
 )
 from scrubjay.training.hiding_buffer import (
     FinishedBatch,
     HidingEpisodes,
+    PerspectiveBatch,
     SeekingEpisodes,
     place_at_table,
     seeker_action_ids,
@@ -106,14 +108,11 @@ class HidingBatch:
     """At the start of OH."""
     reward: torch.Tensor
     """(n, T)."""
+    log_probs: torch.Tensor
+    """(n, T): of the actions, under the policy that learning starts from; undefined in padding."""
 
     def __len__(self) -> int:
         return len(self.reward)
-
-
-def hiding_batch(games: FinishedBatch, percentile: torch.Tensor) -> HidingBatch:
-    """OH of n finished games, given the seekers' percentiles (n,); waits for the device."""
-    return HidingBatch(games.hiding, games.metric_map, hiding_rewards(games.hiding, percentile))
 
 
 class HidingLearner:
@@ -122,12 +121,35 @@ class HidingLearner:
     def __init__(self, agent: Agent, objective: HidingObjective) -> None:
         self.agent, self.objective = agent, objective
 
+    def hiding_batch(self, games: FinishedBatch, percentile: torch.Tensor) -> HidingBatch:
+        """OH of n finished games, given the seekers' percentiles (n,); waits for the device."""
+        hid = games.hiding
+        batch = HidingBatch(hid, games.metric_map, hiding_rewards(hid, percentile), hid.log_probs)
+        return replace(batch, log_probs=self.log_probs(batch)) if self.objective.clip_coef else batch
+
+    @torch.no_grad()
+    def log_probs(self, games: HidingBatch) -> torch.Tensor:
+        """Log-probabilities (n, T) of OH's actions under the policy as it is now.
+
+        The seeker's search lies between hiding and learning, hundreds of optimizer steps: clipped against the policy
+        that hid, most steps would be out of range before anything was learned from them.
+        """
+        # Compiling for a few batches would take longer than it saves.
+        with torch.compiler.set_stance("force_eager"):
+            parts = [tree.index(games, slice(n, n + GAMES_AT_ONCE)) for n in range(0, len(games), GAMES_AT_ONCE)]
+            return torch.cat(
+                [log_prob(self._play(part).decision.logits.float(), part.hiding.action.T).T for part in parts]
+            )
+
+    def _play(self, games: HidingBatch) -> AgentOutput:
+        """The agent in OH's steps, (T, n)."""
+        observation = tree.map(lambda tensor: tensor.transpose(0, 1), games.hiding.observation)
+        return self.agent.evaluate(self._initial_state(games), observation, torch.zeros_like(observation.last_success))
+
     def oh_losses(self, games: HidingBatch, early: bool) -> tuple[Losses, Metrics]:
         """Plain losses of OH, one for each of `hiding_weights(early)`, and diagnostics."""
         o, hid = self.objective, games.hiding
-        observation = tree.map(lambda tensor: tensor.transpose(0, 1), hid.observation)
-        is_first = torch.zeros_like(observation.last_success)
-        step = self.agent.evaluate(self._initial_state(games), observation, is_first)
+        step = self._play(games)
         logits, values = step.decision.logits.float(), step.decision.value.float()
         mask, action = hid.mask.T, hid.action.T
         reward, dones = games.reward.T, mask & ~_has_next(mask)
@@ -136,8 +158,9 @@ class HidingLearner:
             reward, values.detach(), torch.zeros_like(values[0]), dones, o.gamma, o.gae_lambda, truncated
         )
         parts, metrics = o.stage_losses(
-            self.agent.heads[Stage.OH].return_norm, logits, values, action, advantages, mask, hid.log_probs.T
-        )
+            self.agent.heads[Stage.OH].return_norm, logits, values, action, advantages, mask, games.log_probs.T,
+            hid.log_probs.T,
+        )  # fmt: skip
         metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
         tried, landed = recall_targets(hid)
         recalled = self.agent.recall_placements(step.dirs.flat).float()
@@ -153,18 +176,17 @@ class HidingLearner:
             terms["oh/spatial"] = losses.spatial_collapse(logits, hittable, mask)
         return terms, prefixed("oh", metrics)
 
-    def ps_losses(self, games: FinishedBatch) -> Losses:
+    def ps_losses(self, games: PerspectiveBatch) -> Losses:
         """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
         choice, seeking, simulation = games.choice, games.seeking, self.agent.perspective
         explored, origin = explored_maps(games.metric_map.entries)
         survey, number = simulation.encode_maps(explored), torch.arange(len(games), device=origin.device)
         p, v = (scores.float() for scores in simulation.evaluate_places(survey, choice.places))
-        outcome = games.hiding.outcome
         values = v.gather(-1, choice.outcomes).flatten(1)
         real = choice.valid[..., None].expand_as(choice.outcomes).flatten(1)
         every = torch.ones_like(seeking.found)
         terms = {
-            "ps/outcome": perspective_losses.outcome(p[number, choice.chosen], outcome, every),
+            "ps/outcome": perspective_losses.outcome(p[number, choice.chosen], games.outcome, every),
             "ps/ranking": perspective_losses.ranking(values, choice.mean_steps.flatten(1), real),
         }
         maps = self._imagined_maps(games, explored, survey)
@@ -183,7 +205,7 @@ class HidingLearner:
         return terms | prefixed("ps", mental)
 
     @torch.no_grad()
-    def percentile(self, games: FinishedBatch, generator: torch.Generator | None = None) -> torch.Tensor:
+    def percentile(self, games: PerspectiveBatch, generator: torch.Generator | None = None) -> torch.Tensor:
         """Percentiles (n,), from -1 to 1, of the seekers' steps among those of mental seekers.
 
         The mental seekers search for objects hidden at the same place; what the hider does there is sampled from P.
@@ -198,7 +220,7 @@ class HidingLearner:
         percentile = rewards.oh_percentile(lengths, rewards.seeker_steps(found, steps))
         return torch.from_numpy(percentile).float().to(seeking.steps.device)
 
-    def _rollouts_at_place(self, games: FinishedBatch, limit: int, generator: torch.Generator | None) -> Rollouts:
+    def _rollouts_at_place(self, games: PerspectiveBatch, limit: int, generator: torch.Generator | None) -> Rollouts:
         """100 mental seekers (n, 100, 1) per game, each after an outcome sampled at the place chosen in PS."""
         simulation, place = self.agent.perspective, games.choice.place[:, None]
         explored, _ = explored_maps(games.metric_map.entries)
@@ -211,9 +233,9 @@ class HidingLearner:
         uniforms = torch.rand(shape, device=maps.device, generator=generator)
         return simulation.seeker.simulate(maps, explored.floor, explored.start, uniforms)
 
-    def _imagined_maps(self, games: FinishedBatch, explored: ExploredMaps, survey: torch.Tensor) -> torch.Tensor:
+    def _imagined_maps(self, games: PerspectiveBatch, explored: ExploredMaps, survey: torch.Tensor) -> torch.Tensor:
         """M^e (n, h, w, C) of the outcomes of hiding, at the hiders' places."""
-        place, outcome = games.choice.place[:, None], games.hiding.outcome[:, None, None]
+        place, outcome = games.choice.place[:, None], games.outcome[:, None, None]
         return self.agent.perspective.imagine(survey, explored.inside, place, outcome)[:, 0]
 
     def _initial_state(self, games: FinishedBatch | HidingBatch) -> MemoryState:

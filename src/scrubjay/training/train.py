@@ -49,7 +49,8 @@ def train(
             replays = group.gather(trainer.replay.state() if trainer.replay else {})
             if group.rank == 0:
                 run.save(trainer.agent, trainer.optimizers, trainer.progress, replays, trainer.shadow)
-                if run.config.validation_games:
+                # Whoever stops a run waits for its checkpoint, not for minutes of games.
+                if run.config.validation_games and not stop():
                     run_validation()
             group.wait()
 

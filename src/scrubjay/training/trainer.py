@@ -43,8 +43,8 @@ from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.finite import FiniteCheck
 from scrubjay.training.hidden_hands import HiddenHands
-from scrubjay.training.hiding_buffer import HidingEpisodes
-from scrubjay.training.hiding_learner import HidingLearner, hiding_batch
+from scrubjay.training.hiding_buffer import HidingEpisodes, PerspectiveBatch
+from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, merge_means, to_floats
@@ -178,7 +178,8 @@ class Trainer:
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
-            demonstrations=self.config.demonstration_share > 0,
+            demonstrations=self.config.demonstration_share > 0, 
+            recent_games=max(self.config.perspective_games, self.config.hiding_minibatch),
             classes=self.shadow is not None, turn=self.background.turn if self.background else None,
         )  # fmt: skip
         if self.replay is not None:
@@ -441,15 +442,13 @@ class Trainer:
         while self._all(len(finished_games) >= count):
             early = self.progress.games < objective.early
             # Mental seekers have buffers of their own, which collecting uses too.
-            with self._alone(), varying_shapes():
+            with self._alone(), varying_shapes(), self.autocast():
                 games = finished_games.take(count)
-                with self.autocast():
-                    percentile = self.hiding.percentile(games, collector.generator)
-                    imagined = self.hiding.ps_losses(games)
-                weights = objective.perspective_weights()
-                perspective_norm = self._optimizer_step("perspective", imagined, weights, games)
-            mean.add(imagined | {"perspective/grad_norm": perspective_norm})
-            hidings = hiding_batch(games, percentile)
+                percentile = self.hiding.percentile(games.perspective, collector.generator)
+                hidings = self.hiding.hiding_batch(games, percentile)
+            collector.recent_games.add(games.perspective)
+            for _ in range(self.config.perspective_steps):
+                mean.add(self._train_perspective(collector.recent_games.sample(count)))
             size = -(-count // self.config.hiding_splits)
             orders = [torch.randperm(count) for _ in range(passes)]
             for some in [some for order in orders for some in order.split(size)]:
@@ -467,6 +466,14 @@ class Trainer:
                 self._shadow_step("play", batch.hiding)
             self.stats.add("percentile", percentile.cpu().numpy())
         return mean.means()
+
+    def _train_perspective(self, games: PerspectiveBatch) -> Metrics:
+        """A step of perspective simulation's optimizer; its losses."""
+        with varying_shapes():
+            with self.autocast():
+                losses = self.hiding.ps_losses(games)
+            norm = self._optimizer_step("perspective", losses, self.config.hiding.perspective_weights(), games)
+        return losses | {"perspective/grad_norm": norm}
 
     def _commit_norms(self, module: nn.Module) -> None:
         """Commits the last batch to the running statistics of a module, and averages them over processes."""
