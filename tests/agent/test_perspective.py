@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from scrubjay.agent.config import PAPER, SMALL
+from scrubjay.agent.config import PAPER, SMALL, AgentConfig
+from scrubjay.agent.hiding_hint import HidingHint
 from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_OUTCOMES
 from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_ACTIONS, SEEKER_CLAIM
 from scrubjay.agent.perspective import (
@@ -22,6 +23,9 @@ from scrubjay.agent.perspective import (
 from scrubjay.game.actions import action_index
 
 CONFIG = replace(SMALL, sir_channels=3, goal_embedding=1, mental_channels=16, mental_lstm=32, action_embedding=8)
+OFFSETS = replace(CONFIG, mental_offsets=True)
+BOTH = pytest.mark.parametrize("config", [CONFIG, OFFSETS], ids=["place", "offsets"])
+"""Imagined maps that tell of a hiding at the hider's place, or everywhere."""
 EAST, WEST = 1, 3
 AHEAD = SEEKER_ACTIONS.index(action_index("MoveAhead"))
 
@@ -36,9 +40,9 @@ def random_maps(games: int = 3, height: int = 4, width: int = 5, seed: int = 0, 
     return ExploredMaps(values * visited[:, :, :, None], visited, start)
 
 
-def make_simulation() -> PerspectiveSimulation:
+def make_simulation(config: AgentConfig = CONFIG) -> PerspectiveSimulation:
     torch.manual_seed(0)
-    perspective = PerspectiveSimulation(CONFIG).double()
+    perspective = PerspectiveSimulation(config).double()
     with torch.no_grad():
         perspective.seeker.policy.bias[SEEKER_CLAIM] += 2
         perspective.seeker.policy.bias[:5] += 3
@@ -105,8 +109,9 @@ def test_a_places_score_is_the_expectation_of_v_under_p():
         assert scores[b, q, i, j].item() == pytest.approx((p[b, 0].softmax(0) * v[b, 0]).sum().item())
 
 
-def test_a_larger_window_changes_nothing():
-    perspective, maps = make_simulation(), random_maps(share=0.1)
+@BOTH
+def test_a_larger_window_changes_nothing(config):
+    perspective, maps = make_simulation(config), random_maps(share=0.1)
     above, left = 3, 2
 
     def pad(tensor: torch.Tensor, value: float = 0) -> torch.Tensor:
@@ -131,8 +136,9 @@ def test_a_larger_window_changes_nothing():
     torch.testing.assert_close(larger_m_e.abs().sum(), m_e.abs().sum())
 
 
-def test_a_game_in_a_batch_is_as_if_alone():
-    perspective, maps = make_simulation(), random_maps()
+@BOTH
+def test_a_game_in_a_batch_is_as_if_alone(config):
+    perspective, maps = make_simulation(config), random_maps()
     random = sample_uniforms(maps)
     together = perspective.choose_place(maps, random)
     for b in range(3):
@@ -176,6 +182,53 @@ def test_a_hiding_changes_the_map_within_fifteen_positions_and_depends_on_its_ou
     assert len(maps[0].flatten(1).unique(dim=0)) == 6
 
 
+def test_offsets_lead_from_every_position_to_the_hider_by_hand():
+    """The hider is at row 1, column 4; from (3, 1), facing north, that is two steps ahead and three to the right."""
+    offsets = HidingHint(16).offsets(torch.tensor([[1, 4, EAST]]), 5, 25)[0]
+    assert offsets.shape == (5, 25, 4, 5)
+    length = 13**0.5
+    for heading, (ahead, beside) in enumerate([(2, 3), (3, -2), (-2, -3), (-3, 2)]):
+        expected = [ahead / 8, beside / 8, length / 8, ahead / (length + 1), beside / (length + 1)]
+        torch.testing.assert_close(offsets[3, 1, heading], torch.tensor(expected))
+    assert not offsets[1, 4].any()
+    assert offsets[1, 24, WEST, 0] == 2, "twenty steps ahead, cut off"
+
+
+def test_a_hint_turns_with_the_room():
+    """A quarter turn of hider and positions only moves each heading's channels to the next."""
+    torch.manual_seed(0)
+    hint, side, outcome = HidingHint(16).double(), 7, torch.tensor([30, NOT_HIDDEN])
+    row, column, quarter = torch.tensor([[1, 4], [5, 2], [0, 3]])
+    here = hint(torch.stack([row, column, quarter], 1), outcome, side, side)
+    # Clockwise: what was up is right.
+    turned = hint(torch.stack([column, side - 1 - row, (quarter + 1) % 4], 1), outcome, side, side)
+    groups = here.unflatten(-1, (4, 4)).roll(1, 3).rot90(-1, (1, 2))
+    torch.testing.assert_close(turned.unflatten(-1, (4, 4)), groups)
+    outcomes = torch.arange(NUM_OUTCOMES)
+    every = hint(torch.tensor([[3, 3, 0]]).expand(NUM_OUTCOMES, 3), outcomes, 2, 2).flatten(1)
+    assert len(every.unique(dim=0)) == NUM_OUTCOMES, "all outcomes differ"
+
+
+def test_normalized_maps_do_not_grow():
+    """However large weights become, mental seekers see maps of the same size; without, a hiding drowned in them."""
+    maps, sizes = random_maps(), {}
+    for config in (CONFIG, OFFSETS):
+        perspective = make_simulation(config)
+        with torch.no_grad():
+            for parameter in (*perspective.map_encoder.parameters(), *perspective.propagation.parameters()):
+                parameter *= 10
+            survey = perspective.encode_maps(maps)
+            imagined = perspective.imagine(survey, maps.inside, torch.zeros(3, 1, 3, dtype=torch.int64), outcomes_of(3))
+        assert not imagined[~maps.inside[:, None].expand(imagined.shape[:-1])].any()
+        sizes[config.mental_offsets] = imagined[:, 0][maps.inside].pow(2).mean().sqrt().item()
+    assert sizes[False] > 1000 and sizes[True] == pytest.approx(1, rel=0.05)
+
+
+def outcomes_of(games: int) -> torch.Tensor:
+    """One outcome for the only place of each game."""
+    return torch.arange(games)[:, None, None]
+
+
 def test_invalid_maps_are_refused():
     maps = random_maps()
     with pytest.raises(ValueError, match="visited: expected shape"):
@@ -187,8 +240,9 @@ def test_invalid_maps_are_refused():
         make_simulation().choose_place(elsewhere, sample_uniforms(maps))
 
 
-def test_bfloat16_is_close_to_float32():
-    perspective, maps = make_simulation().float(), random_maps(games=8)
+@BOTH
+def test_bfloat16_is_close_to_float32(config):
+    perspective, maps = make_simulation(config).float(), random_maps(games=8)
     maps = replace(maps, values=maps.values.float())
     random = Uniforms.sample(maps, torch.Generator().manual_seed(5), 4, 15)
     exact = perspective.choose_place(maps, random)
@@ -268,9 +322,10 @@ def value_loss(perspective: PerspectiveSimulation, maps: ExploredMaps, choice: P
     return loss[steps[:, :, None] != steps[:, None]].mean()
 
 
-def test_gradients_reach_all_parameters():
+@BOTH
+def test_gradients_reach_all_parameters(config):
     torch.manual_seed(0)
-    perspective, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
+    perspective, generator = PerspectiveSimulation(config), torch.Generator().manual_seed(0)
     maps, cupboard = corridors(8, generator)
     maps.values.requires_grad_()
     choice = perspective.choose_place(maps, Uniforms.sample(maps, generator, 5, 20))
@@ -281,9 +336,10 @@ def test_gradients_reach_all_parameters():
 
 
 @pytest.mark.slow
-def test_the_simulation_learns_to_hide_in_the_cupboard():
+@BOTH
+def test_the_simulation_learns_to_hide_in_the_cupboard(config):
     torch.manual_seed(0)
-    perspective, generator = PerspectiveSimulation(CONFIG), torch.Generator().manual_seed(0)
+    perspective, generator = PerspectiveSimulation(config), torch.Generator().manual_seed(0)
     optimizer = torch.optim.Adam(perspective.parameters(), 1e-2)
     for update in range(430):
         loss = mental_losses(perspective, *corridors(64, generator), generator)

@@ -647,12 +647,12 @@ TINY = TrainConfig.preset(
 
 
 @pytest.mark.parametrize(
-    ("splits", "clip", "sizes", "imagined"), [(1, 0.0, [4], 1), (2, 0.0, [2, 2], 3), (3, 0.2, [2, 2, 2, 2], 1)]
+    ("splits", "clip", "sizes", "replays"), [(1, 0.0, [4], 0), (2, 0.0, [2, 2], 3), (3, 0.2, [2, 2, 2, 2], 1)]
 )
-def test_games_make_steps_of_perspective_simulation_and_of_hiding(splits, clip, sizes, imagined, monkeypatch):
+def test_games_make_steps_of_perspective_simulation_and_of_hiding(splits, clip, sizes, replays, monkeypatch):
     config = replace(
         TINY, hiding_minibatch=4, hiding_splits=splits, hiding=HidingObjective(clip_coef=clip),
-        perspective_steps=imagined,
+        mental_replays=replays,
     )  # fmt: skip
     with contextlib.closing(Trainer(config)) as trainer:
         collector, _ = trainer.start_segment()
@@ -662,12 +662,17 @@ def test_games_make_steps_of_perspective_simulation_and_of_hiding(splits, clip, 
         step = trainer._optimizer_step
 
         def recorded(name, losses, weights, batch):
-            steps.append((name, len(batch)))
+            steps.append((name, len(batch), "ps/outcome" in losses))
             return step(name, losses, weights, batch)
 
         monkeypatch.setattr(trainer, "_optimizer_step", recorded)
         metrics = trainer.train_hiding(collector)
-    assert steps == [("perspective", 4)] * imagined + [("play", size) for size in sizes]
+    once = sizes[:splits] if splits < 3 else [2, 2]
+    assert steps == [
+        *(("perspective", size, True) for size in once),
+        *(("perspective", once[0], False) for _ in range(replays)),
+        *(("play", size, False) for size in sizes),
+    ]
     assert metrics.keys() >= {"ps/outcome", "oh/policy_loss", "oh/grad_norm", "perspective/grad_norm"}
 
 

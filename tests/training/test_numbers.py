@@ -24,6 +24,7 @@ PRINTED = {
     "head_lr_scale": 1.0, "max_grad_norm": 0.0, "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
     "replay_size": 20_000, "replay_batch_size": 64, "stage_limits": (200, 1, 15, 50, 500), "augment": True,
     "rotate_grid": True, "explore_reward_rotations": True, "seek_like_explore": False, "hiding_splits": 1,
+    "mental_replays": 0, "mental_games": 0,
     "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 ACTOR_CRITIC = {
@@ -32,7 +33,7 @@ ACTOR_CRITIC = {
 PLAIN_AGENT = {
     "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
     "separate_openable_head": False, "openable_hidden": 0, "open_at_prior": False, "critic_sees_time": False,
-    "hand_head": False, "hiding_priors": False,
+    "hand_head": False, "hiding_priors": False, "mental_offsets": False,
 }  # fmt: skip
 TINY = {
     "scenes": ("FloorPlan401",), "copies": 2, "unroll_length": 24, "minibatch_games": 2, "updates": 2,

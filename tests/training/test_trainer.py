@@ -288,6 +288,17 @@ def test_parts_that_the_starting_agent_lacks_begin_untrained(uninterrupted, tmp_
         begin_from(tmp_path / "other", run.folder)
 
 
+def test_other_imagined_maps_begin_untrained(uninterrupted, tmp_path):
+    run = begin_from(tmp_path / "run", uninterrupted, agent=replace(SMALL, mental_offsets=True))
+    run.close()
+    before, after = load_agent(newest(uninterrupted)).state_dict(), load_agent(run.folder).state_dict()
+    kept = {name for name in before if not name.startswith("perspective.")}
+    assert all(torch.equal(after[name], before[name]) for name in kept)
+    assert set(run.untrained) == after.keys() - kept and all(name.startswith("perspective.") for name in run.untrained)
+    shared = "perspective.map_encoder.0.weight"
+    assert not torch.equal(before[shared], after[shared]), "what was learned about other maps does not hold"
+
+
 def test_an_unusable_start_gets_a_clear_error_and_leaves_no_folder(uninterrupted, tmp_path):
     out = tmp_path / "run"
     with pytest.raises(RunError, match=r"its networks differ from the run's in image_size"):

@@ -79,6 +79,10 @@ class AgentConfig:
     """Channels of the maps M^1 and M^e of perspective simulation."""
     mental_lstm: PositiveInt = 256
     """Size of the mental seeker's LSTM."""
+    mental_offsets: bool = False
+    """Let imagined maps tell every position where, from there, the object was hidden, normalize them, and let mental
+    seekers predict success from them directly. False: the hiding is told at the hider's place alone, and mental seekers
+    do not find out where objects are in thousands of games."""
     separate_openable_head: bool = False
     """Predict where OpenAt succeeds with a filter of its own, whose output is added to OpenAt's logits detached. False:
     one filter serves both, so that the openable loss also moves the policy."""

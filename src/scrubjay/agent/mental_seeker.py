@@ -114,6 +114,8 @@ class MentalSeeker(nn.Module):
         self.lstm = nn.LSTM(self.channels + POSE_EMBEDDING + config.action_embedding, config.mental_lstm)
         self.policy = nn.Linear(config.mental_lstm, len(SEEKER_ACTIONS))
         self.success = nn.Linear(config.mental_lstm, len(SEEKER_ACTIONS))
+        self.success_here = nn.Linear(self.channels, len(SEEKER_ACTIONS)) if config.mental_offsets else None
+        """What the slice adds to success: where the map says that the object is, the LSTM need not remember."""
         for name, table in (("moves", MOVES), ("turns", TURNS), ("stands", STANDS)):
             self.register_buffer(name, table, persistent=False)
         self._graphs = SeekerGraphs()
@@ -134,7 +136,7 @@ class MentalSeeker(nn.Module):
         slices = self._slices(maps, (map_offset + position).flatten(), quarter.flatten())
         slices = torch.where(inside[..., None], slices.view(*inside.shape, self.channels), 0)
         hidden, _ = self.lstm(self._input(slices, quarter, standing, 2 * last_action + last_success.long()))
-        return SeekerPrediction(self.policy(hidden), self.success(hidden))
+        return SeekerPrediction(self.policy(hidden), self._success(hidden, slices))
 
     @torch.no_grad()
     def simulate(
@@ -219,7 +221,7 @@ class MentalSeeker(nn.Module):
         inputs = self._input(slices, batch.quarter, batch.standing, batch.last)
         hidden, cell = torch.lstm_cell(inputs, (batch.hidden, batch.cell), *self.lstm.all_weights[0])
         action = _sample_categorical(self.policy(hidden), uniforms[:, 0])
-        probability = self.success(hidden).gather(1, action[:, None])[:, 0].to(uniforms.dtype).sigmoid()
+        probability = self._success(hidden, slices).gather(1, action[:, None])[:, 0].to(uniforms.dtype).sigmoid()
         success = uniforms[:, 1] < probability
 
         heading = (batch.quarter + self.moves[action]) % QUARTERS
@@ -236,6 +238,11 @@ class MentalSeeker(nn.Module):
             cell=cell,
             found=batch.found | (success & (action == SEEKER_CLAIM)),
         )
+
+    def _success(self, hidden: torch.Tensor, slices: torch.Tensor) -> torch.Tensor:
+        """Logits (..., 58) that actions succeed, from the LSTM's output and the slice."""
+        logits = self.success(hidden)
+        return logits if self.success_here is None else logits + self.success_here(slices).to(logits.dtype)
 
     def _slices(self, maps: torch.Tensor, at: torch.Tensor, quarter: torch.Tensor) -> torch.Tensor:
         """(R, C): features at positions `at` (R,) of maps (N, h, w, C), counted through all maps; own heading first."""

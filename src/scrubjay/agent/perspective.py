@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from scrubjay.agent.config import AgentConfig
+from scrubjay.agent.hiding_hint import HidingHint
 from scrubjay.agent.hiding_outcomes import NUM_OUTCOMES, OUTCOME_SAMPLES, sample_outcomes, unbiased_weights
 from scrubjay.agent.mental_seeker import MentalSeeker, Rollouts
 from scrubjay.agent.sampling import gumbel
@@ -151,9 +152,11 @@ class PerspectiveSimulation(nn.Module):
             nn.Linear(channels, channels),
         )
         self.place_head = nn.Linear(channels, QUARTERS * 2 * NUM_OUTCOMES)
-        self.outcome_embedding = nn.Embedding(NUM_OUTCOMES, channels)
-        self.heading_embedding = nn.Embedding(QUARTERS, channels)
-        self.hiding_mlp = nn.Sequential(nn.ReLU(), nn.Linear(channels, channels))
+        self.hint = HidingHint(channels) if config.mental_offsets else None
+        if not config.mental_offsets:
+            self.outcome_embedding = nn.Embedding(NUM_OUTCOMES, channels)
+            self.heading_embedding = nn.Embedding(QUARTERS, channels)
+            self.hiding_mlp = nn.Sequential(nn.ReLU(), nn.Linear(channels, channels))
         self.propagation = nn.ModuleList(
             nn.Conv2d(channels, channels, 3, padding=reach, dilation=reach) for reach in DILATIONS
         )
@@ -185,17 +188,24 @@ class PerspectiveSimulation(nn.Module):
         """M^e (B, n * k, h, w, C): one imagined map per place (B, n, 3) and outcome (B, n, k)."""
         games, height, width, channels = encoded.shape
         copies = outcomes[0].numel()
-        row, column, quarter = places[:, :, None].expand(*outcomes.shape, 3).reshape(-1, 3).unbind(-1)
-        hiding = self.hiding_mlp(self.outcome_embedding(outcomes.flatten()) + self.heading_embedding(quarter)).to(
-            encoded.dtype
-        )
-        maps = encoded[:, None].expand(games, copies, height, width, channels).reshape(-1, height, width, channels)
-        number = torch.arange(games * copies, device=encoded.device)
-        maps = maps.index_put((number, row, column), hiding, accumulate=True).permute(0, 3, 1, 2)
-        inside = inside.repeat_interleave(copies, 0)[:, None]
+        place, outcome = places[:, :, None].expand(*outcomes.shape, 3).reshape(-1, 3), outcomes.flatten()
+        inside = inside.repeat_interleave(copies, 0)[..., None]
+        # Maps grow with every layer, a thousandfold within a hundred optimizer steps, unless they are normalized.
+        normalize = _normalize if self.hint else nn.Identity()
+        maps = normalize(encoded).repeat_interleave(copies, 0)
+        maps = maps + self._hint(place, outcome, height, width).to(maps.dtype) * inside
         for convolution in self.propagation:
-            maps = maps + convolution(maps.relu()) * inside
-        return maps.permute(0, 2, 3, 1).view(games, copies, height, width, channels)
+            maps = maps + convolution(normalize(maps).relu().permute(0, 3, 1, 2)).permute(0, 2, 3, 1) * inside
+        return normalize(maps).view(games, copies, height, width, channels)
+
+    def _hint(self, place: torch.Tensor, outcome: torch.Tensor, height: int, width: int) -> torch.Tensor:
+        """What maps (N, h, w, C) tell of hidings with outcomes (N,), from places (N, 3): at these, or everywhere."""
+        if self.hint:
+            return self.hint(place, outcome, height, width)
+        row, column, quarter = place.unbind(-1)
+        hiding = self.hiding_mlp(self.outcome_embedding(outcome) + self.heading_embedding(quarter))
+        empty = hiding.new_zeros(len(place), height, width, hiding.shape[-1])
+        return empty.index_put((torch.arange(len(place), device=place.device), row, column), hiding)
 
     @torch.no_grad()
     def choose_place(self, explored: ExploredMaps, uniforms: Uniforms) -> PlaceChoice:
@@ -254,6 +264,11 @@ def select_candidates(scores: torch.Tensor, uniforms: torch.Tensor) -> tuple[tor
     index = torch.where(valid, torch.cat([best.indices, others.indices], 1), best.indices[:, :1])
     place = torch.stack([index // width % height, index % width, index // (height * width)], -1)
     return place, valid
+
+
+def _normalize(maps: torch.Tensor) -> torch.Tensor:
+    """Maps (..., C), standardized over their channels at each position; 0 stays 0."""
+    return F.layer_norm(maps, maps.shape[-1:], eps=1e-3)
 
 
 def _between(flags: torch.Tensor) -> torch.Tensor:

@@ -74,7 +74,7 @@ RENAMED_SINCE_3 = {
 """Module names in version 3, as regular expressions, and since."""
 YOUNGER_FIELDS = {
     "encoder": "cnn", "freeze_encoder": False, "separate_openable_head": False, "critic_sees_time": False,
-    "openable_hidden": 0, "open_at_prior": False, "hand_head": False, "hiding_priors": False,
+    "openable_hidden": 0, "open_at_prior": False, "hand_head": False, "hiding_priors": False, "mental_offsets": False,
     "memory": "full", "heads_read_cells": True, "running_norms": True, "gate_norm": True, "centered_filters": True,
 }  # fmt: skip
 """Config fields that older files lack, and the values that their agents were trained with."""

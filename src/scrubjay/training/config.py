@@ -111,16 +111,16 @@ class TrainConfig:
     replay_group_share: Share = 0.2
     """Largest share of one group of actions, such as OpenAt, in the triplets that a rollout adds."""
     hiding_minibatch: PositiveInt = 64
-    """Whole games: finished games of a step of the optimizer of perspective simulation, taken once so many have
-    finished."""
-    perspective_steps: PositiveInt = 1
-    """Whole games: steps of that optimizer after every such minibatch, on games drawn from the newest that have
-    finished."""
-    perspective_games: NonNegativeInt = 0
-    """Whole games: newest finished games that these steps are drawn from; a minibatch at least."""
+    """Whole games: finished games that are learned from at once, when there are so many."""
     hiding_splits: PositiveInt = 1
-    """Whole games: parts of these games, each of which makes one step of the optimizer of hiding; passes over them are
-    as many as over rollouts if hiding has PPO's clip range, else one."""
+    """Whole games: parts of these games, each of which makes one step of the optimizers of hiding and of perspective
+    simulation; passes of hiding over them are as many as over rollouts if it has PPO's clip range, else one."""
+    mental_replays: NonNegativeInt = 0
+    """Whole games: further steps after each such minibatch, of as many games as a part has, in which the mental seeker
+    learns from finished games again. Outcomes and the ranking of places are learned from every game once: they would
+    be learned by heart."""
+    mental_games: NonNegativeInt = 0
+    """Whole games: newest finished games that these steps are drawn from; a minibatch at least."""
     think_every: PositiveInt = 16
     """Whole games: every so many steps all games that have reached PS run perspective simulation in one batch. Until
     then they wait, which takes no environment step; with 1 they never do."""
@@ -307,7 +307,8 @@ OPENING: dict[str, Any] = {"separate_openable_head": True, "openable_hidden": 64
 agent learns to walk, and no longer tries to open anything; see results/learning.md."""
 FEW_STEPS: dict[str, Any] = {
     "minibatch_games": 80, "epochs": 2, "learning_rate": 2e-4, "betas": (0.9, 0.999), "head_lr_scale": 3.0,
-    "validation_games": 1, "objective": CLIPPED, "agent": replace(PAPER, **OPENING, hand_head=True, hiding_priors=True),
+    "validation_games": 1, "objective": CLIPPED,
+    "agent": replace(PAPER, **OPENING, hand_head=True, hiding_priors=True, mental_offsets=True),
 }  # fmt: skip
 """What learns most from a few million steps; the defaults are the paper's, meant for hundreds of millions."""
 
@@ -317,8 +318,10 @@ WHOLE_GAMES: dict[str, Any] = {
     "checkpoint_interval": 400, "explore_reward_rotations": False, **FEW_STEPS,
     # They start from an agent that can do something, which constant rates shook; see results/learning.md.
     "learning_rate_schedule": "adaptive",
-    # Games are rare: 64 of them make eight steps of the optimizer, as do two passes over 320 games of a rollout.
-    "hiding_splits": 4, "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
+    # Games are rare: 64 of them make eight steps of hiding's optimizer, as do two passes over 320 games of a rollout,
+    # and sixteen of the mental seeker's.
+    "hiding_splits": 4, "mental_replays": 12, "mental_games": 1024, "perspective_learning_rate": 1e-3,
+    "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
 }  # fmt: skip
 
 PRESETS = {
@@ -366,7 +369,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),
     "head_lr_scale": 1.0, "max_grad_norm": 0.0,
     "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
-    "replay_size": 20_000, "replay_batch_size": 64, "hiding_splits": 1, "perspective_steps": 1, "perspective_games": 0,
+    "replay_size": 20_000, "replay_batch_size": 64, "hiding_splits": 1, "mental_replays": 0, "mental_games": 0,
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,
@@ -385,7 +388,7 @@ prints none, such as losses' weights, ours stay."""
 PAPER_AGENT: dict[str, Any] = {
     "heads_read_cells": False, "running_norms": False, "gate_norm": False, "centered_filters": False,
     "separate_openable_head": False, "openable_hidden": 0, "open_at_prior": False, "critic_sees_time": False,
-    "hand_head": False, "hiding_priors": False,
+    "hand_head": False, "hiding_priors": False, "mental_offsets": False,
 }  # fmt: skip
 """The same for the networks, whatever their sizes."""
 NUMBERS = ("ours", "paper")

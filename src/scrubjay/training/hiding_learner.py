@@ -17,7 +17,7 @@ from scrubjay import tree
 from scrubjay.agent.agent import Agent, AgentOutput, explored_maps
 from scrubjay.agent.config import CHECKED, explain_errors
 from scrubjay.agent.memory import MemoryState
-from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM, Rollouts
+from scrubjay.agent.mental_seeker import NO_SEEKER_ACTION, SEEKER_CLAIM, Rollouts, SeekerPrediction
 from scrubjay.agent.metric_map import MapState
 from scrubjay.agent.perspective import ExploredMaps
 from scrubjay.agent.sampling import sample_categorical
@@ -88,15 +88,10 @@ class HidingObjective(ActorCriticObjective):
         }
         return table | {"oh/modality": self.modality, "oh/spatial": self.spatial} if early else table
 
-    def perspective_weights(self) -> Weights:
-        """Loss name -> weight of PS's losses."""
-        return {
-            "ps/outcome": self.outcome,
-            "ps/ranking": self.ranking,
-            "ps/mental_policy": self.mental,
-            "ps/mental_success": self.mental,
-            "ps/mental_claim": self.mental,
-        }
+    def perspective_weights(self, again: bool = False) -> Weights:
+        """Loss name -> weight of PS's losses; `again`: of those of games that were learned from before."""
+        mental = {f"ps/mental_{name}": self.mental for name in ("policy", "success", "claim")}
+        return mental if again else {"ps/outcome": self.outcome, "ps/ranking": self.ranking} | mental
 
 
 @dataclass(frozen=True)
@@ -176,33 +171,45 @@ class HidingLearner:
             terms["oh/spatial"] = losses.spatial_collapse(logits, hittable, mask)
         return terms, prefixed("oh", metrics)
 
-    def ps_losses(self, games: PerspectiveBatch) -> Losses:
-        """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker."""
-        choice, seeking, simulation = games.choice, games.seeking, self.agent.perspective
+    def ps_losses(self, games: PerspectiveBatch, again: bool = False) -> Losses:
+        """Plain losses of PS: outcomes of hiding, the ranking of places, the mental seeker; `again`: the last alone."""
+        simulation = self.agent.perspective
         explored, origin = explored_maps(games.metric_map.entries)
-        survey, number = simulation.encode_maps(explored), torch.arange(len(games), device=origin.device)
-        p, v = (scores.float() for scores in simulation.evaluate_places(survey, choice.places))
+        survey = simulation.encode_maps(explored)
+        place = self._place_losses(games, survey) if not again else {}
+        maps = self._imagined_maps(games, explored, survey)
+        return place | prefixed("ps", self._mental_losses(games.seeking, maps, origin))
+
+    def _place_losses(self, games: PerspectiveBatch, survey: torch.Tensor) -> Losses:
+        """Of P and V at the places that were considered, on maps M^1 (n, h, w, C)."""
+        choice, number = games.choice, torch.arange(len(games), device=survey.device)
+        p, v = (scores.float() for scores in self.agent.perspective.evaluate_places(survey, choice.places))
         values = v.gather(-1, choice.outcomes).flatten(1)
         real = choice.valid[..., None].expand_as(choice.outcomes).flatten(1)
-        every = torch.ones_like(seeking.found)
-        terms = {
+        every = torch.ones_like(games.seeking.found)
+        return {
             "ps/outcome": perspective_losses.outcome(p[number, choice.chosen], games.outcome, every),
             "ps/ranking": perspective_losses.ranking(values, choice.mean_steps.flatten(1), real),
         }
-        maps = self._imagined_maps(games, explored, survey)
-        # Sequences are cut to the longest search: the host waits for the device here, once.
-        longest = int(seeking.steps.max())
-        action = seeker_action_ids(seeking.action).T[:longest]
-        last, done = _shift(action, NO_SEEKER_ACTION), _shift(seeking.success.T[:longest], False)
-        output = simulation.seeker.predict(
-            maps, seeker_map_poses(seeking, origin).transpose(0, 1)[:longest], last, done
-        )
-        policy = seeking.policy.transpose(0, 1)[:longest].float()
-        mental = perspective_losses.mental(
-            output.policy.float(), output.success.float(), policy, action, seeking.success.T[:longest],
+
+    def _mental_losses(self, seeking: SeekingEpisodes, maps: torch.Tensor, origin: torch.Tensor) -> Losses:
+        """Of the mental seeker along the real ones' paths, on maps M^e (n, h, w, C); see `predict_seeker`."""
+        output = self.predict_seeker(seeking, maps, origin)
+        longest = len(output.policy)
+        action, policy = seeker_action_ids(seeking.action).T[:longest], seeking.policy.transpose(0, 1)[:longest]
+        return perspective_losses.mental(
+            output.policy.float(), output.success.float(), policy.float(), action, seeking.success.T[:longest],
             seeking.claimable.T[:longest], seeking.mask.T[:longest], SEEKER_CLAIM,
         )  # fmt: skip
-        return terms | prefixed("ps", mental)
+
+    def predict_seeker(self, seeking: SeekingEpisodes, maps: torch.Tensor, origin: torch.Tensor) -> SeekerPrediction:
+        """What the mental seeker expects along real seekers' paths, on maps (n, h, w, C) whose first cells are at
+        (n, 2); cut to the longest search."""
+        longest = int(seeking.steps.max())  # The host waits for the device here, once.
+        last = _shift(seeker_action_ids(seeking.action).T[:longest], NO_SEEKER_ACTION)
+        done = _shift(seeking.success.T[:longest], False)
+        poses = seeker_map_poses(seeking, origin).transpose(0, 1)[:longest]
+        return self.agent.perspective.seeker.predict(maps, poses, last, done)
 
     @torch.no_grad()
     def percentile(self, games: PerspectiveBatch, generator: torch.Generator | None = None) -> torch.Tensor:

@@ -48,8 +48,11 @@ MILESTONES = "milestones"
 """Folder of the agents that are kept for ever, named by their numbers of games."""
 SCORE = "score.json"
 """A checkpoint's validation score, if it has one: its metric and value."""
-ADDED_PARTS = ("separate_openable_head", "openable_hidden", "open_at_prior", "hand_head", "hiding_priors")
-"""Fields of the networks that only add to what heads read: an agent without these parts can start a run with them."""
+ADDED_PARTS = (
+    "separate_openable_head", "openable_hidden", "open_at_prior", "hand_head", "hiding_priors", "mental_offsets",
+)  # fmt: skip
+"""Fields of the networks that only add to what heads read, or replace perspective simulation: an agent without these
+parts can start a run with them."""
 LOCK_PATIENCE = 20.0
 """Seconds that a process which was started again waits for the lock of the one before it."""
 SPOTS = "spots"
@@ -426,6 +429,9 @@ def _grown(agent: Agent, config: TrainConfig, name: str) -> tuple[Agent, list[st
     torch.manual_seed(config.seed)
     grown = Agent(config.agent, agent.encoder)
     state, own = agent.state_dict(), grown.state_dict()
+    if agent.config.mental_offsets != config.agent.mental_offsets:
+        # Other imagined maps: nothing that was learned about them holds.
+        state = {name: value for name, value in state.items() if not name.startswith("perspective.")}
     if same_parts != agent.config or not state.keys() <= own.keys():
         raise RunError(f"{name}: its networks differ from the run's in {_difference(agent.config, config.agent)}")
     grown.load_state_dict(own | state)

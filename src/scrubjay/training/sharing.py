@@ -17,7 +17,7 @@ from scrubjay.training.config import TrainConfig
 
 T = TypeVar("T")
 SHARED_BATCHES = (
-    "replay_size", "replay_batch_size", "hiding_minibatch", "perspective_games", "manipulation_minibatch",
+    "replay_size", "replay_batch_size", "hiding_minibatch", "mental_games", "manipulation_minibatch",
 )  # fmt: skip
 """Numbers of a config that processes share out evenly, rounded up, beside its games."""
 LEARNING_RATES = ("learning_rate", "dynamics_learning_rate", "perspective_learning_rate")

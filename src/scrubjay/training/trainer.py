@@ -179,7 +179,7 @@ class Trainer:
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
             demonstrations=self.config.demonstration_share > 0, 
-            recent_games=max(self.config.perspective_games, self.config.hiding_minibatch),
+            recent_games=max(self.config.mental_games, self.config.hiding_minibatch),
             classes=self.shadow is not None, turn=self.background.turn if self.background else None,
         )  # fmt: skip
         if self.replay is not None:
@@ -446,10 +446,12 @@ class Trainer:
                 games = finished_games.take(count)
                 percentile = self.hiding.percentile(games.perspective, collector.generator)
                 hidings = self.hiding.hiding_batch(games, percentile)
-            collector.recent_games.add(games.perspective)
-            for _ in range(self.config.perspective_steps):
-                mean.add(self._train_perspective(collector.recent_games.sample(count)))
             size = -(-count // self.config.hiding_splits)
+            for some in torch.randperm(count).split(size):
+                mean.add(self._train_perspective(tree.index(games.perspective, some.to(percentile.device))))
+            collector.recent_games.add(games.perspective)
+            for _ in range(self.config.mental_replays):
+                mean.add(self._train_perspective(collector.recent_games.sample(size), again=True))
             orders = [torch.randperm(count) for _ in range(passes)]
             for some in [some for order in orders for some in order.split(size)]:
                 batch = tree.index(hidings, some.to(percentile.device))
@@ -467,12 +469,13 @@ class Trainer:
             self.stats.add("percentile", percentile.cpu().numpy())
         return mean.means()
 
-    def _train_perspective(self, games: PerspectiveBatch) -> Metrics:
-        """A step of perspective simulation's optimizer; its losses."""
+    def _train_perspective(self, games: PerspectiveBatch, again: bool = False) -> Metrics:
+        """A step of perspective simulation's optimizer; its losses. `again`: of the mental seeker alone."""
+        weights = self.config.hiding.perspective_weights(again)
         with varying_shapes():
             with self.autocast():
-                losses = self.hiding.ps_losses(games)
-            norm = self._optimizer_step("perspective", losses, self.config.hiding.perspective_weights(), games)
+                losses = self.hiding.ps_losses(games, again)
+            norm = self._optimizer_step("perspective", losses, weights, games)
         return losses | {"perspective/grad_norm": norm}
 
     def _commit_norms(self, module: nn.Module) -> None:
