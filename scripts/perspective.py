@@ -5,9 +5,10 @@
 The agent plays whole games in train rooms. In a fifth of them its mental seeker is asked, along each real seeker's
 path, whether a claim would succeed, in a map imagined with the true hiding and in one with a hiding at a random other
 place. If it knows where the object is, it tells steps at which that can be claimed from others (AUC), in the first map
-only. Second, 30 imagined hidings are searched twice, by 50 mental seekers each: means that correlate between the halves
-depend on the hiding. Then untrained simulations learn from the other games, each game's places once and its search
-again and again, and are asked the same. Prints a line of JSON for each.
+only. Seekers are taught to walk to where it expects a claim to succeed: how far is that from the hider's place, and how
+far is the floor? Second, 30 imagined hidings are searched twice, by 50 mental seekers each: means that correlate
+between the halves depend on the hiding. Then untrained simulations learn from the other games, each game's places once
+and its search again and again, and are asked the same. Prints a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from scrubjay.agent.perspective import PerspectiveSimulation, Uniforms
 from scrubjay.game.actions import Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.episode import RandomEpisodes
+from scrubjay.rooms.floor import GRID
 from scrubjay.rooms.generate import expand_scenes
 from scrubjay.sim.build import build_rooms
 from scrubjay.sim.world import World
+from scrubjay.training import path_teacher
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.hiding_buffer import PerspectiveBatch
 from scrubjay.training.hiding_learner import HidingLearner, HidingObjective
@@ -73,6 +76,9 @@ def knowledge(learner: HidingLearner, games: PerspectiveBatch) -> dict[str, floa
         maps = simulation.imagine(survey, explored.inside, place[:, None], games.outcome[:, None, None])[:, 0]
         claims = learner.predict_seeker(seeking, maps, origin).success[..., SEEKER_CLAIM]
         scores[name] = round(roc_auc_score(claimable[mask].numpy(), claims[mask].numpy()), 3)
+        if name == "true_place":
+            goals = path_teacher.claimable(simulation.seeker, maps, explored.floor).flatten(3).any(3)
+            scores |= {"taught_m": distance(goals, place), "floor_m": distance(explored.floor, place)}
     some = tree.index(games, slice(SIMULATED))
     explored, _ = explored_maps(some.metric_map.entries)
     first = Uniforms.sample(explored, generator)
@@ -83,6 +89,15 @@ def knowledge(learner: HidingLearner, games: PerspectiveBatch) -> dict[str, floa
     maps = simulation.imagine(simulation.encode_maps(explored), explored.inside, *hidings)[:, 0]
     rms = maps[explored.inside].pow(2).mean().sqrt()
     return scores | {"halves": round(float(halves), 3), "map_rms": round(float(rms), 2)}
+
+
+def distance(positions: torch.Tensor, place: torch.Tensor) -> float:
+    """The mean over games of the mean distance, in meters, from positions (n, h, w) bool to places (n, 3)."""
+    games = [
+        GRID * (each.nonzero() - here[:2]).float().norm(dim=1).mean()
+        for each, here in zip(positions, place, strict=True)
+    ]
+    return round(float(torch.stack(games).mean()), 2)
 
 
 def learn(learner: HidingLearner, games: PerspectiveBatch, steps: int, rate: float, size: int) -> None:
