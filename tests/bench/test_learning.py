@@ -13,7 +13,7 @@ def test_games_that_practice_are_measured():
     """Manipulations, and E&M beside them: the part without an agent must not give one stage's actions to the other."""
     config = TrainConfig.preset(
         "demo", task="manipulate", practice=(0.5, 0.0, 0.0), scenes=("FloorPlan401",), copies=4, unroll_length=6,
-        minibatch_games=4, replay_size=64, replay_batch_size=4, agent=SMALL,
+        minibatch_games=4, replay_size=64, replay_batch_size=4, agent=SMALL, stage_limits=(3, 1, 2, 2, 4),
     )  # fmt: skip
     row = measure(config, "cpu", 1, Console(quiet=True))
     assert row["task"] == "manipulate" and row["games"] == 4
