@@ -5,10 +5,10 @@
 The agent plays whole games in train rooms. In a fifth of them its mental seeker is asked, along each real seeker's
 path, whether a claim would succeed, in a map imagined with the true hiding and in one with a hiding at a random other
 place. If it knows where the object is, it tells steps at which that can be claimed from others (AUC), in the first map
-only. Seekers are taught to walk to where it expects a claim to succeed: how far is that from the hider's place, and how
-far is the floor? Second, 30 imagined hidings are searched twice, by 50 mental seekers each: means that correlate
-between the halves depend on the hiding. Then untrained simulations learn from the other games, each game's places once
-and its search again and again, and are asked the same. Prints a line of JSON for each.
+only. Seekers are taught to walk to where it expects claims to succeed: in how many games is there such a place, how far
+is it from the hider's, and how far is the floor? Second, 30 imagined hidings are searched twice, by 50 mental seekers
+each: means that correlate between the halves depend on the hiding. Then untrained simulations learn from the other
+games, each game's places once and its search again and again, and are asked the same. Prints a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def play(agent: Agent, count: int, rooms: int, copies: int, seed: int) -> Perspe
 
 
 @torch.no_grad()
-def knowledge(learner: HidingLearner, games: PerspectiveBatch) -> dict[str, float]:
+def knowledge(learner: HidingLearner, games: PerspectiveBatch) -> dict[str, float | None]:
     """AUCs of claims with the true place and with another, and the correlation between two halves of mental seekers."""
     simulation, generator = learner.agent.perspective, torch.Generator().manual_seed(1)
     explored, origin = explored_maps(games.metric_map.entries)
@@ -71,14 +71,15 @@ def knowledge(learner: HidingLearner, games: PerspectiveBatch) -> dict[str, floa
     seeking = games.seeking
     longest = int(seeking.steps.max())
     mask, claimable = seeking.mask.T[:longest], seeking.claimable.T[:longest]
-    scores = {}
+    scores: dict[str, float | None] = {}
     for name, place in (("true_place", games.choice.place), ("other_place", elsewhere)):
         maps = simulation.imagine(survey, explored.inside, place[:, None], games.outcome[:, None, None])[:, 0]
         claims = learner.predict_seeker(seeking, maps, origin).success[..., SEEKER_CLAIM]
         scores[name] = round(roc_auc_score(claimable[mask].numpy(), claims[mask].numpy()), 3)
         if name == "true_place":
             goals = path_teacher.claimable(simulation.seeker, maps, explored.floor).flatten(3).any(3)
-            scores |= {"taught_m": distance(goals, place), "floor_m": distance(explored.floor, place)}
+            taught = round(float(goals.flatten(1).any(1).float().mean()), 3)
+            scores |= {"taught": taught, "taught_m": distance(goals, place), "floor_m": distance(explored.floor, place)}
     some = tree.index(games, slice(SIMULATED))
     explored, _ = explored_maps(some.metric_map.entries)
     first = Uniforms.sample(explored, generator)
@@ -91,13 +92,11 @@ def knowledge(learner: HidingLearner, games: PerspectiveBatch) -> dict[str, floa
     return scores | {"halves": round(float(halves), 3), "map_rms": round(float(rms), 2)}
 
 
-def distance(positions: torch.Tensor, place: torch.Tensor) -> float:
-    """The mean over games of the mean distance, in meters, from positions (n, h, w) bool to places (n, 3)."""
-    games = [
-        GRID * (each.nonzero() - here[:2]).float().norm(dim=1).mean()
-        for each, here in zip(positions, place, strict=True)
-    ]
-    return round(float(torch.stack(games).mean()), 2)
+def distance(positions: torch.Tensor, place: torch.Tensor) -> float | None:
+    """The mean distance in meters from positions (n, h, w) bool to places (n, 3), over the games that have any."""
+    pairs = [(each.nonzero(), here[:2]) for each, here in zip(positions, place, strict=True) if each.any()]
+    games = [GRID * (found - here).float().norm(dim=1).mean() for found, here in pairs]
+    return round(float(torch.stack(games).mean()), 2) if games else None
 
 
 def learn(learner: HidingLearner, games: PerspectiveBatch, steps: int, rate: float, size: int) -> None:

@@ -191,12 +191,9 @@ def test_claims_succeed_where_the_mental_seeker_predicts_it_for_its_first_step()
             )
             odds[b, row, column, quarter, standing] = prediction.success[0, 0, SEEKER_CLAIM].item()
     assert (claims.numpy() == (odds > 0)).all() and 0 < claims.sum() < 8 * floor.sum()
-    # If no claim is predicted to succeed, the likeliest one of each game counts.
     with torch.no_grad():
         seeker.success.bias[SEEKER_CLAIM] -= 100
-    claims = claimable(seeker, maps, floor).numpy()
-    assert (claims.reshape(2, -1).sum(1) == 1).all()
-    assert (claims.reshape(2, -1).argmax(1) == odds.reshape(2, -1).argmax(1)).all()
+    assert not claimable(seeker, maps, floor).any(), "a mental seeker that expects no success teaches nothing"
 
 
 def write_random_walks(agent_map, games: int, seed: int) -> tuple[MapState, torch.Tensor]:

@@ -62,8 +62,9 @@ def collected(request, chest):
     limits, device = request.param
     agent = eager_agent().to(device)
     with torch.no_grad():
-        # No claim is expected to succeed: teachers lead to the one place where it is likeliest.
-        agent.perspective.seeker.success.bias[SEEKER_CLAIM] -= 100
+        # Claims are expected to succeed at some places, and at others not at all.
+        agent.perspective.seeker.success.weight[SEEKER_CLAIM] *= 100
+        agent.perspective.seeker.success.bias[SEEKER_CLAIM] -= 1
     results, records = [[], []], [[], []]
     size = SMALL.image_size
     with World([chest], 2, size=size, device=device) as one, World([chest], size=size, device=device) as other:
@@ -190,7 +191,7 @@ def test_lessons_equal_those_of_teachers_started_when_a_search_begins(collected)
                     active[games] = True
             expected[t, columns] = torch.where(active, teacher.action(seen[t, columns]), NOTHING)
     taught = torch.cat([rollout.teacher_action for rollout in rollouts])
-    if seen.is_cuda:  # Rounding depends on the batch, and the likeliest place may be another.
+    if seen.is_cuda:  # Rounding depends on the batch, and a place where a claim just succeeds may be another.
         assert (taught == expected).float().mean() > 0.9 and torch.equal(taught >= 0, expected >= 0)
     else:
         assert torch.equal(taught, expected)

@@ -83,8 +83,8 @@ def teach(
 def claimable(seeker: MentalSeeker, maps: torch.Tensor, floor: torch.Tensor) -> torch.Tensor:
     """(n, h, w, 4, 2) bool: would a claim succeed as a seeker's first action, in maps (n, h, w, C) on floor (n, h, w)?
 
-    By row, column, quarter and standing. Where no claim's probability exceeds 0.5, the likeliest counts, so that an
-    untrained mental seeker still has a target.
+    By row, column, quarter and standing. A mental seeker that expects no claim to succeed anywhere teaches nothing: the
+    likeliest of places that it cannot tell apart is a random one, and seekers learned to walk there.
     """
     logits = torch.full((*floor.shape, QUARTERS, 2), -torch.inf, device=floor.device)
     for at in floor.nonzero().split(MAX_POSITIONS):
@@ -98,8 +98,7 @@ def claimable(seeker: MentalSeeker, maps: torch.Tensor, floor: torch.Tensor) -> 
         places = torch.stack([zeros, zeros, view // 2, view % 2], -1)
         output = seeker.predict(alone, places[None], torch.full_like(view, NO_SEEKER_ACTION)[None], (view < 0)[None])
         logits[game, row, column] = output.success[0, :, SEEKER_CLAIM].float().view(-1, QUARTERS, 2)
-    likeliest = logits.flatten(1).amax(1).view(-1, 1, 1, 1, 1)
-    return torch.isfinite(logits) & ((logits > 0) | (logits == likeliest) & (likeliest <= 0))
+    return logits > 0
 
 
 def distances(targets: torch.Tensor, floor: torch.Tensor) -> torch.Tensor:
