@@ -677,7 +677,11 @@ def test_games_make_steps_of_perspective_simulation_and_of_hiding(splits, clip, 
 
 
 def test_whole_games_are_trained_and_a_resumed_run_is_exact(tmp_path):
-    run = Run.begin(tmp_path / "whole", TINY)
+    config = replace(
+        TINY, agent=replace(SMALL, mental_offsets=True), hiding=HidingObjective(clip_coef=0.2), mental_replays=2,
+        mental_games=5,
+    )  # fmt: skip
+    run = Run.begin(tmp_path / "whole", config)
     train(run)
     run.close()
     rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]

@@ -268,7 +268,7 @@ def select_candidates(scores: torch.Tensor, uniforms: torch.Tensor) -> tuple[tor
 
 def _normalize(maps: torch.Tensor) -> torch.Tensor:
     """Maps (..., C), standardized over their channels at each position; 0 stays 0."""
-    return F.layer_norm(maps, maps.shape[-1:], eps=1e-3)
+    return F.layer_norm(maps, maps.shape[-1:], eps=1e-3).to(maps.dtype)  # Autocast gives float32, twice the memory.
 
 
 def _between(flags: torch.Tensor) -> torch.Tensor:

@@ -178,7 +178,7 @@ class Trainer:
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
-            demonstrations=self.config.demonstration_share > 0, 
+            demonstrations=self.config.demonstration_share > 0,
             recent_games=max(self.config.mental_games, self.config.hiding_minibatch),
             classes=self.shadow is not None, turn=self.background.turn if self.background else None,
         )  # fmt: skip
