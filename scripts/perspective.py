@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ import tyro
 from sklearn.metrics import roc_auc_score
 
 from scrubjay import load_agent, tree
-from scrubjay.agent.agent import Agent, explored_maps
+from scrubjay.agent.agent import Agent, explored_maps, save_agent
 from scrubjay.agent.mental_seeker import SEEKER_CLAIM
 from scrubjay.agent.perspective import PerspectiveSimulation, Uniforms
 from scrubjay.game.actions import Stage
@@ -122,6 +123,7 @@ def main(
     rooms: int = 12,
     copies: int = 2,
     seed: int = 1,
+    out: Path | None = None,
 ) -> None:
     """See the top of this file.
 
@@ -134,6 +136,7 @@ def main(
         rooms: Train kitchens and living rooms to play in.
         copies: Games at a time in each.
         seed: Random seed.
+        out: Folder to write the agent to, with the simulation that is told everywhere.
     """
     player = load_agent(agent).eval()
     played = play(player, games, rooms, copies, seed)
@@ -148,6 +151,9 @@ def main(
         learn(learner, train, steps, rate, size)
         name = "told everywhere" if offsets else "told at the hider's place"
         print(json.dumps({"simulation": name, "steps": steps, **knowledge(learner, test)}), flush=True)
+    if out:
+        player.config = replace(player.config, mental_offsets=True)
+        save_agent(player, out)
 
 
 if __name__ == "__main__":
