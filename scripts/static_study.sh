@@ -5,8 +5,8 @@
 #   scripts/static_study.sh DATA OUT CONTROL ENCODER...
 #
 # DATA: images, made there if they are missing. CONTROL: the encoder that the others are compared with, one of them. Encoders: as
-# `scrubjay study static --encoders` takes them, in relative paths, since tables name them as they are given; those after a comma have
-# one process. OUT/results.tar.gz has all tables, predictions and logs, and none of the features. Environment: PYTHON, DEVICE (cuda),
+# `scrubjay study static --encoders` takes them, in relative paths, since tables name them as they are given; those joined by commas
+# share a process. OUT/results.tar.gz has all tables, predictions and logs, and none of the features. Environment: PYTHON, DEVICE (cuda),
 # SCALE (paper), WORKERS (8) that make images.
 set -uo pipefail
 [ $# -ge 4 ] || { sed -n '2,11p' "$0"; exit 2; }

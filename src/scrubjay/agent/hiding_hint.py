@@ -7,19 +7,20 @@ is learned about one hiding holds for all.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
 from scrubjay.agent.hiding_outcomes import NOT_HIDDEN, NUM_PLACEMENTS
 from scrubjay.game.actions import MODALITIES
-from scrubjay.rooms.directions import QUARTERS
+from scrubjay.rooms.directions import COMPASS, QUARTERS
 from scrubjay.sim.cells import CELLS
 from scrubjay.sim.pose import HEIGHTS
 
 HIDDEN, EMBEDDING = 64, 32
 OFFSET_SCALE = 8.0
 """Positions, 2 m, that count as 1; offsets are cut off at twice that."""
-HEADINGS = ((-1, 0), (0, 1), (1, 0), (0, -1))
+HEADINGS = torch.from_numpy(np.stack([-COMPASS[:, 1], COMPASS[:, 0]], 1)).float()
 """Rows and columns of a step ahead, by quarter turn; north is up."""
 
 
@@ -39,7 +40,7 @@ class HidingHint(nn.Module):
         self.mlp = nn.Sequential(
             nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, channels // QUARTERS)
         )
-        self.register_buffer("headings", torch.tensor(HEADINGS, dtype=torch.float32), persistent=False)
+        self.register_buffer("headings", HEADINGS.clone(), persistent=False)
 
     def forward(self, place: torch.Tensor, outcome: torch.Tensor, height: int, width: int) -> torch.Tensor:
         """Hidings from places (N, 3), row, column and quarter, with outcomes (N,), on maps of h x w positions."""

@@ -33,7 +33,7 @@ from scrubjay.training.augmentation import Augmentation
 from scrubjay.training.class_labels import CLASSES, ClassLabels
 from scrubjay.training.demonstrations import Demonstrations
 from scrubjay.training.frames import record_frames
-from scrubjay.training.hiding_buffer import ChoiceBatch, FinishedGames, HidingBuffer, RecentGames
+from scrubjay.training.hiding_buffer import ChoiceBatch, FinishedGames, HidingBuffer
 from scrubjay.training.hiding_reward import place_values
 from scrubjay.training.lessons import Lessons
 
@@ -131,7 +131,6 @@ class Collector:
         demonstrations: bool = False,
         turn: AbstractContextManager | None = None,
         classes: bool = False,
-        recent_games: int = 0,
     ) -> None:
         """`autocast` makes the context that networks run in; `on_step` gets every result with the index of its games.
 
@@ -142,8 +141,7 @@ class Collector:
         have one play it, and rollouts say so.
         `think_every`: games in PS wait, and every so many steps all of them choose their places together.
         `turn` is held during every step: another thread that takes it is not disturbed. `classes`: images are
-        labeled with the types of objects that they show. `recent_games`: so many finished games are kept for
-        perspective simulation once they are learned from.
+        labeled with the types of objects that they show.
         """
         self.agent, self.games, self.on_step = agent, list(games), on_step
         self.device = next(agent.parameters()).device
@@ -163,7 +161,7 @@ class Collector:
         labels = len(CLASSES) if classes else 0
         self.hiding_buffers = [HidingBuffer(agent, game, labels) for game in self.games] if hiding else []
         self.lessons = Lessons(agent.perspective, self.hiding_buffers) if hiding else None
-        self.finished_games, self.recent_games = FinishedGames(), RecentGames(recent_games)
+        self.finished_games = FinishedGames()
         self.class_labels = [ClassLabels(game.world, self.device) for game in self.games] if classes else []
         self.think_every, self._time = think_every, 0
         self.turn = turn or nullcontext()

@@ -43,7 +43,7 @@ from scrubjay.training.dynamics_losses import dynamics_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.finite import FiniteCheck
 from scrubjay.training.hidden_hands import HiddenHands
-from scrubjay.training.hiding_buffer import HidingEpisodes, PerspectiveBatch
+from scrubjay.training.hiding_buffer import HidingEpisodes, PerspectiveBatch, RecentGames
 from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
@@ -173,13 +173,13 @@ class Trainer:
             game.stagger(ages)
         whole = self.whole_games
         self.manipulations = ManipulationBuffer(self.agent, games) if whole else None
+        self.recent_games = RecentGames(max(self.config.mental_games, self.config.hiding_minibatch))
         collector = Collector(
             self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
             demonstrations=self.config.demonstration_share > 0,
-            recent_games=max(self.config.mental_games, self.config.hiding_minibatch),
             classes=self.shadow is not None, turn=self.background.turn if self.background else None,
         )  # fmt: skip
         if self.replay is not None:
@@ -449,9 +449,9 @@ class Trainer:
             size = -(-count // self.config.hiding_splits)
             for some in torch.randperm(count).split(size):
                 mean.add(self._train_perspective(tree.index(games.perspective, some.to(percentile.device))))
-            collector.recent_games.add(games.perspective)
+            self.recent_games.add(games.perspective)
             for _ in range(self.config.mental_replays):
-                mean.add(self._train_perspective(collector.recent_games.sample(size), again=True))
+                mean.add(self._train_perspective(self.recent_games.sample(size), again=True))
             orders = [torch.randperm(count) for _ in range(passes)]
             for some in [some for order in orders for some in order.split(size)]:
                 batch = tree.index(hidings, some.to(percentile.device))
