@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrubjay.game.actions import ALLOWED, NAMES, PLACE_ACTIONS, Stage, action_index
 from scrubjay.training import losses, perspective_losses
@@ -228,6 +230,7 @@ def test_the_losses_of_s_by_hand():
     assert losses.imitation(logits_of(Stage.S), torch.tensor([[-1]]), YES).item() == 0
     assert losses.claiming(logits_of(Stage.S), YES, YES).item() == pytest.approx(np.log(58))
     assert losses.claiming(logits_of(Stage.S), NO, YES).item() == pytest.approx(-np.log(57 / 58), rel=1e-4)
+    assert losses.claiming(logits_of(Stage.S), YES, YES, odds=4.0).item() == pytest.approx(4 * np.log(58))
     certain = logits_of(Stage.S, ClaimVisible=90.0).requires_grad_()
     loss = losses.claiming(certain, NO, YES)
     loss.backward()
@@ -236,6 +239,16 @@ def test_the_losses_of_s_by_hand():
         np.log(59 / 2)
     )
     assert losses.demonstration(logits_of(Stage.S), toward, NO).item() == 0
+
+
+@given(p=st.floats(0.02, 0.98), odds=st.floats(0.25, 8.0))
+def test_claims_are_learned_at_a_multiple_of_the_odds_of_success(p, odds):
+    """Where a claim succeeds with probability p, the loss is least if its odds are `odds` times those of p."""
+    best = odds * p / (odds * p + 1 - p)
+    logits = logits_of(Stage.S, ClaimVisible=np.log(57 * best / (1 - best))).double().requires_grad_()
+    yes, no = (losses.claiming(logits, outcome, YES, odds) for outcome in (YES, NO))
+    (gradient,) = torch.autograd.grad(p * yes + (1 - p) * no, logits)
+    assert gradient[..., action_index("ClaimVisible")].abs().max() < 1e-5
 
 
 def test_steps_of_other_stages_have_no_gradient():

@@ -20,7 +20,7 @@ from scrubjay.training.run import Run
 from scrubjay.training.trainer import Trainer
 
 PRINTED = {
-    "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),
+    "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "cooldown": 0.0, "betas": (0.99, 0.999),
     "head_lr_scale": 1.0, "max_grad_norm": 0.0, "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
     "replay_size": 20_000, "replay_batch_size": 64, "stage_limits": (200, 1, 15, 50, 500), "augment": True,
     "rotate_grid": True, "explore_reward_rotations": True, "seek_like_explore": False, "hiding_splits": 1,

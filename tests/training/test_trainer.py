@@ -441,6 +441,25 @@ def test_learning_rates_fall_linearly_or_not_at_all():
     assert [group["lr"] for group in groups] == [0.0] * len(groups), "workers may be late"
 
 
+def test_at_the_end_all_learning_rates_cool_down_and_adaptive_ones_no_longer_rise(tmp_path):
+    """Of eight updates the last four run at 1, 3/4, 1/2 and 1/4 of the rates, whatever the divergence is."""
+    agent = Agent(SMALL)
+    for schedule, factor in (("constant", 1.0), ("adaptive", 0.5)):
+        config = replace(TINY, learning_rate_schedule=schedule, cooldown=0.5, updates=8)
+        optimizers = make_optimizers(agent, config)
+        for update, cooled in enumerate([1, 1, 1, 1, 1, 0.75, 0.5, 0.25]):
+            set_learning_rates(optimizers, config, Progress(update, rate=0.5))
+            rates = {name: optimizer.param_groups[0]["lr"] for name, optimizer in optimizers.items()}
+            assert rates["play"] == pytest.approx(config.learning_rate * factor * cooled)
+            assert rates["perspective"] == pytest.approx(config.perspective_learning_rate * cooled)
+    config = replace(TINY, learning_rate_schedule="adaptive", target_kl=9.0, cooldown=0.5, updates=4)
+    run = Run.begin(tmp_path / "run", config)
+    train(run)
+    run.close()
+    rates = [row["charts"]["learning_rate"] / config.learning_rate for row in run.rows()]
+    assert rates == pytest.approx([0.1, 0.12, 0.144, 0.1728 / 2]), "every update stays far below its target"
+
+
 def test_a_run_with_a_schedule_resumes_exactly_and_logs_its_rates(tmp_path):
     config = replace(TINY, learning_rate_schedule="linear", checkpoint_interval=1, updates=2)
     run = Run.begin(tmp_path / "whole", config)

@@ -59,6 +59,7 @@ def measure(
         while warm < 3 or (len(trainer.graphs) > graphs and warm < MAX_WARMUP):
             graphs, warm = len(trainer.graphs), warm + 1
             trainer.update(collector, replay)
+        console.print(f"measuring {updates} updates after {warm} others")
         parts: dict[str, float] = {}
         times, before = list[float](), trainer.progress
         for _ in range(updates):

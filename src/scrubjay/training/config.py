@@ -81,6 +81,8 @@ class TrainConfig:
     changes no policy, does not adapt."""
     target_kl: PositiveFloat = 0.02
     """Adaptive learning rates: the KL divergence aimed at, a mean over the stages."""
+    cooldown: PartShare = 0.0
+    """Last share of the run's updates in which all learning rates fall linearly to 0, whatever their schedule."""
     betas: tuple[Beta, Beta] = (0.99, 0.999)
     """Adam's betas."""
     head_lr_scale: PositiveFloat = 1.0
@@ -357,7 +359,7 @@ PRESETS = {
     "pretrain": TrainConfig(
         **{
             **WHOLE_GAMES, "practice": (0.06, 0.87, 0.07), "validation_games": 0,
-            "objective": replace(CLIPPED, hindsight=1.0, claiming=1.0),
+            "objective": replace(CLIPPED, hindsight=1.0, claiming=1.0, claim_odds=4.0),
         },
     ),
     "cache": TrainConfig(**WHOLE_GAMES),
@@ -366,14 +368,14 @@ PRESETS = {
 
 PAPER_NUMBERS: dict[str, Any] = {
     # A3C: one pass over what was just played, no clipping, and Adam with AMSGrad (C).
-    "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "betas": (0.99, 0.999),
+    "epochs": 1, "learning_rate": 1e-4, "learning_rate_schedule": "constant", "cooldown": 0.0, "betas": (0.99, 0.999),
     "head_lr_scale": 1.0, "max_grad_norm": 0.0,
     "dynamics_learning_rate": 1e-3, "perspective_learning_rate": 5e-4,
     "replay_size": 20_000, "replay_batch_size": 64, "hiding_splits": 1, "mental_replays": 0, "mental_games": 0,
     "objective": Objective(
         gamma=0.99, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
         bootstrap_time_limits=False, openable=0.0, openable_everywhere=False, open_closed=0.0,
-        exploring=0.0, visible=0.0, hand=0.0,
+        exploring=0.0, visible=0.0, hand=0.0, claim_odds=1.0,
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 import torch
+from pydantic import PositiveFloat
 from pydantic.dataclasses import dataclass
 from torch import nn
 
@@ -58,6 +59,10 @@ class Objective(ActorCriticObjective):
     """OM: weight of imitating demonstrations, if there are any; see `demonstration_share`."""
     claiming: Weight = 0.1
     """S: weight of predicting whether ClaimVisible would succeed."""
+    claim_odds: PositiveFloat = 1.0
+    """S: weight, in that prediction, of steps at which a claim would succeed. With 1 claims are as likely as they are to
+    succeed; with more they are likelier, at so many times the odds: a false one costs a twentieth of what a find
+    earns."""
     visible: Weight = 0.0
     """S: weight of seeing the object where it can be claimed, as if that were as likely as not; not in the paper."""
     imitation: Weight = 0.1
@@ -130,7 +135,7 @@ class Learner(nn.Module):
             terms |= self._shared(rollout, step)
         if Stage.S in self.stages & rollout.stages:
             logits, seeking = step.decision.logits.float(), rollout.observation.stage == Stage.S
-            terms["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking)
+            terms["s/claiming"] = losses.claiming(logits, rollout.claimable, seeking, self.objective.claim_odds)
             terms["s/imitation"] = losses.imitation(logits, rollout.teacher_action, seeking)
             if self.objective.visible:
                 terms["s/visible"] = losses.visible(step.decision.visible.float(), rollout.claimable, seeking)

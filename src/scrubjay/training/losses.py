@@ -205,11 +205,14 @@ def demonstration(logits: torch.Tensor, action: torch.Tensor, mask: torch.Tensor
     return mean_where(-log_prob(logits, action), mask)
 
 
-def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Binary cross entropy of ClaimVisible's probability with whether a claim would succeed (T, B)."""
+def claiming(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor, odds: float = 1.0) -> torch.Tensor:
+    """Binary cross entropy of ClaimVisible's probability with whether a claim would succeed (T, B).
+
+    Steps at which it would weigh `odds`: the loss is least where a claim has so many times the odds of success.
+    """
     log_claim = logits.log_softmax(-1)[..., CLAIM]
     log_other = torch.log1p(-log_claim.exp().clamp(max=1 - 1e-6))
-    return mean_where(-torch.where(claimable, log_claim, log_other), mask)
+    return mean_where(-torch.where(claimable, odds * log_claim, log_other), mask)
 
 
 def visible(logits: torch.Tensor, claimable: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

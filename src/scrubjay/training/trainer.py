@@ -48,7 +48,7 @@ from scrubjay.training.hiding_learner import HidingLearner
 from scrubjay.training.learner import ROLLOUT_STAGES, Learner
 from scrubjay.training.manipulation_buffer import ManipulationBuffer
 from scrubjay.training.metrics import MeanMetrics, merge_means, to_floats
-from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
+from scrubjay.training.optimizers import adapt_rate, cooled, make_optimizers, set_learning_rates
 from scrubjay.training.overlap import Background, FairLock
 from scrubjay.training.replay import Replay, Triplets, sample_triplets
 from scrubjay.training.rollout import Collector, Rollout
@@ -114,7 +114,7 @@ class Trainer:
         self.background = Background(device, FairLock()) if config.overlap else None
         self._waiting: Rollout | None = None
         """With `overlap`: collected, and learned from while the next is."""
-        self._has_learned = False
+        self._has_learned = self._has_simulated = False
         self.stats, self.episodes = EpisodeStats(), EpisodeStats()
         self.rooms: list[CompiledRoom] = build_rooms(list(config.scenes))
         self.task: Task = load_task(config.scenes, config, folder)
@@ -344,9 +344,10 @@ class Trainer:
         total = torch.tensor([sum(divergences), float(len(divergences))], device=self.device)
         self.group.average([total])
         divergence, count = total.tolist()
-        return (
-            adapt_rate(self.progress.rate, divergence / count, self.config.target_kl) if count else self.progress.rate
-        )
+        # Cooling down, policies change less and less, and are not to be sped up again.
+        if not count or cooled(self.config, self.progress) < 1:
+            return self.progress.rate
+        return adapt_rate(self.progress.rate, divergence / count, self.config.target_kl)
 
     def _learning_rates(self, losses: Mapping[str, float]) -> dict[str, float]:
         """Those of the optimizers that took steps in this update."""
@@ -447,11 +448,14 @@ class Trainer:
                 percentile = self.hiding.percentile(games.perspective, collector.generator)
                 hidings = self.hiding.hiding_batch(games, percentile)
             size = -(-count // self.config.hiding_splits)
-            for some in torch.randperm(count).split(size):
-                mean.add(self._train_perspective(tree.index(games.perspective, some.to(percentile.device))))
-            self.recent_games.add(games.perspective)
-            for _ in range(self.config.mental_replays):
-                mean.add(self._train_perspective(self.recent_games.sample(size), again=True))
+            # The first steps compile and load kernels: see `update`.
+            with nullcontext() if self._has_simulated else self._alone():
+                for some in torch.randperm(count).split(size):
+                    mean.add(self._train_perspective(tree.index(games.perspective, some.to(percentile.device))))
+                self.recent_games.add(games.perspective)
+                for _ in range(self.config.mental_replays):
+                    mean.add(self._train_perspective(self.recent_games.sample(size), again=True))
+            self._has_simulated = True
             orders = [torch.randperm(count) for _ in range(passes)]
             for some in [some for order in orders for some in order.split(size)]:
                 batch = tree.index(hidings, some.to(percentile.device))
