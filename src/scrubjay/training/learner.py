@@ -60,9 +60,8 @@ class Objective(ActorCriticObjective):
     claiming: Weight = 0.1
     """S: weight of predicting whether ClaimVisible would succeed."""
     claim_odds: PositiveFloat = 1.0
-    """S: weight, in that prediction, of steps at which a claim would succeed. With 1 claims are as likely as they are to
-    succeed; with more they are likelier, at so many times the odds: a false one costs a twentieth of what a find
-    earns."""
+    """S: weight, in that prediction, of steps at which a claim would succeed. With 1 claims become as likely as success
+    is; with more they have so many times its odds: a false one costs a twentieth of what a find earns."""
     visible: Weight = 0.0
     """S: weight of seeing the object where it can be claimed, as if that were as likely as not; not in the paper."""
     imitation: Weight = 0.1
