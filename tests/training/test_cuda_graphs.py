@@ -8,13 +8,16 @@ import pytest
 import torch
 
 from scrubjay import tree
+from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import commit_norms, running_norms
 from scrubjay.game.actions import Stage
 from scrubjay.training.actor_critic import total_loss
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
+from scrubjay.training.dynamics_losses import WEIGHTS, replay_losses
 from scrubjay.training.hiding_learner import HidingLearner, HidingObjective
+from scrubjay.training.replay import Triplets
 from scrubjay.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a GPU")
@@ -104,6 +107,23 @@ def test_a_captured_step_on_hidings_equals_a_plain_one(early):
             break
     assert turns == 3
     trainer.close()
+
+
+def test_a_captured_step_of_replay_equals_a_plain_one():
+    agent, size = Agent(SMALL).cuda(), SMALL.image_size
+    plain, captured, losses = copy.deepcopy(agent), None, partial(replay_losses, agent)
+    for seed in range(3):
+        draws = torch.Generator("cuda").manual_seed(seed)
+        images = torch.randint(256, (2, 4, size, size, 3), generator=draws, device="cuda", dtype=torch.uint8)
+        action = torch.randint(219, (4,), generator=draws, device="cuda")
+        batch = Triplets(images[0], action, images[1], action % 2 == 0)
+        plain.zero_grad(set_to_none=True)
+        expected = replay_losses(plain, batch)
+        total_loss(expected[0], WEIGHTS).backward()
+        first = tree.map(torch.clone, batch)
+        captured = captured or CudaGraphLearner(agent, losses, WEIGHTS, autocast, first, agent.dynamics)
+        assert captured.fits(batch, WEIGHTS)
+        assert_same_step(agent, plain, captured(batch), expected)
 
 
 def test_whole_games_learn_with_graphs():

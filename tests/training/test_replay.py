@@ -1,14 +1,18 @@
 """The buffer of visual dynamics replay and its losses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from helpers import check_without_values
 
+from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import SMALL
 from scrubjay.agent.visual_dynamics import DynamicsOutput, image_sizes
 from scrubjay.game.actions import NAMES, Stage, action_index
 from scrubjay.game.observation import Observation
-from scrubjay.training.dynamics_losses import PREDICTABLE, dynamics_losses
+from scrubjay.training.dynamics_losses import PREDICTABLE, WEIGHTS, dynamics_losses, replay_losses
 from scrubjay.training.replay import BATCH, GROUPS, Replay, Triplets, sample_by_group, sample_triplets
 from scrubjay.training.rollout import Rollout
 
@@ -126,6 +130,14 @@ def test_the_five_losses_by_hand():
     assert losses["pixel_difference"].item() == pytest.approx(np.log(2))
     assert losses["pixel_quality"].item() == pytest.approx(0.5 * 0.2**2, rel=1e-4)
     assert losses["action_success"].item() == pytest.approx((-np.log(0.75) + np.log(2)) / 2)
+
+
+def test_replay_never_looks_at_values(monkeypatch):
+    """A CUDA graph of it can be captured."""
+    agent, size = Agent(SMALL).to("meta"), SMALL.image_size
+    images = torch.zeros(2, 4, size, size, 3, dtype=torch.uint8)
+    batch = Triplets(images[0], torch.full((4,), AHEAD), images[1], torch.ones(4, dtype=torch.bool))
+    check_without_values(agent, partial(replay_losses, agent), WEIGHTS, batch, monkeypatch)
 
 
 def test_unpredictable_actions_are_those_the_paper_lists():

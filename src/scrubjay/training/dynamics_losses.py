@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch.nn import functional as F
 
+from scrubjay.agent.agent import Agent
 from scrubjay.agent.config import AgentConfig
 from scrubjay.agent.visual_dynamics import DynamicsOutput, scaled_images
 from scrubjay.game.actions import NAMES
-from scrubjay.training.actor_critic import Losses, mean_where
+from scrubjay.training.actor_critic import Losses, Metrics, mean_where
+from scrubjay.training.replay import Triplets
 
 UNPREDICTABLE = ("Rotate", "OpenAt", "CloseObjects", "PlaceAt", "ReadyForSeeker", "ClaimVisible")
 """Prefixes of actions whose next image cannot be predicted, or does not change: left out of two losses."""
@@ -22,6 +26,13 @@ CHANGED_WEIGHT = 4.0
 """Weight of changed pixels in the error of the predicted image."""
 
 
+def replay_losses(agent: Agent, batch: Triplets) -> tuple[Losses, Metrics]:
+    """Plain losses of a batch of triplets, one for each of `WEIGHTS`; no diagnostics."""
+    before, after = agent.encoder(batch.before), agent.encoder(batch.after)
+    output = agent.dynamics(before, batch.action, after)
+    return dynamics_losses(output, batch.before, batch.action, batch.after, batch.success, agent.config), {}
+
+
 def dynamics_losses(
     output: DynamicsOutput,
     before: torch.Tensor,
@@ -31,7 +42,7 @@ def dynamics_losses(
     config: AgentConfig,
 ) -> Losses:
     """Plain losses of N triplets: images (N, H, W, 3) uint8, actions (N,), successes (N,) bool."""
-    predictable = PREDICTABLE.to(action.device)[action]
+    predictable = _predictable(action.device)[action]
     changed = ((after.int() - before.int()).abs().amax(-1) > 255 * MIN_CHANGE).float()
     forward = []
     for imagined, real in zip(output.images, scaled_images(after, config), strict=True):
@@ -47,3 +58,9 @@ def dynamics_losses(
         "pixel_quality": mean_where(quality, predictable),
         "action_success": F.binary_cross_entropy_with_logits(output.would_succeed.float(), success.float()),
     }
+
+
+@functools.cache
+def _predictable(device: torch.device) -> torch.Tensor:
+    """PREDICTABLE on a device: a copy from the host would not fit into a CUDA graph."""
+    return PREDICTABLE.to(device)

@@ -39,7 +39,7 @@ from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
 from scrubjay.training.distributed import Group
 from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
-from scrubjay.training.dynamics_losses import dynamics_losses
+from scrubjay.training.dynamics_losses import replay_losses
 from scrubjay.training.episode_stats import EpisodeStats, EpisodicReturns, TrackedGame
 from scrubjay.training.finite import FiniteCheck
 from scrubjay.training.hidden_hands import HiddenHands
@@ -107,7 +107,7 @@ class Trainer:
         self.total = self.group.total if device == "cpu" and self.group.size > 1 else None
         self.weight = 1.0 if self.total else weight_of(self.whole_config, self.group.rank, self.group.size)
         self.graphs: dict[str, CudaGraphLearner] = {}
-        """By what is learned; see `_play_step`."""
+        """By what is learned; see `_step`."""
         self.finite = FiniteCheck()
         if config.overlap and self.group.size > 1:
             raise ValueError("overlap: only one process alone can learn while it collects")
@@ -374,13 +374,13 @@ class Trainer:
             full = len(games) == min(self.config.minibatch_games, count)
             # Processes with more games weigh more.
             weights = {name: self.weight * weight for name, weight in self.learner.weights(batch).items()}
-            losses, metrics, norm = self._play_step("rollouts", self.learner, weights, batch, full, self.agent)
+            losses, metrics, norm = self._step("rollouts", self.learner, weights, batch, full, self.agent)
             mean.add(losses | metrics | {"play/grad_norm": norm}, occurred)
             self._shadow_step("play", batch)
         absent = {s.name.lower() for s in ROLLOUT_STAGES if s not in rollout.stages}
         return {name: value for name, value in mean.means().items() if name.split("/")[0] not in absent}
 
-    def _play_step(
+    def _step(
         self,
         name: str,
         losses: Callable[[Any], tuple[Losses, Metrics]],
@@ -388,8 +388,9 @@ class Trainer:
         batch: Any,
         full: bool,
         committed: nn.Module,
+        optimizer: str = "play",
     ) -> tuple[Losses, Metrics, torch.Tensor]:
-        """A step of the `play` optimizer: plain losses, diagnostics, and the gradient's norm before clipping.
+        """A step of an optimizer: plain losses, diagnostics, and the gradient's norm before clipping.
 
         Commits the running statistics of a part of the agent. On a GPU, losses and gradients of `full` batches are one
         CUDA graph for each `name`, captured on the first batch; smaller ones run without.
@@ -397,7 +398,7 @@ class Trainer:
         if not (full and self.device.startswith("cuda")):
             with self.autocast():
                 terms, metrics = losses(batch)
-            norm = self._optimizer_step("play", terms, weights, batch)
+            norm = self._optimizer_step(optimizer, terms, weights, batch)
             self._commit_norms(committed)
             return terms, metrics, norm
         if name not in self.graphs or not self.graphs[name].fits(batch, weights):
@@ -406,9 +407,9 @@ class Trainer:
                 self.graphs[name] = CudaGraphLearner(self.agent, losses, weights, self.autocast, batch, committed)
         terms, metrics = self.graphs[name](batch)
         self.group.average_norms(running_norms(committed))
-        self.group.average_gradients(self._parameters("play"))
-        norm = self._clip_gradients("play", terms, batch)
-        self.optimizers["play"].step()
+        self.group.average_gradients(self._parameters(optimizer))
+        norm = self._clip_gradients(optimizer, terms, batch)
+        self.optimizers[optimizer].step()
         return terms, metrics, norm
 
     def _minibatches(self, order: torch.Tensor) -> Sequence[torch.Tensor]:
@@ -428,7 +429,7 @@ class Trainer:
             weights = self.manipulation.weights(batch.rollout)
             # Only the returns are committed: as of OH, sequences are padded with steps that were never taken.
             name = f"manipulations of {len(batch.rollout)} steps"
-            losses, metrics, norm = self._play_step(
+            losses, metrics, norm = self._step(
                 name, lambda each: self.manipulation(each.rollout), weights, batch, True, self.agent.heads
             )
             mean.add(losses | metrics | {"om/grad_norm": norm})
@@ -460,7 +461,7 @@ class Trainer:
             for some in [some for order in orders for some in order.split(size)]:
                 batch = tree.index(hidings, some.to(percentile.device))
                 # Of OH only the returns are committed: its sequences are padded with steps that were never taken.
-                hidden, metrics, norm = self._play_step(
+                hidden, metrics, norm = self._step(
                     "hidings",
                     partial(self.hiding.oh_losses, early=early),
                     objective.hiding_weights(early),
@@ -498,13 +499,16 @@ class Trainer:
             batch = replay.next_batch()
             if not self._all(batch is not None) or batch is None:
                 break
-            with self.autocast():
-                before, after = self.agent.encoder(batch.before), self.agent.encoder(batch.after)
-                output = self.agent.dynamics(before, batch.action, after)
-                losses = dynamics_losses(
-                    output, batch.before, batch.action, batch.after, batch.success, self.agent.config
-                )
-            norm = self._optimizer_step("dynamics", losses, DYNAMICS_WEIGHTS, batch)
+            # Visual dynamics has no running statistics to commit.
+            losses, _, norm = self._step(
+                "dynamics",
+                partial(replay_losses, self.agent),
+                DYNAMICS_WEIGHTS,
+                batch,
+                True,
+                self.agent.dynamics,
+                "dynamics",
+            )
             mean.add(prefixed("dynamics", losses | {"grad_norm": norm}))
             self._shadow_step("dynamics", batch)
         return mean.means()
