@@ -101,3 +101,15 @@ def test_graphs_are_captured_and_replayed_beside_collecting(config):
     assert sum(not row["losses"] for row in rows) == 2
     assert all(torch.isfinite(parameter).all() for parameter in trainer.agent.parameters())
     trainer.close()
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_collecting_beside_learning_reads_no_weights_that_learning_has_converted(overlap):
+    """Threads share autocast's copies, and one stream would read what another has yet to compute: rewards were NaN."""
+    trainer = Trainer(replace(TINY, overlap=overlap))
+    collector, _ = trainer.start_segment()
+    with collector.autocast():
+        assert torch.is_autocast_cache_enabled() is not overlap
+    with trainer.autocast():
+        assert torch.is_autocast_cache_enabled()
+    trainer.close()

@@ -151,10 +151,10 @@ class Trainer:
         if self.physics:
             self.physics.close()
 
-    def autocast(self) -> torch.autocast:
-        """bfloat16 on a GPU."""
+    def autocast(self, cached: bool = True) -> torch.autocast:
+        """bfloat16 on a GPU; `cached`: weights are converted once, not for every use."""
         kind = self.device.split(":")[0]
-        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda")
+        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda", cache_enabled=cached)
 
     def start_segment(self) -> tuple[Collector, Replay | None]:
         """New games, staggered, and the replay buffer, both seeded by the number of updates."""
@@ -174,8 +174,10 @@ class Trainer:
         whole = self.whole_games
         self.manipulations = ManipulationBuffer(self.agent, games) if whole else None
         self.recent_games = RecentGames(max(self.config.mental_games, self.config.hiding_minibatch))
+        # Threads share the cache: with `overlap` collecting would read what learning's stream has yet to convert.
+        autocast = partial(self.autocast, cached=self.background is None)
         collector = Collector(
-            self.agent, games, int(seeds[2]), self.config.augment, self.autocast, hiding_value=whole, hiding=whole,
+            self.agent, games, int(seeds[2]), self.config.augment, autocast, hiding_value=whole, hiding=whole,
             cuda_graph=self.device.startswith("cuda"), record_frames=self.replay is not None,
             think_every=self.config.think_every, record_openable=self.config.objective.records_openable,
             record_hand=self.config.objective.hand > 0 and self.config.agent.hand_head,
