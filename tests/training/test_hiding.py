@@ -164,6 +164,21 @@ def test_hiding_rewards_equal_those_computed_step_by_step(played):
         assert not paid[n, len(times) :].any()
 
 
+def test_a_centered_percentile_pays_who_places_nothing_no_more_than_who_places_as_well_as_others(played):
+    """However slow mental seekers are: the percentiles of those who placed something add up to nothing."""
+    agent, *_, games = played
+    plain, centered = (HidingLearner(agent, HidingObjective(center_percentile=each)) for each in (False, True))
+    percentile = torch.linspace(-1, -0.5, len(games))
+    none = plain.hiding_batch(games, torch.zeros_like(percentile)).reward
+    slow, fast = (centered.hiding_batch(games, percentile + more).reward for more in (0.0, 1.2))
+    torch.testing.assert_close(slow, fast)
+    placed = (games.hiding.success & (games.hiding.place_at >= 0)).any(1)
+    earned, mean = (slow - none).sum(1), percentile[placed].mean()
+    torch.testing.assert_close(earned, torch.where(placed, OH_PERCENTILE * (percentile - mean), 0), atol=1e-5, rtol=0)
+    assert earned[placed].mean().abs() < 1e-6 < earned[placed].std()
+    assert (plain.hiding_batch(games, percentile).reward - none)[placed].sum(1).max() < -2
+
+
 def test_evaluating_kept_steps_gives_the_probabilities_actions_were_sampled_with(played):
     agent, *_, games = played
     learner = HidingLearner(agent, HidingObjective())

@@ -50,7 +50,9 @@ def test_the_papers_numbers_set_every_field(name, sizes):
     # What is printed, from the appendix; what is not printed and not needed is off.
     assert {field: getattr(config, field) for field in PRINTED} == PRINTED
     assert {**ACTOR_CRITIC, "gamma": 0.99, "openable": 0.0}.items() <= asdict(config.objective).items()
-    assert {**ACTOR_CRITIC, "gamma": 0.8, "early": 5000}.items() <= asdict(config.hiding).items()
+    assert {**ACTOR_CRITIC, "gamma": 0.8, "early": 5000, "center_percentile": False}.items() <= asdict(
+        config.hiding
+    ).items()
     assert config.agent == replace(sizes or preset.agent, **PLAIN_AGENT)
     # Losses that the paper has stay on, with the weights that they have by default.
     assert config.objective == replace(Objective(), openable=0.0) and config.hiding == HidingObjective()

@@ -323,7 +323,7 @@ WHOLE_GAMES: dict[str, Any] = {
     # Games are rare: 64 of them make eight steps of hiding's optimizer, as do two passes over 320 games of a rollout,
     # and sixteen of the mental seeker's.
     "hiding_splits": 4, "mental_replays": 12, "mental_games": 1024, "perspective_learning_rate": 1e-3,
-    "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True),
+    "hiding": HidingObjective(clip_coef=0.2, normalize_advantages=True, center_percentile=True),
 }  # fmt: skip
 
 PRESETS = {
@@ -379,7 +379,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     ),
     "hiding": HidingObjective(
         gamma=0.8, gae_lambda=1.0, entropy=0.01, clip_coef=0.0, normalize_advantages=False,
-        bootstrap_time_limits=False, early=5000,
+        bootstrap_time_limits=False, early=5000, center_percentile=False,
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
     "near_share": 0.0, "seek_like_explore": False, "demonstration_share": 0.0, "hidden_share": 0.0,

@@ -33,6 +33,7 @@ from scrubjay.training.actor_critic import (
     Weights,
     compute_gae,
     log_prob,
+    mean_and_variance,
     prefixed,
 )
 from scrubjay.training.hiding_buffer import (
@@ -77,6 +78,9 @@ class HidingObjective(ActorCriticObjective):
     """PS: weight of ranking hiding places by the lengths of mental searches."""
     mental: Weight = 1.0
     """PS: weight of each of the mental seeker's losses: policy, success and claim."""
+    center_percentile: bool = False
+    """OH: hiders earn how much the percentile exceeds the mean of those who placed their objects. Mental seekers slower
+    than real ones give everybody a low percentile, and then those earn most who place nothing. Not in the paper."""
 
     def hiding_weights(self, early: bool) -> Weights:
         """Loss name -> weight of OH's losses; `early` in training with those against collapse."""
@@ -119,6 +123,9 @@ class HidingLearner:
     def hiding_batch(self, games: FinishedBatch, percentile: torch.Tensor) -> HidingBatch:
         """OH of n finished games, given the seekers' percentiles (n,); waits for the device."""
         hid = games.hiding
+        if self.objective.center_percentile:
+            placed = (hid.success & (hid.place_at >= 0)).any(1)
+            percentile = percentile - mean_and_variance(percentile, placed)[0].to(percentile)
         batch = HidingBatch(hid, games.metric_map, hiding_rewards(hid, percentile), hid.log_probs)
         return replace(batch, log_probs=self.log_probs(batch)) if self.objective.clip_coef else batch
 

@@ -36,7 +36,7 @@ from scrubjay.game.actions import Stage
 from scrubjay.training.config import TrainConfig, from_json, to_json
 from scrubjay.training.shadow import ShadowClassifier, fill_shadow, save_shadow
 
-VERSION = 17
+VERSION = 18
 KEPT = 3
 """How many checkpoints are kept: the newest ones, and the one with the best validation score."""
 CONFIG, LOG, LOCK, PROGRESS, OPTIMIZERS = "run.json", "metrics.jsonl", "lock", "progress.json", "optimizers.safetensors"
