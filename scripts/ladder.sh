@@ -17,11 +17,11 @@ mkdir -p "$out"
 if [ -e "$out/run/run.json" ]; then
   scrubjay train --resume "$out/run" --device "$device" --minutes "$minutes"
 else
-  begin=(--start "$start")
+  begin=(--start "$start" --seek-like-explore)
   [ "$start" = - ] && begin=(--pretraining-updates "${PRETRAINING:-160}")
-  # One episode in seventeen is a whole game, half of the steps; they explore and seek too, so that practice is mostly OM.
-  scrubjay train pretrain "${begin[@]}" --practice 0.02 0.88 0.04 --near-share 0.6 --demonstration-share 0.45 --hidden-share 0.3 \
-    --objective.exploring 1.0 --target-kl 0.05 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 1000 2000 4000 8000 16000 \
+  # One episode in eight is a whole game, half of the steps.
+  scrubjay train pretrain "${begin[@]}" --practice 0.08 0.66 0.14 --near-share 0.4 --demonstration-share 0.45 --hidden-share 0.3 \
+    --objective.exploring 1.0 --target-kl 0.04 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 1000 2000 4000 8000 16000 \
     --validation-games 0 --checkpoint-interval 80 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
 fi
 
