@@ -225,7 +225,7 @@ def test_every_weight_of_an_objective_is_in_its_table():
     """
     others = {
         "gamma", "gae_lambda", "clip_coef", "normalize_advantages", "bootstrap_time_limits", "early",
-        "openable_everywhere", "demonstration", "hand",
+        "openable_everywhere", "demonstration", "hand", "claim_odds", "center_percentile",
     }  # fmt: skip
 
     def numbered(kind):
