@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scrubjay.game.actions import Stage
 from scrubjay.game.rewards import (
     cells_away,
     em_hide,
@@ -19,6 +20,7 @@ from scrubjay.game.rewards import (
     seeker_steps,
     total,
 )
+from scrubjay.game.stages import LIMITS
 
 TOP, CONTAINED, BEHIND = 0, 1, 2
 EM = dict(success=True, open_at=False, extrap_before=30, extrap_after=30, new_opened=False, new_place=False, hide=0.0)
@@ -138,6 +140,21 @@ def test_difficulty_is_clipped_on_both_sides():
     assert oh_difficulty(np.array([1.0, 0.5, 0.2, 0.1, 0.05, 0.0])) == pytest.approx(
         [0.005, 0.02, 0.125, 0.5, 0.5, 0.5]
     )
+
+
+def test_the_reward_of_hiding_asks_for_targets_that_are_hit_one_time_in_ten():
+    """What who always tries targets of the same probability expects, with the paper's discount: docs/training.md."""
+
+    def expected(p: float) -> float:
+        hit, missed = (reward(oh_terms, OH, place_at=True, probability=p, success=done)[0] for done in (True, False))
+        value = 0.0
+        for _ in range(LIMITS[Stage.OH]):
+            value = p * hit + (1 - p) * (missed + 0.8 * value)
+        return value
+
+    printed = {0.05: 0.03, 0.08: 0.08, 0.1: 0.12, 0.12: 0.08, 0.15: 0.06, 0.3: 0.01, 0.8: 0.01}
+    assert {p: round(expected(p), 2) for p in printed} == printed
+    assert max(np.linspace(0.01, 1, 100), key=expected) == pytest.approx(0.1)
 
 
 def test_which_step_of_hiding_is_final():

@@ -352,7 +352,9 @@ def test_every_loss_is_finite_and_has_gradients_in_its_own_part(played):
     )
     assert set(hiding) == OH_LOSSES | EARLY_LOSSES and set(imagined) == PS_LOSSES
     assert set(learner.oh_losses(learner.hiding_batch(games, percentile), early=False)[0]) == OH_LOSSES
-    assert set(metrics) == {"oh/approx_kl", "oh/explained_variance", "oh/advantage_std", "oh/open_at_prob"}
+    names = ("approx_kl", "explained_variance", "advantage_std", "open_at_prob", "target_prob")
+    assert set(metrics) == {f"oh/{name}" for name in names}
+    assert metrics["oh/target_prob"] == games.hiding.hit_probability[games.hiding.manipulated].mean()
     weights = learner.objective.hiding_weights(early=True) | learner.objective.perspective_weights()
     moved = {
         "oh": (

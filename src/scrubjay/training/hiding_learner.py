@@ -34,6 +34,7 @@ from scrubjay.training.actor_critic import (
     compute_gae,
     log_prob,
     mean_and_variance,
+    mean_where,
     prefixed,
 )
 from scrubjay.training.hiding_buffer import (
@@ -164,6 +165,7 @@ class HidingLearner:
             hid.log_probs.T,
         )  # fmt: skip
         metrics["open_at_prob"] = losses.open_at_probability(logits, mask)
+        metrics["target_prob"] = mean_where(hid.hit_probability.T, hid.manipulated.T)
         tried, landed = recall_targets(hid)
         recalled = self.agent.recall_placements(step.dirs.flat).float()
         hittable, place_at = step.decision.hittable.float(), hid.place_at.T
