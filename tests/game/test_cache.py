@@ -443,6 +443,22 @@ def test_forgiven_actions_fail_and_take_a_step(world):
     assert game.time[0, Stage.EM] == 1 and world.agent_pose(0) == before
 
 
+def test_games_that_nobody_watches_are_not_drawn(chest):
+    with World([chest], copies=3, size=56) as world:
+        game = CacheGame(world, RandomEpisodes(seed=3))
+        before = {kind: image.clone() for kind, image in game.look().images.items()}
+        drawn, view = [], world.view
+        world.view = lambda *args, worlds=None: drawn.append(worlds) or view(*args, worlds=worlds)
+        for watched in ([True, False, True], [True, True, True]):
+            for name in ("Crouch", "Stand"):
+                game.step(np.full(3, action_index(name)))
+            game.watched = np.array(watched)
+            for kind, image in game.look().images.items():
+                assert torch.equal(image[game.watched], before[kind][game.watched])
+                assert not image[~game.watched].any() and before[kind][1].any()
+        assert drawn[0].tolist() == [True, False, True] and drawn[1:] == [None]
+
+
 def test_games_in_ps_can_wait(chest):
     """Two games reach PS; one chooses at once, the other waits two steps and then chooses the same."""
     with World([chest], copies=2) as world:

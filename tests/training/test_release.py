@@ -151,33 +151,32 @@ def test_it_plays_as_agent_and_by_its_name(here):
         scrubjay.play(seeker="nobody")
 
 
-def test_an_agent_that_rests_while_its_opponent_plays_takes_the_same_actions(here):
-    """Its steps are left out in the other's stages, where each game's memory is reset anyway."""
+def test_an_agent_that_looks_only_at_the_games_it_plays_takes_the_same_actions(here):
+    """In the others its opponent plays, in stages at whose end each game's memory is reset anyway."""
 
-    class Restless:
-        """The same agent without rest."""
+    class Looking(AgentPlayer):
+        """Looks at all games at every step."""
 
-        def __init__(self, player: AgentPlayer) -> None:
-            self.player = player
+        def _rows(self, games):
+            return np.arange(len(games))
 
-        def __call__(self, game, games):
-            return self.player(game, games)
-
-    agent, records, rested = scrubjay.load_agent(DEFAULT), [], []
-    limits = np.array([5, 1, 3, 4, 6])
-    for wrap in (lambda player: player, Restless):
-        players = HiderAndSeeker(wrap(AgentPlayer(agent, 3)), wrap(AgentPlayer(agent, 4)))
-        with World(["FloorPlan401"], size=112) as world:
+    agent, records, looks = scrubjay.load_agent(DEFAULT), [], []
+    limits, scenes = np.array([5, 1, 3, 4, 6]), ("FloorPlan401", "FloorPlan402")
+    for kind in (AgentPlayer, Looking):
+        players, seen = HiderAndSeeker(kind(agent, 3), kind(agent, 4)), []
+        with World(scenes, 2, size=112) as world:
             sampler = RandomEpisodes(2, ("Plunger",))
-            matches = [Match("FloorPlan401", "a", "b", sampler(world, 0)) for _ in range(3)]
-            calls = []
+            matches = [Match(scenes[k % 2], "a", "b", sampler(world, k % 2)) for k in range(6)]
             act = agent.act
-            agent.act = lambda *args, act=act, calls=calls: calls.append(1) or act(*args)
+            agent.act = lambda state, observation, first, act=act, seen=seen: (
+                seen.append(len(first)) or act(state, observation, first)
+            )
             records.append([record.actions for _, record in play_matches(world, matches, players, limits)])
             del agent.act
-        rested.append(len(calls))
-    assert records[0] == records[1] and len(records[0]) == 3
-    assert 2 * rested[0] == rested[1] == 2 * sum(map(len, records[0]))
+        looks.append(seen)
+    assert records[0] == records[1] and len(records[0]) == 6
+    assert sum(looks[0]) == sum(map(len, records[0])) < sum(looks[1]) / 2
+    assert set(looks[1]) == {4} and min(looks[0]) < 4
 
 
 @settings(max_examples=25, deadline=None)

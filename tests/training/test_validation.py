@@ -13,6 +13,7 @@ from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import SMALL
 from scrubjay.envs.tasks import TASKS
 from scrubjay.errors import PlacementError, SpotError
+from scrubjay.evaluation.evaluate import play_episodes
 from scrubjay.evaluation.scores import Score
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
@@ -69,6 +70,21 @@ def test_all_players_play_the_same_games_and_scores_are_reproducible(validation)
     recording = RecordingPlayer(validation.scripted("random"))
     Validation(TINY, games=2, seed=8, scenes=[SCENE]).evaluate(recording)
     assert recording.games != first.games, "another seed samples other games"
+
+
+def test_players_are_asked_for_games_that_have_not_ended_yet_alone(validation):
+    asked, scripted = [], validation.scripted("scripted")
+
+    def player(game, games):
+        asked.append(games)
+        assert (game.watched == games).all()
+        return scripted(game, games)
+
+    with World(validation.rooms, 6, size=112) as world:
+        records = play_episodes(world, validation.task, player, 3, lambda *_: None)
+    lengths = sorted(len(record.actions) for record in records)
+    assert sorted(np.sum(asked, 0)) == lengths and len(set(lengths)) > 1
+    assert (np.diff(np.array(asked, int), axis=0) <= 0).all(), "a game that has ended does not come back"
 
 
 def test_unknown_players_are_refused(validation):

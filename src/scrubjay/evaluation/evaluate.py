@@ -7,15 +7,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from scrubjay.envs.tasks import Task
+from scrubjay.evaluation.matches import idle_spec
 from scrubjay.evaluation.scores import score, summarize_scores
-from scrubjay.game.actions import MODALITIES, Stage
+from scrubjay.game.actions import MODALITIES, Stage, action_index
 from scrubjay.game.cache import CacheGame
+from scrubjay.game.episode import EpisodeSpec
 from scrubjay.game.metrics import Summary, summary
 from scrubjay.game.record import Record, Recorder
 from scrubjay.players.base import Player
 from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.compile import CompiledRoom
 from scrubjay.sim.world import World
+
+IDLE = action_index("Stand")
+"""What is done in a world that waits for the others."""
 
 
 def evaluate(
@@ -55,13 +60,22 @@ def evaluate(
 def play_episodes(
     world: BaseWorld, task: Task, player: Player, seed: int, progress: Callable[[int, int], None]
 ) -> list[Record]:
-    """The records of one game in every world; later games of a world that finished early are dropped."""
-    game = CacheGame(world, task.sampler(seed))
+    """The records of one game in every world; worlds that finished early wait for the others."""
+    sampler, begun = task.sampler(seed), set[int]()
+
+    def first_or_idle(world: BaseWorld, number: int) -> EpisodeSpec:
+        if number in begun:
+            return idle_spec(world.rooms[world.room_of[number]])
+        begun.add(number)
+        return sampler(world, number)
+
+    game = CacheGame(world, first_or_idle)
     recorder, records = Recorder(game), []
     finished = np.zeros(len(game), bool)
     while not finished.all():
-        action, place = player(game, np.ones(len(game), bool))
-        result = game.step(action, place)
+        game.watched = ~finished
+        action, place = player(game, ~finished)
+        result = game.step(np.where(finished, IDLE, action), place)
         for record, number in zip(recorder.note(result, place), np.flatnonzero(result.finished), strict=True):
             if not finished[number]:
                 records.append(record)

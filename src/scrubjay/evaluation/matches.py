@@ -52,12 +52,13 @@ def play_matches(
         queue = waiting[room.room.scene]
         started = playing[number] = queue.popleft() if queue else None
         # A world without a match idles until the others are done.
-        return started.spec if started else _idle_spec(room)
+        return started.spec if started else idle_spec(room)
 
     game = CacheGame(world, next_spec, limits, forgiving=True)
     recorder = Recorder(game)
     while any(playing):
         before, games = playing.copy(), np.array([match is not None for match in playing])
+        game.watched = games
         action, place = player(game, games)
         result = game.step(np.where(games, action, NOTHING), place)
         records = recorder.note(result, place)
@@ -67,7 +68,7 @@ def play_matches(
                 yield done, record
 
 
-def _idle_spec(room: WorldRoom) -> EpisodeSpec:
-    """An episode without actions."""
+def idle_spec(room: WorldRoom) -> EpisodeSpec:
+    """An episode for a world that waits: nothing to do but to stand there."""
     x, y = room.floor.reachable().positions[0].tolist()
     return EpisodeSpec(GOALS[0], AgentPose(x, y, 0.0, True), Stage.EM, Stage.EM)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 
 from scrubjay.game import actions, placement
 from scrubjay.game.actions import NOTHING, Stage
@@ -133,6 +134,8 @@ class CacheGame:
         self.novelty_tracker = NoveltyTracker(world, count_rotations)
         self._place_at = np.full(count, NOTHING)
         """The PlaceAt action that began the current manipulation."""
+        self.watched = np.ones(count, bool)
+        """Games (B,) that anybody looks at. The pictures of others are black, and cost nothing."""
         self._view: View | None = None
         self._visible: WeakKeyDictionary[View, np.ndarray] = WeakKeyDictionary()
         """For each view in use: does it show enough of the object for a claim, (B,) bool."""
@@ -157,7 +160,17 @@ class CacheGame:
         return self._view
 
     def _render(self, kinds: Sequence[str]) -> View:
-        return self.world.view(kinds)
+        if self.watched.all():
+            return self.world.view(kinds)
+        watched = torch.from_numpy(self.watched)
+
+        def among_all(image: torch.Tensor) -> torch.Tensor:
+            every = image.new_zeros(len(self), *image.shape[1:])
+            every[watched.to(image.device)] = image
+            return every
+
+        images = self.world.view(kinds, worlds=self.watched).images
+        return View(**{kind: among_all(image) for kind, image in images.items()})
 
     def hidden(self) -> np.ndarray | None:
         """Games (B,) bool whose object is not drawn, although it is there; None for none."""

@@ -6,7 +6,7 @@ A player maps a `CacheGame` and a mask of games to actions, and to poses for gam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -32,15 +32,6 @@ class Player(Protocol):
         A pose matters in PS only: lattice steps right and ahead of the agent, quarter turns from the start's heading,
         standing.
         """
-        ...
-
-
-@runtime_checkable
-class Rests(Protocol):
-    """A player whose steps are costly, and can be left out while its opponent plays."""
-
-    def rest(self, game: CacheGame) -> None:
-        """Stands for a call without games to act in: it plays on as if it had been called."""
         ...
 
 
@@ -135,16 +126,9 @@ class HiderAndSeeker:
 
     def __call__(self, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         seeking = games & (game.stage == Stage.S)
-        action, place = self._ask(self.seeker, game, seeking)
+        action, place = self.seeker(game, seeking)
         if self.hider is not None:
             hiding = games & ~seeking
-            hider_action, place = self._ask(self.hider, game, hiding)
+            hider_action, place = self.hider(game, hiding)
             action = np.where(hiding, hider_action, action)
         return action, place
-
-    @staticmethod
-    def _ask(player: Player, game: CacheGame, games: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(player, Rests) and not games.any():
-            player.rest(game)
-            return np.full(len(game), NOTHING), np.zeros((len(game), 4), int)
-        return player(game, games)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from scrubjay import tree
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import check_hides
 from scrubjay.agent.perspective import PlaceChoice
-from scrubjay.agent.sampling import sample_categorical
+from scrubjay.agent.sampling import gumbel
 from scrubjay.game.actions import NAMES, NOTHING, Stage
 from scrubjay.game.cache import CacheGame
 from scrubjay.game.observation import observe
@@ -50,29 +51,39 @@ class AgentPlayer:
                 check_hides(self.agent.config)
             self._game, self._state = game, self.agent.initial_state(len(game))
             self._episode = np.full(len(game), -1)
-        is_first = torch.from_numpy(self._episode != game.episode).to(self.device)
-        self._episode = game.episode.copy()
-        place = np.zeros((len(game), 4), int)
+        uniforms = torch.rand(len(game), len(NAMES), generator=self.generator, device=self.device)
+        rows, place = self._rows(games), np.zeros((len(game), 4), int)
+        if not len(rows):
+            return np.full(len(game), NOTHING), place
+        index = torch.from_numpy(rows).to(self.device)
+        is_first = torch.from_numpy(self._episode[rows] != game.episode[rows]).to(self.device)
+        self._episode[rows] = game.episode[rows]
         with torch.no_grad():
-            observation = observe(game, resize(game.look().rgb, self.agent.config.image_size))
-            observation = tree.map(lambda tensor: tensor.to(self.device), observation)
-            step = self.agent.act(self._state, observation, is_first)
-            self._state = step.state
-            temperature = torch.from_numpy(self.temperatures[game.stage]).to(self.device)
-            logits = step.decision.logits.float() / temperature[:, None]
-            action = sample_categorical(logits, self.generator).cpu().numpy()
+            everything = tree.map(lambda tensor: tensor.to(self.device), observe(game))
+            observation = tree.index(everything, index)
+            observation = replace(observation, image=resize(observation.image, self.agent.config.image_size))
+            step = self.agent.act(tree.index(self._state, index), observation, is_first)
+            self._state = tree.map(lambda whole, part: whole.index_copy(0, index, part), self._state, step.state)
+            temperature = torch.from_numpy(self.temperatures[game.stage[rows]]).to(self.device)
+            drawn = (step.decision.logits.float() / temperature[:, None] + gumbel(uniforms[index])).argmax(-1)
+            action = np.full(len(game), NOTHING)
+            action[rows] = drawn.cpu().numpy()
             choosing = np.flatnonzero(games & (game.stage == Stage.PS))
             if len(choosing):
                 index = torch.from_numpy(choosing).to(self.device)
                 places, self.choice, _ = self.agent.choose_place(
-                    tree.index(step.state.metric_map, index), observation.place[index], self.generator
+                    tree.index(self._state.metric_map, index), everything.place[index], self.generator
                 )
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 
-    def rest(self, game: CacheGame) -> None:
-        """A call without games, until a stage at whose start memory is reset: only its random numbers are drawn."""
-        torch.rand(len(game), len(NAMES), generator=self.generator, device=self.device)
+    def _rows(self, games: np.ndarray) -> np.ndarray:
+        """The games that the networks look at: those that it plays.
+
+        Who plays a stage plays it from its beginning, when memory is empty: nothing is missed in between. On a GPU they
+        look at all, if at any: that takes as long, and they are compiled for batches of one size.
+        """
+        return np.arange(len(games)) if self.device.type == "cuda" and games.any() else np.flatnonzero(games)
 
 
 def resize(image: torch.Tensor, size: int) -> torch.Tensor:

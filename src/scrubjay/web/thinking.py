@@ -41,6 +41,8 @@ class ThinkingPlayer(AgentPlayer):
             result = super().__call__(game, games)
         finally:
             hook.remove()
+        if not calls:
+            return result  # Its opponent plays.
         dirs, decision = calls[-1]
         self.internals = {"value": decision.value[0].item()}
         if game.stage[0] == Stage.PS and self.choice is not None:
