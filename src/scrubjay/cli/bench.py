@@ -160,7 +160,7 @@ def learning(
     numbers: Literal["paper", "preset"] = "paper",
     rooms: Positive = 40,
     scenes: list[str] = [],  # noqa: B006 (tyro takes lists)
-    copies: Positive = 24,
+    copies: list[Positive] = [24],  # noqa: B006 (tyro takes lists)
     minibatch_games: PositiveOrNone = None,
     spots: str | None = None,
     start: str | None = None,
@@ -168,7 +168,7 @@ def learning(
     updates: Positive = 5,
     profile: Path | None = None,
 ) -> None:
-    """Benchmarks training end to end: steps per second, and the time of each part of an update. Prints JSON.
+    """Benchmarks training end to end: steps per second, and the time of each part of an update. Prints JSON lines.
 
     Args:
         preset: The training preset.
@@ -176,7 +176,7 @@ def learning(
         numbers: The paper's hyperparameters, with one pass over each rollout, or the preset's.
         rooms: Number of rooms; demo has its own.
         scenes: Rooms to take them from, named as in `scrubjay train`; by default the preset's.
-        copies: Games per room.
+        copies: Games per room, of which demo has its own too; several numbers are measured in turn, a line of JSON each.
         minibatch_games: Games that make one step of the optimizer.
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
         start: The agent that plays and learns: a run, a folder of weights or a released one; by default an untrained
@@ -199,12 +199,15 @@ def learning(
     if spots:
         load_spot_files(spots, names)
     agent = load_agent(newest(start)) if start else None
-    changes: dict[str, Any] = {} if preset == "demo" else {"scenes": names, "copies": copies}
+    changes: dict[str, Any] = {"overlap": overlap}
     changes |= {"agent": agent.config} if agent else {}
     changes |= {"minibatch_games": minibatch_games} if minibatch_games else {}
     changes |= {"spots": spots} if spots else {}
-    changes |= {"overlap": overlap}
-    print_json(measure(benchmark_config(preset, numbers, **changes), device, updates, err, profile, agent))
+    sizes: list[dict[str, Any]] = [{}] if preset == "demo" else [{"scenes": names, "copies": one} for one in copies]
+    # All of them are checked before the first is measured.
+    configs = [benchmark_config(preset, numbers, **changes, **size) for size in sizes]
+    for config in configs:
+        print_json(measure(config, device, updates, err, profile, agent))
 
 
 def cluster(
