@@ -176,7 +176,7 @@ def learning(
         numbers: The paper's hyperparameters, with one pass over each rollout, or the preset's.
         rooms: Number of rooms; demo has its own.
         scenes: Rooms to take them from, named as in `scrubjay train`; by default the preset's.
-        copies: Games per room, of which demo has its own too; several numbers are measured in turn, a line of JSON each.
+        copies: Games per room; demo has its own. Several numbers are measured in turn, a line of JSON each.
         minibatch_games: Games that make one step of the optimizer.
         spots: Seeking: folder of hiding spots, filled by `scrubjay spots`.
         start: The agent that plays and learns: a run, a folder of weights or a released one; by default an untrained
