@@ -11,6 +11,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from scrubjay.agent import memory
 from scrubjay.agent.agent import Agent, load_agent
 from scrubjay.agent.config import PAPER, SMALL
 from scrubjay.agent.normalization import running_norms
@@ -424,6 +425,46 @@ def test_a_run_learns_with_all_stability_switches_on(task, tmp_path):
         assert not torch.equal(trained.get_parameter(name), first.get_parameter(name)), name
     assert all(torch.isfinite(parameter).all() for parameter in trained.parameters())
     assert [row["charts"]["learning_rate"] for row in run.rows()] == [config.learning_rate, config.learning_rate / 2]
+
+
+def test_gradients_and_moments_lie_in_memory_as_their_parameters_do(tmp_path, monkeypatch):
+    """Fused Adam refuses others. Grids are padded as on a GPU, so that their convolutions' weights are channels-last."""
+    monkeypatch.setitem(memory.ALIGNMENT, "cpu", 8)
+    config = replace(
+        TINY, task="cache", unroll_length=24, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, hiding_splits=1,
+        manipulation_minibatch=2, agent=replace(SMALL, mental_offsets=True),
+    )  # fmt: skip
+    run, trainer = Run.begin(tmp_path / "run", config), Trainer(config)
+    segment = trainer.start_segment()
+    while not trainer.optimizers["perspective"].state:
+        trainer.update(*segment)
+
+    def differ(name: str, values: dict[str, torch.Tensor], parameter: torch.Tensor) -> list[str]:
+        # The stride of a dimension of size 1 says nothing.
+        strides = [
+            [st for st, n in zip(t.stride(), t.shape, strict=True) if n > 1] for t in (parameter, *values.values())
+        ]
+        return [f"{name} {what}" for what, each in zip(values, strides[1:], strict=True) if each != strides[0]]
+
+    def check(optimizers: dict[str, torch.optim.Adam]) -> int:
+        checked, wrong = 0, []
+        for name, optimizer in optimizers.items():
+            for parameter, state in optimizer.state.items():
+                values = {what: value for what, value in state.items() if value.shape == parameter.shape}
+                values |= {"gradient": parameter.grad} if parameter.grad is not None else {}
+                wrong += differ(f"{name} {tuple(parameter.shape)}", values, parameter)
+                checked += len(values)
+        assert not wrong
+        return checked
+
+    assert check(trainer.optimizers) > 400
+    run.save(trainer.agent, trainer.optimizers, trainer.progress)
+    trainer.close()
+    agent = Agent(config.agent)
+    optimizers = make_optimizers(agent, config)
+    run.restore(agent, optimizers)
+    run.close()
+    assert check(optimizers) > 400
 
 
 def test_learning_rates_fall_linearly_or_not_at_all():

@@ -385,6 +385,11 @@ def _fill(optimizers: Mapping[str, torch.optim.Optimizer], tensors: dict[str, to
         if not state:
             continue  # The first checkpoint of a run started from another run's agent has none.
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        # Files keep no memory layout, and fused Adam asks for that of the parameters.
+        for parameter, values in optimizer.state.items():
+            for what, value in values.items():
+                if value.shape == parameter.shape:
+                    values[what] = torch.empty_like(parameter, requires_grad=False).copy_(value)
 
 
 def _lock(folder: Path, patience: float = 0.0) -> IO[str]:

@@ -538,9 +538,8 @@ class Trainer:
         """Sets an optimizer's gradients, clipped; their norm before clipping. NotFiniteError holds the batch."""
         total, parameters = total_loss(losses, weights), self._parameters(name)
         self.optimizers[name].zero_grad(set_to_none=True)
-        gradients = torch.autograd.grad(total, parameters, allow_unused=True)
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
+        # Not `torch.autograd.grad`: only accumulated gradients lie in memory as their parameters do, as fused Adam asks.
+        total.backward(inputs=parameters)
         self.group.average_gradients(parameters)
         return self._clip_gradients(name, losses, batch)
 
