@@ -428,7 +428,7 @@ def test_a_run_learns_with_all_stability_switches_on(task, tmp_path):
 
 
 def test_gradients_and_moments_lie_in_memory_as_their_parameters_do(tmp_path, monkeypatch):
-    """Fused Adam refuses others. Grids are padded as on a GPU, so that their convolutions' weights are channels-last."""
+    """Fused Adam refuses others. Grids are padded as on a GPU, where their convolutions' weights are channels-last."""
     monkeypatch.setitem(memory.ALIGNMENT, "cpu", 8)
     config = replace(
         TINY, task="cache", unroll_length=24, stage_limits=(6, 1, 2, 3, 4), hiding_minibatch=2, hiding_splits=1,

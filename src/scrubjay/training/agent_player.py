@@ -56,7 +56,7 @@ class AgentPlayer:
         if not len(rows):
             return np.full(len(game), NOTHING), place
         index = torch.from_numpy(rows).to(self.device)
-        is_first = torch.from_numpy(self._episode[rows] != game.episode[rows]).to(self.device)
+        is_first = torch.from_numpy(self._begins(game)[rows]).to(self.device)
         self._episode[rows] = game.episode[rows]
         with torch.no_grad():
             everything = tree.map(lambda tensor: tensor.to(self.device), observe(game))
@@ -77,11 +77,16 @@ class AgentPlayer:
                 place[choosing] = places.cpu().numpy()
         return np.where(games & (game.stage != Stage.PS), action, NOTHING), place
 
-    def _rows(self, games: np.ndarray) -> np.ndarray:
-        """The games that the networks look at: those that it plays.
+    def _begins(self, game: CacheGame) -> np.ndarray:
+        """Games (B,) bool in which nothing is to be remembered: new ones, and those with a new manipulation, where who
+        plays OM alone did not see OH since the one before."""
+        manipulates = (game.stage == Stage.OM) & (game.time[:, Stage.OM] == 0)
+        return (self._episode != game.episode) | manipulates & (self._state.stage.cpu().numpy() == Stage.OM)
 
-        Who plays a stage plays it from its beginning, when memory is empty: nothing is missed in between. On a GPU they
-        look at all, if at any: that takes as long, and they are compiled for batches of one size.
+    def _rows(self, games: np.ndarray) -> np.ndarray:
+        """The games that the networks look at: those that it plays. Each stage begins with an empty memory.
+
+        On a GPU they look at all, if at any: that takes as long, and they are compiled for batches of one size.
         """
         return np.arange(len(games)) if self.device.type == "cuda" and games.any() else np.flatnonzero(games)
 

@@ -538,7 +538,7 @@ class Trainer:
         """Sets an optimizer's gradients, clipped; their norm before clipping. NotFiniteError holds the batch."""
         total, parameters = total_loss(losses, weights), self._parameters(name)
         self.optimizers[name].zero_grad(set_to_none=True)
-        # Not `torch.autograd.grad`: only accumulated gradients lie in memory as their parameters do, as fused Adam asks.
+        # Gradients of `torch.autograd.grad` need not lie in memory as their parameters do, which fused Adam asks for.
         total.backward(inputs=parameters)
         self.group.average_gradients(parameters)
         return self._clip_gradients(name, losses, batch)
