@@ -25,7 +25,7 @@ from scrubjay.training.agent_player import load_player
 from scrubjay.training.config import FEW_STEPS, PRESETS, TrainConfig, from_json, to_json
 from scrubjay.training.hogwild import Worker, check_asynchronous, train_asynchronously
 from scrubjay.training.learner import Objective
-from scrubjay.training.optimizers import adapt_rate, make_optimizers, set_learning_rates
+from scrubjay.training.optimizers import adapt_rate, cooled, make_optimizers, set_learning_rates
 from scrubjay.training.run import Progress, Run, checkpoints, load_checkpoint, newest
 from scrubjay.training.train import train
 from scrubjay.training.trainer import Trainer
@@ -514,6 +514,22 @@ def test_a_run_with_a_schedule_resumes_exactly_and_logs_its_rates(tmp_path):
     again.close()
     assert [row["charts"]["learning_rate"] for row in again.rows()] == [config.learning_rate, config.learning_rate / 2]
     assert files_of(checkpoints(tmp_path / "broken")[-1]) == files_of(checkpoints(tmp_path / "whole")[-1])
+
+
+def test_a_run_limited_by_games_cools_down_by_its_games():
+    """Of 8 games the last half cools, whichever of 1,000 updates it is; of 4 updates the last two, whatever the games."""
+    by_games = replace(TINY, updates=1000, max_games=8, cooldown=0.5)
+    factors = [cooled(by_games, Progress(update=7, games=games)) for games in (0, 4, 6, 8, 9)]
+    assert factors == [1, 1, 0.5, 0, 0] and not by_games.is_done(7, 7) and by_games.is_done(7, 8)
+    by_updates = replace(by_games, updates=4, max_games=1000)
+    assert [cooled(by_updates, Progress(update=update)) for update in (2, 3, 4)] == [1, 0.5, 0]
+
+
+def test_a_run_of_whole_games_reaches_the_papers_milestones():
+    config = PRESETS["cache"]
+    assert config.max_games == max(config.milestones) == 4_500_000
+    # Games early in training take 700 to 1,000 steps (results/learning.md).
+    assert config.updates * config.games * config.unroll_length > 1_000 * config.max_games
 
 
 def test_adaptive_rates_keep_the_divergence_near_its_target():

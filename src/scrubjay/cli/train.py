@@ -141,7 +141,7 @@ def run_command(command: Command) -> None:
         err.print(f"{run.folder} {begun} with {group.size} processes", soft_wrap=True, highlight=False)
     until = time.monotonic() + 60 * minutes if minutes else float("inf")
     try:
-        with _interrupts() as interrupted, _progress(run.folder, run.config.updates, group.rank == 0) as report:
+        with _interrupts() as interrupted, _progress(run, group.rank == 0) as report:
 
             def stop() -> bool:
                 return bool(interrupted) or time.monotonic() > until
@@ -214,16 +214,16 @@ def _interrupts() -> Iterator[list[int]]:
 
 
 @contextmanager
-def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
+def _progress(run: Run, shown: bool) -> Iterator[Callable[[dict[str, Any]], None] | None]:
     """A progress bar, or lines in a log, and a callback that feeds them and TensorBoard."""
     if not shown:
         yield None
         return
     from torch.utils.tensorboard import SummaryWriter
 
-    with progress_bar("Training", updates) as show, SummaryWriter(str(folder / "tensorboard")) as writer:
-        done = checkpoints(folder)
-        show(int(done[-1].name) if done else 0, updates)
+    config, done = run.config, checkpoints(run.folder)
+    with progress_bar("Training", config.updates) as show, SummaryWriter(str(run.folder / "tensorboard")) as writer:
+        show(int(done[-1].name) if done else 0, config.updates)
         lately: dict[str, float] = {}
 
         def report(row: dict[str, Any]) -> None:
@@ -234,6 +234,8 @@ def _progress(folder: Path, updates: int, shown: bool) -> Iterator[Callable[[dic
             lately.update({name: row["play"][name] for name in SHOWN if name in row["play"]})
             words = [f"{row['steps']:,} steps, {row['charts']['SPS']:,.0f}/s, {row['games']:,} games"]
             words += [f"{name} {value:.3g}" for name, value in lately.items()]
-            show(row["update"], updates, ", ".join(words))
+            # A run that ends by its games ends after about so many updates.
+            total = round(row["update"] / (1 - config.share_left(row["update"], row["games"])))
+            show(row["update"], total, ", ".join(words))
 
         yield report

@@ -65,7 +65,7 @@ class TrainConfig:
     minibatch_games: PositiveInt = 320
     """Games whose rollouts make one step of the optimizer."""
     updates: PositiveInt = 20_000
-    """Rollouts in all."""
+    """Rollouts in all, if `max_games` does not end training before."""
     max_games: NonNegativeInt = 0
     """Games after which training ends even if updates are left; 0 for no limit."""
     epochs: PositiveInt = 1
@@ -76,13 +76,14 @@ class TrainConfig:
     learning_rate: PositiveFloat = 1e-4
     """Adam's learning rate for everything that is learned from play."""
     learning_rate_schedule: Literal["constant", "linear", "adaptive"] = "constant"
-    """All learning rates are constant, fall linearly to 0 over the run's updates, or adapt: a common factor, 1 at most,
+    """All learning rates are constant, fall linearly to 0 over the run, or adapt: a common factor, 1 at most,
     keeps the policy's change between playing and learning near `target_kl`. That of perspective simulation, which
     changes no policy, does not adapt."""
     target_kl: PositiveFloat = 0.02
     """Adaptive learning rates: the KL divergence aimed at, a mean over the stages."""
     cooldown: PartShare = 0.0
-    """Last share of the run's updates in which all learning rates fall linearly to 0, whatever their schedule."""
+    """Last share of the run in which all learning rates fall linearly to 0, whatever their schedule. A run that is
+    stopped before its last update or game, as by `--minutes`, has not cooled down."""
     betas: tuple[Beta, Beta] = (0.99, 0.999)
     """Adam's betas."""
     head_lr_scale: PositiveFloat = 1.0
@@ -265,7 +266,12 @@ class TrainConfig:
 
     def is_done(self, update: int, games: int) -> bool:
         """Do so many updates and games complete a run?"""
-        return update >= self.updates or 0 < self.max_games <= games
+        return self.share_left(update, games) == 0
+
+    def share_left(self, update: int, games: int) -> float:
+        """The share of a run that is left after so many updates and games: of its updates, or of its games if less."""
+        played = games / self.max_games if self.max_games else 0.0
+        return max(0.0, 1 - max(update / self.updates, played))
 
     @property
     def _image_elements(self) -> int:
@@ -318,6 +324,8 @@ WHOLE_GAMES: dict[str, Any] = {
     "task": "cache", "scenes": expand_scenes(["train:kitchen", "train:living_room"]), "copies": 24,
     "validation_scenes": expand_scenes(["validation:kitchen", "validation:living_room"]),
     "checkpoint_interval": 400, "explore_reward_rotations": False, **FEW_STEPS,
+    # The paper's last milestone ends a run; at some 700 steps a game that is half as many updates.
+    "max_games": 4_500_000, "updates": 200_000,
     # They start from an agent that can do something, which constant rates shook; see results/learning.md.
     "learning_rate_schedule": "adaptive",
     # Games are rare: 64 of them make eight steps of hiding's optimizer, as do two passes over 320 games of a rollout,

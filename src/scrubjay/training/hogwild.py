@@ -64,7 +64,7 @@ class Worker(Trainer):
     def _schedule_learning_rates(self) -> None:
         # Parameter groups are this process's own, also the shared optimizers'. Its own optimizers only log their rates.
         for optimizers in (self.optimizers, self.shared_optimizers):
-            set_learning_rates(optimizers, self.config, Progress(self.total_updates))
+            set_learning_rates(optimizers, self.config, Progress(self.total_updates, games=self.progress.games))
 
     def copy_shared(self) -> None:
         """Copies the shared weights, while other workers change them."""

@@ -59,7 +59,8 @@ def set_learning_rates(
     They depend on the run's progress alone, so a resumed run has the rates of an uninterrupted one.
     """
     linear = config.learning_rate_schedule == "linear"
-    common = (updates_left(config, progress) if linear else 1.0) * cooled(config, progress)
+    left = config.share_left(progress.update, progress.games)
+    common = (left if linear else 1.0) * cooled(config, progress)
     adaptive = config.learning_rate_schedule == "adaptive"
     for name, optimizer in optimizers.items():
         # Perspective simulation changes no policy of E&M, OM or S, whose divergence adapts the others.
@@ -68,14 +69,10 @@ def set_learning_rates(
             group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
 
 
-def updates_left(config: TrainConfig, progress: Progress) -> float:
-    """The share of the run's updates that is left."""
-    return max(0.0, 1 - progress.update / config.updates)
-
-
 def cooled(config: TrainConfig, progress: Progress) -> float:
     """The factor on all learning rates that falls to 0 at the end, 1 before."""
-    return min(1.0, updates_left(config, progress) / config.cooldown) if config.cooldown else 1.0
+    left = config.share_left(progress.update, progress.games)
+    return min(1.0, left / config.cooldown) if config.cooldown else 1.0
 
 
 def adapt_rate(rate: float, kl: float, target: float) -> float:
