@@ -488,11 +488,11 @@ def test_at_the_end_all_learning_rates_cool_down_and_adaptive_ones_no_longer_ris
     for schedule, factor in (("constant", 1.0), ("adaptive", 0.5)):
         config = replace(TINY, learning_rate_schedule=schedule, cooldown=0.5, updates=8)
         optimizers = make_optimizers(agent, config)
-        for update, cooled in enumerate([1, 1, 1, 1, 1, 0.75, 0.5, 0.25]):
+        for update, cooling in enumerate([1, 1, 1, 1, 1, 0.75, 0.5, 0.25]):
             set_learning_rates(optimizers, config, Progress(update, rate=0.5))
             rates = {name: optimizer.param_groups[0]["lr"] for name, optimizer in optimizers.items()}
-            assert rates["play"] == pytest.approx(config.learning_rate * factor * cooled)
-            assert rates["perspective"] == pytest.approx(config.perspective_learning_rate * cooled)
+            assert rates["play"] == pytest.approx(config.learning_rate * factor * cooling)
+            assert rates["perspective"] == pytest.approx(config.perspective_learning_rate * cooling)
     config = replace(TINY, learning_rate_schedule="adaptive", target_kl=9.0, cooldown=0.5, updates=4)
     run = Run.begin(tmp_path / "run", config)
     train(run)
@@ -517,7 +517,7 @@ def test_a_run_with_a_schedule_resumes_exactly_and_logs_its_rates(tmp_path):
 
 
 def test_a_run_limited_by_games_cools_down_by_its_games():
-    """Of 8 games the last half cools, whichever of 1,000 updates it is; of 4 updates the last two, whatever the games."""
+    """Of 8 games the last half cools, whatever the update; of 4 updates the last two, whatever the games."""
     by_games = replace(TINY, updates=1000, max_games=8, cooldown=0.5)
     factors = [cooled(by_games, Progress(update=7, games=games)) for games in (0, 4, 6, 8, 9)]
     assert factors == [1, 1, 0.5, 0, 0] and not by_games.is_done(7, 7) and by_games.is_done(7, 8)
