@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from scrubjay.cli.arguments import Natural, WorkerNamesOrNone
+from scrubjay.cli.arguments import Natural, PositiveOrNone, WorkerNamesOrNone
 from scrubjay.cli.terminal import open_crew, parse_labels, progress_bar
 
 
@@ -44,6 +45,8 @@ def static_data(
 def contained_data(
     out: Path = Path("out/study/contained"),
     scale: Literal["paper", "mini"] = "paper",
+    rooms: PositiveOrNone = None,
+    poses: PositiveOrNone = None,
     seed: Natural = 0,
     renderer: Literal["auto", "warp", "opengl"] = "auto",
     device: str = "cpu",
@@ -56,6 +59,8 @@ def contained_data(
     Args:
         out: Folder of the data; clips.html in it is a page of examples.
         scale: Every foyer, table, receptacle and object with 40 offsets, or 48 pairs in 8 rooms.
+        rooms: Places of each receptacle on its table; by default the scale's (8 or 1). With 1, an eighth of the data.
+        poses: Of the agent at each place; by default the scale's (5 or 6).
         seed: Seed of places.
         renderer: The renderer; by default the fastest that works on the device.
         device: cpu, cuda or cuda:N.
@@ -66,8 +71,10 @@ def contained_data(
     from scrubjay.study.sequences import SequenceData
     from scrubjay.viz.clips import write_contained_clips
 
+    chosen = CONTAINED_SCALES[scale]
+    chosen = replace(chosen, rooms=rooms or chosen.rooms, poses=poses or chosen.poses)
     with open_crew(workers) as crew, progress_bar("Blocks") as progress:
-        make_contained_data(out, CONTAINED_SCALES[scale], seed, renderer, device, progress, crew)
+        make_contained_data(out, chosen, seed, renderer, device, progress, crew)
     write_contained_clips(SequenceData(out, "contained"), out / "clips.html")
     print(out / "clips.html")
 
