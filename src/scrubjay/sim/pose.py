@@ -67,6 +67,13 @@ def project(eye: np.ndarray, matrix: np.ndarray, point: np.ndarray) -> np.ndarra
     return np.stack([(1 - local[..., 1] / depth) / 2, (1 + local[..., 0] / depth) / 2], -1)
 
 
+def unproject(eye: np.ndarray, matrix: np.ndarray, image: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Points (..., 3) at rows and columns (..., 2) of square images and meters (...) along the camera's axis."""
+    across, up = 2 * image[..., 1] - 1, 1 - 2 * image[..., 0]
+    local = depth[..., None] * np.stack([across, up, np.full_like(up, -1)], -1)
+    return eye + np.einsum("...ij,...j->...i", matrix, local)
+
+
 def in_view(
     eye: np.ndarray, matrix: np.ndarray, point: np.ndarray, field_of_view: float = FIELD_OF_VIEW, aspect: float = 1.0
 ) -> np.ndarray:

@@ -243,6 +243,18 @@ class World(BaseWorld):
         s.pose[done, :3] = points[done, reached[done] - 1]
         return done | self._simulate(worlds & ~free, "move_hand", way)
 
+    def move_hand_to(self, point: np.ndarray) -> np.ndarray:
+        """Moves held objects straight to points (B, 3), NaN for none; they stay unless arm, view and free air allow it.
+
+        No action of the game: training begins manipulations elsewhere with it.
+        """
+        s = self.state
+        worlds = s.held & (reach(s.position, point) <= REACH)
+        worlds &= in_view(*cameras(s.position, s.rotation, s.standing), point)
+        free = self._clear(worlds, s.goal, s.pose[:, :3], point)
+        s.pose[free, :3] = point[free]
+        return free
+
     def rotate_hand(self, turn: np.ndarray) -> np.ndarray:
         """Turns the held object by 30 degrees about -X, +X, -Y, +Y, -Z, +Z (0 to 5): right, up and ahead of the agent.
 

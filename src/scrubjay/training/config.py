@@ -172,6 +172,10 @@ class TrainConfig:
     """Manipulating: share of the episodes in which the object in the hand is not drawn for some steps, as if something
     stood in front of it, so that memory learns to go on where nothing is seen. Not in the paper."""
 
+    displaced_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Manipulating: share of the practiced episodes that begin with the hand anywhere in view and not at its default
+    position, so that memory looks where it is. Demonstrations begin as ever. Not in the paper."""
+
     shadow_classifier: bool = False
     """Train a second encoder beside the agent's, from the same start, on the same images and with as many updates, to
     classify the visible objects: the paper's classification baseline. Studies call it class@RUN."""
@@ -227,6 +231,8 @@ class TrainConfig:
             raise ValueError("demonstration_share: placements are demonstrated: manipulate, and name their folder")
         if self.hidden_share and not (manipulates or self.task == "cache"):
             raise ValueError("hidden_share: hands are hidden in OM: manipulate, practice it, or play whole games")
+        if self.displaced_share and not manipulates:
+            raise ValueError("displaced_share: manipulations alone begin elsewhere: manipulate, or practice it")
         if self.near_share and not (issubclass(TASKS[self.task], Seek) or self.practice[2]):
             raise ValueError("near_share: searches of hiding spots begin near: seek, or practice it")
         if self.shadow_classifier and (self.agent.encoder != "cnn" or self.agent.freeze_encoder):
@@ -391,6 +397,7 @@ PAPER_NUMBERS: dict[str, Any] = {
     ),
     "stage_limits": tuple(LIMITS.tolist()), "explore_reward_rotations": True, "augment": True, "rotate_grid": True,
     "near_share": 0.0, "seek_like_explore": False, "demonstration_share": 0.0, "hidden_share": 0.0,
+    "displaced_share": 0.0,
     "milestones": (0, 1_000_000, 4_500_000),
 }  # fmt: skip
 """What the paper prints, and none of what it does not mention; `docs/paper.md` lists them. Where it needs a number and

@@ -17,6 +17,7 @@ from scrubjay.sim.base_world import BaseWorld
 from scrubjay.sim.pose import HEIGHTS
 from scrubjay.sim.render.base import View
 from scrubjay.sim.world import World
+from scrubjay.training.displaced_hands import DisplacedHands
 from scrubjay.training.hidden_hands import HiddenHands
 from scrubjay.training.metrics import merge_means
 from scrubjay.training.rollout import Rollout
@@ -81,7 +82,8 @@ class EpisodicReturns:
 
 
 class TrackedGame(CacheGame):
-    """A CacheGame as training plays it: it adds its finished episodes to statistics, and may hide what hands hold."""
+    """A CacheGame as training plays it: it adds its finished episodes to statistics, and may hide what hands hold, or
+    begin with it elsewhere."""
 
     def __init__(
         self,
@@ -92,12 +94,14 @@ class TrackedGame(CacheGame):
         count_rotations: bool = True,
         span: tuple[Stage, Stage] | None = None,
         hidden_hands: HiddenHands | None = None,
+        displaced_hands: DisplacedHands | None = None,
     ) -> None:
         """`span`: the task's first and last stage. Other episodes are practice: apart in statistics, and no games.
 
-        `hidden_hands`: which objects players do not see.
+        `hidden_hands`: which objects players do not see. `displaced_hands`: where manipulations alone begin, but
+        demonstrations, which know the way from the default position only.
         """
-        self.hidden_hands = hidden_hands
+        self.hidden_hands, self.displaced_hands = hidden_hands, displaced_hands
         self.stats, self._span = stats, span
         self._steps = np.array([len(grid) for grid in world.reachable])[world.room_of]
         self._openables = np.maximum(world.openable_count[world.room_of], 1)
@@ -112,6 +116,16 @@ class TrackedGame(CacheGame):
             return super()._render(kinds)
         assert isinstance(self.world, World), "other worlds draw everything"
         return self.world.view(kinds, hidden=self.hidden())
+
+    def _begin_manipulation(self, games: np.ndarray, place_at: np.ndarray) -> None:
+        super()._begin_manipulation(games, place_at)
+        if self.displaced_hands is None:
+            return
+        assert isinstance(self.world, World), "other worlds' hands cannot be put elsewhere"
+        alone = games.copy()
+        for b in np.flatnonzero(games).tolist():
+            alone[b] = self.specs[b].first == Stage.OM and not isinstance(self.specs[b], Demonstration)
+        self.displaced_hands(self.world, alone)
 
     def stagger(self, rng: np.random.Generator) -> None:
         """Sets new games to random ages, so that rollouts hold steps of all times and ends are spread out.

@@ -37,6 +37,7 @@ from scrubjay.training.actor_critic import Losses, Metrics, Weights, over_proces
 from scrubjay.training.class_labels import CLASSES
 from scrubjay.training.config import TrainConfig
 from scrubjay.training.cuda_graphs import CudaGraphLearner
+from scrubjay.training.displaced_hands import DisplacedHands
 from scrubjay.training.distributed import Group
 from scrubjay.training.dynamics_losses import WEIGHTS as DYNAMICS_WEIGHTS
 from scrubjay.training.dynamics_losses import replay_losses
@@ -164,7 +165,7 @@ class Trainer:
         limits, rotations = np.array(self.config.stage_limits), self.config.explore_reward_rotations
         span = (Stage.EM if self.whole_games else self.task.stage, self.task.stage)
         games = [
-            TrackedGame(world, sampler, self.stats, limits, rotations, span, self._hidden_hands(len(world), seed))
+            TrackedGame(world, sampler, self.stats, limits, rotations, span, *self._hands(len(world), int(seed)))
             for world, seed in zip(self.worlds, seeds[5:], strict=False)
         ]
         self.returns = EpisodicReturns(sum(map(len, games)))
@@ -214,9 +215,14 @@ class Trainer:
             shares = [share / sum(shares) for share in shares]
         return MixedEpisodes([self._eased(each) for each in samplers], [1 - sum(shares), *shares], mixing)
 
-    def _hidden_hands(self, games: int, seed: int) -> HiddenHands | None:
-        share = self.config.hidden_share
-        return HiddenHands(share, games, np.random.default_rng(seed)) if share else None
+    def _hands(self, games: int, seed: int) -> tuple[HiddenHands | None, DisplacedHands | None]:
+        """Which manipulations do not see the object in the hand for a while, and which begin with it elsewhere."""
+        hidden, displaced = self.config.hidden_share, self.config.displaced_share
+        first, second = (np.random.default_rng(each) for each in (seed, [seed, 1]))
+        return (
+            HiddenHands(hidden, games, first) if hidden else None,
+            DisplacedHands(displaced, second) if displaced else None,
+        )
 
     def _eased(self, episodes: EpisodeSampler) -> EpisodeSampler:
         """The same with what only training has: demonstrations, and searches that begin near the object."""
