@@ -65,42 +65,27 @@ class Steps(NamedTuple):
     """In float16."""
 
 
-class PlayedGame(TrackedGame):
-    """Says more than once which hands are hidden at a step."""
-
-    _spans: tuple[int, np.ndarray] | None = None
-
-    def hidden(self) -> np.ndarray:
-        now = int(self.time.sum() + self.episode.sum())
-        if self._spans is None or self._spans[0] != now:
-            hidden = super().hidden()
-            assert hidden is not None
-            self._spans = now, hidden
-        return self._spans[1]
-
-
 def play(agent: Agent, placements: Path, split: str, rooms: int, copies: int, steps: int, displaced: float) -> Steps:
     """Manipulations in random rooms; nearly all of them hide the object for a while."""
     rng = np.random.default_rng(0)
     every = expand_scenes([f"{split}:kitchen", f"{split}:living_room"])
     scenes = sorted(rng.choice(every, rooms, replace=False).tolist())
-    sampler, generator = (
-        Manipulate(placements=str(placements)).load(scenes).sampler(0),
-        torch.Generator().manual_seed(0),
-    )
+    sampler = Manipulate(placements=str(placements)).load(scenes).sampler(0)
+    generator = torch.Generator().manual_seed(0)
     rows: list[Steps] = []
     with World(build_rooms(scenes), copies) as world, torch.no_grad():
         hands = HiddenHands(0.8, len(world), rng), DisplacedHands(displaced, rng)
-        game = PlayedGame(world, sampler, EpisodeStats(), hidden_hands=hands[0], displaced_hands=hands[1])
+        game = TrackedGame(world, sampler, EpisodeStats(), hidden_hands=hands[0], displaced_hands=hands[1])
         state, episode = agent.initial_state(len(game), 1), np.full(len(game), -1)
         for _ in range(steps):
             is_first, episode = torch.from_numpy(episode != game.episode), game.episode.copy()
             observation = observe(game)
             output = agent.act(state, observation, is_first)
-            state, encoded = output.state, output.encoded
+            state, encoded, hidden = output.state, output.encoded, game.hidden()
+            assert hidden is not None
             rows.append(
                 Steps(
-                    replace(observation, image=observation.stage), is_first, torch.from_numpy(game.hidden().copy()),
+                    replace(observation, image=observation.stage), is_first, torch.from_numpy(hidden),
                     torch.from_numpy(world.held_cells()).float(), encoded.sir.half(), encoded.pooled.half(),
                 )
             )  # fmt: skip
