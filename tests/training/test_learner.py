@@ -12,7 +12,8 @@ from scrubjay.agent.config import SMALL
 from scrubjay.agent.normalization import commit_norms
 from scrubjay.game.actions import Stage, action_index
 from scrubjay.game.cache import CacheGame
-from scrubjay.game.episode import RandomEpisodes
+from scrubjay.game.episode import EpisodeSpec, RandomEpisodes
+from scrubjay.sim.pose import AgentPose
 from scrubjay.sim.world import World
 from scrubjay.training.actor_critic import compute_gae, total_loss
 from scrubjay.training.learner import (
@@ -208,20 +209,45 @@ def test_declared_stages_without_steps_add_no_loss_and_no_gradient():
         torch.testing.assert_close(gradient, gradients[0][name], rtol=1e-3, atol=1e-5, msg=name)
 
 
-def test_a_seeker_imitates_the_explorer_where_nothing_can_be_claimed_and_the_explorer_does_not_change():
+def test_a_seeker_imitates_the_explorer_until_something_could_be_claimed_and_the_explorer_does_not_change():
     agent, _, rollout, _ = collect_rollouts(Stage.OH)
     seeking = rollout.observation.stage == Stage.S
     assert seeking.any()
     learner = Learner(agent, Objective(exploring=0.5))
-    some = replace(rollout, claimable=torch.zeros_like(rollout.claimable))
+    some = replace(rollout, sighted=torch.zeros_like(rollout.sighted))
     loss = learner(some)[0]["s/exploring"]
     agent.zero_grad()
     loss.backward()
     heads = agent.heads.stages
     assert loss > 0 and heads["S"].actor.weight.grad.any() and not heads["EM"].actor.weight.grad.any()
     agent.zero_grad()
-    assert learner(replace(rollout, claimable=seeking))[0]["s/exploring"] == 0
+    assert learner(replace(rollout, sighted=seeking))[0]["s/exploring"] == 0
     assert not {"s/exploring", "s/visible"} & Learner(agent, Objective())(rollout)[0].keys()
+
+
+def test_an_object_that_could_be_claimed_stays_sighted_until_its_search_ends(chest):
+    """Searches of eight steps for a loaf in front of the agent or at its side, which acts at random; two rollouts."""
+    torch.manual_seed(0)
+    results = []
+
+    def search(world: World, number: int) -> EpisodeSpec:
+        start = AgentPose(0.0, -0.5, 90.0 * (number % 2), True)
+        return EpisodeSpec("Bread", start, Stage.S, Stage.S, pose=(0.0, 0.4, 0.1, 1.0, 0.0, 0.0, 0.0))
+
+    with World([chest], copies=16, size=SMALL.image_size) as world:
+        game = CacheGame(world, search, np.array([1, 1, 1, 1, 8]))
+        collector = Collector(Agent(SMALL), [game], 1, on_step=lambda number, game, result: results.append(result))
+        rollouts = [collector.collect(12) for _ in range(2)]
+    claimable, sighted = (
+        torch.cat([getattr(each, name) for each in rollouts]).numpy() for name in ("claimable", "sighted")
+    )
+    expected, seen = np.zeros_like(sighted), np.zeros(16, bool)
+    for t, result in enumerate(results):
+        expected[t] = seen | claimable[t]
+        seen = expected[t] & ~result.finished
+    np.testing.assert_array_equal(sighted, expected)
+    assert (sighted & ~claimable).any() and (sighted & ~claimable)[12].any(), "it turned away, also between rollouts"
+    assert (sighted[:-1] & ~sighted[1:]).any(), "the next search begins without"
 
 
 def test_seeing_trains_the_filters_of_the_goal_object():

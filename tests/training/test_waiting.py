@@ -97,7 +97,8 @@ def test_waiting_steps_are_steps_of_ps_in_which_nothing_happens(collected):
     stage = torch.cat([rollout.observation.stage for rollout in rollouts])
     waited = torch.from_numpy(np.stack([np.concatenate([a.waited, b.waited]) for a, b in zip(*results, strict=True)]))
     assert waited.any() and (stage[waited] == Stage.PS).all()
-    for name in ("action", "reward", "success", "dones", "truncated", "hit", "opened", "claimable", "is_first"):
+    flags = ("success", "dones", "truncated", "hit", "opened", "claimable", "sighted", "is_first")
+    for name in ("action", "reward", *flags):
         assert not torch.cat([getattr(rollout, name) for rollout in rollouts])[1:][waited[1:]].any(), name
     # A hider waits until the clock says so, or until all wait, and then takes one step.
     for t, b in ((stage == Stage.PS) & ~waited).nonzero().tolist():

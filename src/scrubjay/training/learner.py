@@ -67,7 +67,7 @@ class Objective(ActorCriticObjective):
     imitation: Weight = 0.1
     """S: weight of imitating the first action of the shortest path in the mental map."""
     exploring: Weight = 0.0
-    """S: weight of acting as E&M would while there is nothing to claim; not in the paper."""
+    """S: weight of acting as E&M would until there was something to claim; not in the paper."""
 
     @property
     def records_openable(self) -> bool:
@@ -140,7 +140,7 @@ class Learner(nn.Module):
                 terms["s/visible"] = losses.visible(step.decision.visible.float(), rollout.claimable, seeking)
             if self.objective.exploring:
                 explorer = step.decision.exploring.float()
-                terms["s/exploring"] = losses.exploring(logits, explorer, seeking & ~rollout.claimable)
+                terms["s/exploring"] = losses.exploring(logits, explorer, seeking & ~rollout.sighted)
         return terms, metrics
 
     def _actor_critic(self, rollout: Rollout, step: AgentOutput) -> tuple[Losses, Metrics]:

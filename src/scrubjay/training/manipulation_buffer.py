@@ -199,7 +199,7 @@ class ManipulationBuffer:
         return ManipulationBatch(Rollout(
             observation=observation, is_first=never, action=steps.action, log_probs=steps.log_probs,
             reward=torch.where(mask, steps.reward, 0), landed=torch.where(mask, steps.landed, NOTHING),
-            claimable=never, teacher_action=torch.full_like(steps.action, NOTHING),
+            claimable=never, sighted=never, teacher_action=torch.full_like(steps.action, NOTHING),
             bootstrap_value=torch.zeros_like(steps.reward[0]), state=state, last=tree.index(observation, -1),
             stages=frozenset({OM}), openable=steps.openable, demonstrated=steps.demonstrated, imitated=steps.imitated,
             held_cell=steps.held_cell, visible=steps.visible, **flags,

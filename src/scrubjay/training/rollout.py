@@ -70,6 +70,8 @@ class Rollout:
     """(T, B) bool: the step opened something for the first time in its episode."""
     claimable: torch.Tensor
     """(T, B) bool: in S, a claim would have succeeded."""
+    sighted: torch.Tensor
+    """(T, B) bool: in S, a claim would have succeeded then or at an earlier step of the search."""
     teacher_action: torch.Tensor
     """(T, B) int64: in S, the first action of the shortest path to the object in the mental map; -1 without one."""
     bootstrap_value: torch.Tensor
@@ -152,6 +154,8 @@ class Collector:
             Augmentation(len(game), seed + number, self.device) if augmented else None
             for number, game in enumerate(self.games)
         ]
+        self.sighted = [np.zeros(len(game), bool) for game in self.games]
+        """(B,) for each world: searches in which a claim would have succeeded at some step."""
         self.actors = [
             Actor(agent, len(game), self.autocast, augmentation, cuda_graph)
             for game, augmentation in zip(self.games, self.augmentations, strict=True)
@@ -362,6 +366,9 @@ class _Unroll:
         collector.steps += int((~result.waited).sum())
         if collector.on_step:
             collector.on_step(self.number, self.game, result)
+        seeking = result.stage == Stage.S
+        sighted = seeking & (collector.sighted[self.number] | self.in_sight)
+        collector.sighted[self.number] = sighted & ~result.finished
         for name, value in (
             ("action", np.maximum(result.action, 0)),
             ("reward", step_reward(result).astype(np.float32)),
@@ -371,7 +378,8 @@ class _Unroll:
             ("hit", result.hit),
             ("landed", np.where(object_pixels(result.counts) > FEW_PIXELS, fullest_target(result.counts), NOTHING)),
             ("opened", result.novelty.opened),
-            ("claimable", self.in_sight & (result.stage == Stage.S)),
+            ("claimable", self.in_sight & seeking),
+            ("sighted", sighted),
         ):
             self.rows[name].append(value)
         if collector.hiding_rewards:
@@ -412,7 +420,7 @@ class _Unroll:
 
 _ROWS = (
     "is_first", "action", "log_probs", "reward", "success", "dones", "truncated", "hit", "landed", "opened",
-    "claimable",
+    "claimable", "sighted",
 )  # fmt: skip
 
 _BATCH_ONLY = ("bootstrap_value", "state", "last")
