@@ -1,6 +1,6 @@
 """Does the memory know where the hand is, and could it? What it knows, and what its recurrent layers learn alone.
 
-    python scripts/hands.py --agent scrubjay-paper --tracking out/study/data/tracking --minutes 20
+    python scripts/hands.py --agent scrubjay-paper --tracking out/study/data/tracking
 
 The agent plays manipulations of plausible placements, in which the object is not drawn for a while. How many cells is
 the hand's head off, while the object is seen and 1-2, 3-5 and 6 or more steps after, and how far has the object moved
@@ -13,7 +13,6 @@ keeps the agent, whose policy has not been trained along.
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -151,16 +150,16 @@ def paths_behind_books(agent: Agent, data: SequenceData, count: int = 120) -> di
     return errors(logits, cell, seen, torch.zeros(shape) > 0)
 
 
-def learn(agent: Agent, steps: Steps, minutes: float, learning_rate: float) -> int:
-    """Teaches the recurrent layers and the hand's head; returns the optimizer's steps."""
+def learn(agent: Agent, steps: Steps, count: int, learning_rate: float) -> None:
+    """Teaches the recurrent layers and the hand's head, in so many steps of the optimizer."""
     assert agent.heads.hand is not None
     layers = [
         part for name, part in agent.memory.named_parameters() if not name.startswith(("metric_map", "map_reader"))
     ]
     layers += agent.heads.hand.parameters()
     optimizer = torch.optim.Adam(layers, learning_rate)
-    rng, until, count = np.random.default_rng(0), time.monotonic() + 60 * minutes, 0
-    while time.monotonic() < until:
+    rng = np.random.default_rng(0)
+    for _ in range(count):
         begin, games = int(rng.integers(len(steps.hidden) - LENGTH)), rng.choice(steps.hidden.shape[1], GAMES, False)
         batch = tree.index(tree.index(steps, slice(begin, begin + LENGTH)), (slice(None), torch.from_numpy(games)))
         logits = hand_logits(agent, batch)
@@ -170,15 +169,13 @@ def learn(agent: Agent, steps: Steps, minutes: float, learning_rate: float) -> i
         loss.backward()
         torch.nn.utils.clip_grad_norm_(layers, 1.0)
         optimizer.step()
-        count += 1
-    return count
 
 
 def main(
     agent: str = "scrubjay-paper",
     placements: Path = Path("out/skills/placements"),
     tracking: Path | None = None,
-    minutes: float = 20,
+    optimizer_steps: int = 400,
     displaced: float = 0.7,
     rooms: int = 12,
     steps: int = 260,
@@ -191,7 +188,7 @@ def main(
         agent: A run, a folder of weights or a released agent, with a head for the hand.
         placements: Folder of placements of train and validation kitchens and living rooms.
         tracking: Folder of the study's paths; without one they are left out.
-        minutes: How long to learn; 0 asks the agent as it is.
+        optimizer_steps: How long to learn; 0 asks the agent as it is.
         displaced: Share of the manipulations to learn from that begin with the hand elsewhere.
         rooms: Train rooms to learn in, four games each.
         steps: Steps of each of these games.
@@ -218,8 +215,9 @@ def main(
                 print(json.dumps({"hands": "books", "optimizer_steps": learned, **paths_behind_books(taught, data)}))
 
     ask(0)
-    if minutes:
-        ask(learn(taught, play(taught, placements, "train", rooms, 4, steps, displaced), minutes, learning_rate))
+    if optimizer_steps:
+        learn(taught, play(taught, placements, "train", rooms, 4, steps, displaced), optimizer_steps, learning_rate)
+        ask(optimizer_steps)
     if out:
         save_agent(taught.eval(), out)
 

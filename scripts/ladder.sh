@@ -20,7 +20,7 @@ else
   begin=(--start "$start" --seek-like-explore)
   [ "$start" = - ] && begin=(--pretraining-updates "${PRETRAINING:-160}")
   # One episode in eight is a whole game, half of the steps.
-  scrubjay train pretrain "${begin[@]}" --practice 0.08 0.66 0.14 --near-share 0.4 --demonstration-share 0.45 --hidden-share 0.3 \
+  scrubjay train pretrain "${begin[@]}" --practice 0.08 0.66 0.14 --near-share 0.4 --demonstration-share 0.45 --hidden-share 0.3 --displaced-share 0.3 \
     --objective.exploring 1.0 --target-kl 0.04 --overlap --placements "$data/placements" --spots "$data/spots" --milestones 0 1000 2000 4000 8000 16000 \
     --validation-games 0 --checkpoint-interval 80 --device "$device" --minutes "$minutes" --out "$out/run" "$@"
 fi
