@@ -21,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import tyro
+from rich.console import Console
+from rich.progress import track
 
 from scrubjay import load_agent, tree
 from scrubjay.agent.agent import Agent, save_agent
@@ -41,7 +43,7 @@ from scrubjay.training.episode_stats import EpisodeStats, TrackedGame
 from scrubjay.training.hidden_hands import HiddenHands
 
 LENGTH, GAMES = 20, 16
-"""Steps and games of a batch."""
+"""Steps and games of a batch, if so many were played."""
 HIDDEN_SHARE = 0.6
 """Weight of the steps at which the object is hidden."""
 SINCE = {"seen": (0, 1), "1-2": (1, 3), "3-5": (3, 6), "6+": (6, 10**6)}
@@ -158,9 +160,10 @@ def learn(agent: Agent, steps: Steps, count: int, learning_rate: float) -> None:
     ]
     layers += agent.heads.hand.parameters()
     optimizer = torch.optim.Adam(layers, learning_rate)
-    rng = np.random.default_rng(0)
-    for _ in range(count):
-        begin, games = int(rng.integers(len(steps.hidden) - LENGTH)), rng.choice(steps.hidden.shape[1], GAMES, False)
+    rng, of_games = np.random.default_rng(0), steps.hidden.shape[1]
+    for _ in track(range(count), "Learning", console=Console(stderr=True)):
+        begin = int(rng.integers(len(steps.hidden) - LENGTH + 1))
+        games = rng.choice(of_games, min(GAMES, of_games), replace=False)
         batch = tree.index(tree.index(steps, slice(begin, begin + LENGTH)), (slice(None), torch.from_numpy(games)))
         logits = hand_logits(agent, batch)
         both = [losses.hand(logits, batch.cell, mask) for mask in (batch.hidden, ~batch.hidden)]
