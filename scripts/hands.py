@@ -128,9 +128,9 @@ def errors(logits: torch.Tensor, cell: torch.Tensor, seen: torch.Tensor, is_firs
     return {name: [len(found[name]), *np.mean(found[name], 0).round(2).tolist()] for name in SINCE if found[name]}
 
 
-def paths_behind_books(agent: Agent, data: SequenceData, count: int = 120) -> dict[str, list]:
+def paths_behind_books(agent: Agent, data: SequenceData, paths: int = 120) -> dict[str, list]:
     """The same in so many paths of the study."""
-    chosen = np.random.default_rng(0).choice(len(data), min(count, len(data)), replace=False)
+    chosen = np.random.default_rng(0).choice(len(data), min(paths, len(data)), replace=False)
     lengths = np.array([len(data.frames_of(number)) for number in chosen])
     order = np.argsort(-lengths, kind="stable")
     chosen, lengths = chosen[order], lengths[order]

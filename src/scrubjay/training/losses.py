@@ -228,7 +228,7 @@ def exploring(logits: torch.Tensor, explorer: torch.Tensor, mask: torch.Tensor) 
     """KL divergence of S's policy, claims aside, from E&M's, both given by logits (T, B, 219). Not in the paper.
 
     Finding something is a rare reward for exploring; until there was something to claim, E&M knows better what to do.
-    Whoever has seen the object and turned away should turn back, which no explorer does.
+    After that a seeker may have turned away from the object, which E&M knows nothing of.
     """
     # Other stages lack some of E&M's actions: their -inf has no finite gradient.
     mine = torch.where(mask[..., None], logits[..., EXPLORE], 0).log_softmax(-1)
